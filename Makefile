@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Bytecode is written: each worker and each process of a test would compile the package and its tests anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench bench-million bench-rest soak fuzz docs format clean
+.PHONY: help setup setup-runtime demo test check house format-check lint types contracts site-check requirements bench bench-million bench-rest soak fuzz docs format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
@@ -62,7 +62,7 @@ demo: $(RUNTIME) ## see it work: no key, no server, no network
 test: $(DEV) ## run every test
 	$(PYTEST) $(ARGS)
 
-check: format-check lint types contracts site-check requirements ## everything a change must pass
+check: format-check lint types contracts house site-check requirements ## everything a change must pass
 
 format-check: $(DEV)
 	$(BIN)/ruff format --check .
@@ -75,6 +75,9 @@ types: $(DEV)
 
 contracts: $(DEV)
 	$(BIN)/lint-imports --no-logo --no-cache
+
+house: $(DEV) ## count rooms, files and names of the source
+	$(BIN)/python scripts/measure_house.py
 
 site-check: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site

@@ -1,3 +1,3 @@
-"""Curation: ledgers become curated memory and a profile of the user, and what is past its time leaves."""
+"""Curation: turns ledgers into curated memory and a profile of the user, and removes expired memories."""
 
 __all__: list[str] = []

@@ -147,9 +147,7 @@ ADVICE_SCHEMA: Mapping[str, JsonValue] = {
 def parse_advice(
     said: str, parsed: JsonValue, *, standing: Collection[str], shown: Collection[str], config: ConsolidationConfig
 ) -> Advice:
-    """Return the proposals of an answer, or its flaw. `standing` are the curated ids of the request, `shown` all
-    ids.
-    """
+    """Return the proposals of an answer, or its flaw. `standing` are the curated ids in the request, `shown` all."""
     found = parsed if isinstance(parsed, dict) else _parse_object(said)
     if found is None or not any(isinstance(found.get(part), list) for part in _ANSWER_PARTS):
         return Advice(flaw=UNREADABLE)
@@ -418,9 +416,7 @@ class ModelAdviser:
     config: ConsolidationConfig
 
     async def __call__(self, material: ConsolidationInput, pause: Pause) -> Advice:
-        """Return the advice on `material`: empty without new entries, with a note if the model fails, or with a
-        flaw.
-        """
+        """Return the advice on `material`: empty without new entries, with a note if the model fails, or a flaw."""
         config, cost = self.config, AdviceCost()
         for _ in range(_MAX_SHRINKS):
             requests = await run_sync(partial(build_requests, material, config, window=self.model.window))

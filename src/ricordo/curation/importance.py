@@ -131,8 +131,8 @@ def usefulness_grade(entry: Entry, used: Mapping[str, int] | None = None) -> tup
 
 
 def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
-    """Return the sort key of an entry, greater is more useful: `usefulness_grade`, kind, repetitions, certainty,
-    age.
+    """Return the sort key of an entry, greater is more useful: the grade, kind, repetitions, confidence, time and
+    id.
     """
     weight = _KIND_WEIGHTS.get(entry.kind, _DEFAULT_WEIGHT)
     said = min(len(field_ids(entry, MERGED_FIELD)), 3)

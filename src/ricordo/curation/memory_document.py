@@ -71,8 +71,7 @@ class MemoryDocument:
         return MemoryDocument(tuple(part if old.entry and old.entry.id == entry_id else old for old in self.parts))
 
     def insert(self, part: DocumentPart, before: Callable[[DocumentPart], bool]) -> "MemoryDocument":
-        """Return the document with `part` in its section, before the first part there for which `before` is true, else
-        last.
+        """Return the document with `part` in its section, before the first part there that `before` accepts, else last.
 
         The section must exist.
         """
@@ -141,9 +140,7 @@ class MemoryDocument:
         return MemoryDocument(tuple(part for part in self.parts if part.section != title))
 
     def _insert_first(self, at: int, part: DocumentPart) -> "MemoryDocument":
-        """Return the document with the first part of a section after the heading before `at`, with blank lines
-        around it.
-        """
+        """Return the document with the first part of a section after the heading before `at`, between blank lines."""
         blank = DocumentPart(data=b"\n", section=part.section)
         after = self.parts[at : at + 2]
         if not after or not after[0].is_blank:

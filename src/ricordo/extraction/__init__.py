@@ -1,3 +1,3 @@
-"""Extraction: from messages to findings, and from findings to entries of the ledger, by rules or by a model."""
+"""Extraction: turns messages into findings and findings into ledger entries, by rules or by a model."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""The answer of a model: parsed, and its notes turned into findings that rest on what somebody said. Pure.
+"""Parses a model's answer and turns its notes into findings that are supported by messages. Pure functions.
 
-Invariants: an answer that can't be read is told from one with nothing to say. Every finding quotes, word for word, a
-message that was to be learned from, and names nobody and no number that was not said.
+Invariants: an unreadable answer is distinguished from an empty one. Every finding quotes, verbatim, one of the messages
+to extract from, and contains no name or number that is missing from the conversation.
 """
 
 import json
@@ -44,22 +44,22 @@ _MAX_ANSWER_CHARS = 400_000
 
 @dataclass(frozen=True, kw_only=True)
 class LessonsAnswer:
-    """The parts of an answer: what stands in the place of lessons, and every other part by its name."""
+    """The parts of an answer: the unchecked lessons, and every other part by its name."""
 
     lessons: JsonValue = None
     parts: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def is_no_reply(text: str) -> bool:
-    """Tell whether `text` is NO_REPLY, in any letter case, with a full stop, space or a code fence around it."""
+    """Return whether `text` is NO_REPLY in any letter case, with punctuation, space or a code fence around it."""
     fenced = _CODE_FENCE.match(text)
     return _NO_REPLY.fullmatch(fenced[1] if fenced else text) is not None
 
 
 def parse_lessons_answer(text: str) -> LessonsAnswer | None:
-    """Return what a model said: the last JSON object in it that has lessons, prose, thoughts and fences left aside.
+    """Return the last JSON object with lessons in a model's answer; prose, thinking and fences are ignored.
 
-    An answer of NO_REPLY has no lessons and no parts. None when there is no whole object, as in one that is cut off.
+    A NO_REPLY answer has no lessons and no parts. None if there is no complete object, such as in a truncated answer.
     """
     text = _THINKING.sub(" ", text[:_MAX_ANSWER_CHARS])
     if is_no_reply(text):
@@ -74,7 +74,7 @@ def parse_lessons_answer(text: str) -> LessonsAnswer | None:
 
 
 def _iter_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
-    """Yield the outermost objects of a text, the last one first; a half one hides those in it."""
+    """Yield the outermost objects of a text, last one first. An incomplete object hides the objects in it."""
     found: list[Mapping[str, JsonValue]] = []
     at = text.find("{")
     for _ in range(_MAX_STARTS):
@@ -102,9 +102,9 @@ def _find_object_end(text: str, at: int) -> int:
 
 
 LESSON_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
-"""What a lesson may be; anything else is a fact."""
+"""The kinds of lessons; any other kind becomes a fact."""
 MAX_LESSONS = 12
-"""How many lessons one answer may give."""
+"""The maximum number of lessons in one answer."""
 _DAY_SCHEMA: JsonValue = {"type": "string", "description": "a day as YYYY-MM-DD, empty where none was told"}
 LESSONS_SCHEMA: Mapping[str, JsonValue] = {
     "type": "array",
@@ -125,7 +125,7 @@ LESSONS_SCHEMA: Mapping[str, JsonValue] = {
         "additionalProperties": False,
     },
 }
-"""The JSON schema of the lessons. A note that lacks the lesser ones of the required parts is read all the same."""
+"""The JSON schema of the lessons. A note without the less important required properties is still accepted."""
 _MAX_NOTE_CHARS = 700
 _MAX_QUOTE_CHARS = 2_000
 _MAX_KEPT_QUOTE_CHARS = 300
@@ -138,16 +138,16 @@ _MIN_CONFIDENCE = 0.05
 
 
 def is_learnable(message: Message) -> bool:
-    """Tell whether lessons may rest on a message: a person or the assistant said it, and no tool and no memory."""
+    """Return whether a message can be a source: written by a user or the assistant, not by a tool or memory."""
     said = message.role in _DEFAULT_CONFIDENCE and not message.tool_results and get_mark(message) in {None, "cut"}
     return said and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
 
 
 def parse_lessons(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
-    """Return the lessons of an answer, in its order, each once; `messages` are those that they may rest on.
+    """Return the lessons of an answer, in order, each once; `messages` are their possible sources.
 
-    What they name stands in these or in `context`. None when the answer can't be used: it is no list, or not one of its
-    notes rests on what was said. Empty when there was nothing to learn.
+    Names and numbers in a lesson must occur in `messages` or in `around`. None if the answer is unusable: it is not a
+    list, or none of its notes is supported by the messages. Empty if there was nothing to learn.
     """
     if not isinstance(value, list):
         return None
@@ -162,13 +162,13 @@ def parse_lessons(value: JsonValue, messages: Sequence[Message], *, around: str 
 
 @dataclass(frozen=True, kw_only=True)
 class _NoteValidator:
-    """What a note has to pass."""
+    """Validates a note."""
 
     messages: Sequence[Message]
     context: str
 
     def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | None:
-        """Return the note as a finding; None when it rests on nothing that was said, or may not be kept."""
+        """Return the note as a finding; None if it is unsupported, or must not be stored."""
         content = " ".join(_text_field(note, "content").split())
         if not content or len(content) > _MAX_NOTE_CHARS or contains_credential(content) or contains_fence(content):
             return None
@@ -204,7 +204,7 @@ def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message
 
 
 def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]:
-    """Yield the message that is cited, then what people said, then the rest; the quote decides among them."""
+    """Yield the cited message, then messages of people, then the rest; the quote decides among them."""
 
     def rank(message: Message) -> int:
         named = bool(cited) and (message.id.startswith(cited) or message.id.endswith(cited))
@@ -214,19 +214,19 @@ def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]
 
 
 def _find_quote(quote: str, text: str) -> str:
-    """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
+    """Return `quote` as it appears in `text`, ignoring white space; empty if it does not appear."""
     words = quote[: _MAX_QUOTE_CHARS + 1].split()
     if len(quote) > _MAX_QUOTE_CHARS or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_CHARS:
         return ""
     found = re.search(r"\s+".join(map(re.escape, words)), text)
     if found is None or len(found[0]) <= _MAX_KEPT_QUOTE_CHARS:
         return found[0] if found else ""
-    # its beginning tells the place, and stands there word for word too
+    # The beginning of a quote identifies its position and is verbatim too.
     return found[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
 
 
 def _parse_confidence(value: JsonValue, role: str) -> float:
-    """What an assistant said is never as sure as what a person said, and nothing as sure as what a person saved."""
+    """Return the confidence, limited by role: an assistant's is below a person's, and both below a saved entry's."""
     given = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
     sure = float(value) if given and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
     return round(min(max(sure, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)

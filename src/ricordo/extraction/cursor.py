@@ -1,10 +1,10 @@
-"""The cursor of a session: how far its messages were extracted, its recovery after a crash, and the sessions behind.
+"""The cursor of a session: how far its messages were extracted, its recovery after a crash, and lagging sessions.
 
-The cursor also holds the block that may be half written. Bullets are appended in order, so one that was there proves
-those before it. A damaged cursor is set aside and rebuilt from what memory holds.
+The cursor also holds the block that may be half written. Bullets are appended in order, so a bullet in the ledger
+proves that those before it were written. A damaged cursor is set aside and rebuilt from the ledger entries.
 
-Invariants: a bullet that is known to have stood in memory is not written again. A session that is not to be learned
-from, or whose state can't be read, is never listed as behind.
+Invariants: a bullet known to have been in memory is not written again. A session that must not be extracted, or whose
+state cannot be read, is never listed as lagging.
 """
 
 import json
@@ -45,11 +45,12 @@ _MAX_OFFSET = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionCursor:
-    """`done` are the last messages that were extracted, newest last; there are several, as one may be erased.
+    """The progress of extraction. `done` are the ids of the last extracted messages, newest last.
 
-    With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`, which had `offset`
-    bytes before. The message `anchor` stands at byte `place` of the log; what comes before is not needed again.
-    `damaged` says that the file holds no cursor, `rebuilt` that some messages after `done` may have been extracted.
+    There are several because a message may be erased. If `next` is set, it is the coming value of `done`, and `block`
+    is being written to the ledger at `path`, which had `offset` bytes before. The message `anchor` is at byte `place`
+    of the log; earlier messages are not needed again. `damaged` says that the file holds no cursor, `rebuilt` that some
+    messages after `done` may have been extracted already.
     """
 
     file_path: str
@@ -70,7 +71,7 @@ class ExtractionCursor:
         return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
 
     def advance(self, messages: Sequence[str], *, place: int, anchor: str) -> "ExtractionCursor":
-        """Return the cursor on its way past `messages`."""
+        """Return the cursor that is about to move past `messages`."""
         return replace(self, next=(*self.done, *messages)[-_MAX_DONE_IDS:], place=place, anchor=anchor, rebuilt=False)
 
     def complete(self) -> "ExtractionCursor":
@@ -81,7 +82,7 @@ class ExtractionCursor:
 
 
 async def load_cursor(files: FileStore, at: str) -> ExtractionCursor:
-    """Return the cursor kept at `file_path`; a missing one has extracted nothing, an unreadable one is `damaged`."""
+    """Return the cursor stored at `at`. A missing one has extracted nothing, an unreadable one is `damaged`."""
     try:
         stored = await files.read(at)
     except FileMissing:
@@ -139,9 +140,10 @@ _ENTRY_FIELDS = b" [at:: "
 
 
 async def recover_cursor(files: FileStore, at: str, session: str, *, key: bytes) -> ExtractionCursor:
-    """Return the cursor with its block whole in the ledger; the caller holds the lock of the session.
+    """Complete the cursor's block in the ledger and return the cursor; the caller holds the lock of the session.
 
-    A damaged one is set aside as `<name>.broken-<n>` and made anew. `key` recognises what was forgotten meanwhile.
+    A damaged cursor is set aside as `<name>.broken-<n>` and rebuilt. `key` identifies entries forgotten in the
+    meantime.
     """
     cursor = await load_cursor(files, at)
     if cursor.damaged:
@@ -160,7 +162,7 @@ async def recover_cursor(files: FileStore, at: str, session: str, *, key: bytes)
 
 
 async def load_extracted_entries(files: FileStore, session: str) -> list[Entry]:
-    """Return what was extracted from a session, oldest first, with what was undone since; from all that is kept."""
+    """Return all entries extracted from a session, oldest first, including entries undone since."""
     found = [located.entry for located in await _load_all_entries(files)]
     mine = {entry.id: entry for entry in found if entry.by == "flush" and entry.source.session == session}
     return [mine[name] for name in sorted(mine)]
@@ -202,7 +204,7 @@ async def _drop_forgotten(files: FileStore, bullets: list[bytes], key: bytes) ->
 
 
 async def _load_all_entries(files: FileStore) -> list[LocatedEntry]:
-    """Return the entries of memory as it stands and of what change sets replaced."""
+    """Return the current entries of memory and those replaced by change sets."""
     found = await read_all_entries(files)
     async for path, data in iter_replaced_memory(files):
         found += await run_sync(parse_entries, data, path)
@@ -217,10 +219,10 @@ async def _load_entries(files: FileStore, path: str) -> list[LocatedEntry]:
 
 
 async def _remove_torn_bullet(files: FileStore, cursor: ExtractionCursor, bullet: bytes) -> None:
-    """Take out the beginning of `bullet` that a crash left behind.
+    """Remove the beginning of `bullet` that a crash left behind.
 
-    It stands where the ledger ended before or after that, and is the file's torn end, or has some of the fields that
-    nobody types. Anything else may be a person's own bullet.
+    It is at or after the end of the ledger before the write, and is the torn end of the file or has fields that no
+    person types. Any other text may be a person's own bullet.
     """
     try:
         stored = await files.read(cursor.path)
@@ -236,10 +238,10 @@ async def _remove_torn_bullet(files: FileStore, cursor: ExtractionCursor, bullet
 
 
 async def find_unextracted_sessions(files: FileStore) -> list[tuple[str, str]]:
-    """Return the agent and session of each transcript that was not extracted to its end, by path.
+    """Return the agent and session of each transcript with messages that were not extracted, by path.
 
-    What is not to be learned from is left out, and a session whose agent's name its folder does not tell; the next
-    flush of that takes in everything.
+    Sessions that must not be extracted are left out, and so are sessions whose folder does not tell the agent's name;
+    the next flush of such a session extracts everything.
     """
     found = []
     for info in await files.list(f"{WORKSPACE}/agents"):
@@ -256,7 +258,7 @@ async def find_unextracted_sessions(files: FileStore) -> list[tuple[str, str]]:
 
 
 async def read_log_from_cursor(files: FileStore, path: str, cursor: ExtractionCursor) -> TranscriptContents:
-    """Return the log from where the cursor needs it on, all of it when that place is not what it was."""
+    """Return the log from the cursor's position on, or the whole log if that position is no longer valid."""
     if cursor.anchor:
         logged = await read_transcript_from(files, path, offset=cursor.place, message_id=cursor.anchor)
         if logged is not None and cursor.position(message.id for message in logged.messages):
@@ -265,7 +267,7 @@ async def read_log_from_cursor(files: FileStore, path: str, cursor: ExtractionCu
 
 
 async def _may_learn(files: FileStore, agent: str, session: str) -> bool:
-    """Tell whether a session may be learned from; one without a state, such as an imported one, may be."""
+    """Return whether a session may be extracted. A session without a state, such as an imported one, may be."""
     try:
         path = state_path(agent, session)
         try:

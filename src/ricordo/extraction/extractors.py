@@ -1,8 +1,8 @@
-"""Extractors: make findings of new messages, by rules or by a model, with the rules where a model can't.
+"""Extractors: create findings from new messages, by rules or by a model, with the rules as the fallback.
 
-Invariants: nothing is written here and no lock is held, so a result can be thrown away and asked for again. Whatever
-the model does, every message is extracted: errors that may pass are raised, for the inbox to try again; for all others
-the rules do it at once.
+Invariants: nothing is written here and no lock is held, so a result can be discarded and computed again. Every message
+is extracted, whatever the model does: transient errors are raised, so that the inbox retries; for all other errors the
+rules extract at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,15 +49,15 @@ __all__ = [
 
 
 RuleFunction: TypeAlias = Callable[[Sequence[Message]], Sequence[Finding]]
-"""Makes findings of messages without a model; slow for many, so it is called in a thread."""
+"""Creates findings without a model. It is slow for many messages, so it runs in a thread."""
 
 
 @dataclass(frozen=True)
 class MessageDelta:
-    """The new messages of a session as its transcript holds them, with a few before them. `scope` is whose they are.
+    """The new messages of a session in its transcript, with some messages before them. `scope` is their scope.
 
-    `signals` were noticed when they were said, `trace` is that of the turn that asked last.
-    `detector` recognises further signals.
+    `signals` were detected when the messages were recorded. `trace` is the trace of the last turn that requested the
+    flush. `detector` detects further signals.
     """
 
     agent: str
@@ -71,22 +71,22 @@ class MessageDelta:
 
     @cached_property
     def processed_messages(self) -> ProcessedMessages:
-        """What of all these messages an extraction reads. Slow for many: call it in a thread the first time."""
+        """The parts of all these messages that extraction reads. Slow for many messages: call it first in a thread."""
         return process_messages(
             [*self.context, *self.new], config=ProcessingConfig(both_sides=False, detector=self.detector)
         )
 
     def take_first(self, count: int) -> "MessageDelta":
-        """Return this with only the first `count` new messages."""
+        """Return a copy with only the first `count` new messages."""
         return self if count >= len(self.new) else replace(self, new=self.new[:count])
 
     def apply_processing(self, messages: Sequence[Message]) -> list[Message]:
-        """Return `messages` as they are read; one that is not keeps its place without its parts."""
+        """Return `messages` as extraction reads them; a dropped message stays in place without its parts."""
         kept = {message.id: message for message in self.processed_messages.messages}
         return [kept.get(message.id, replace(message, parts=())) for message in messages]
 
     def build_section_input(self, covers: int, findings: Sequence[Finding] = ()) -> SectionInput:
-        """Return what a section is told of the first `covers` new messages."""
+        """Return the input of a section for the first `covers` new messages."""
         told = [message for message in self.apply_processing(self.new[:covers]) if message.parts]
         return SectionInput(
             agent=self.agent,
@@ -101,9 +101,10 @@ class MessageDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionResult:
-    """The findings of the first `covers` new messages, and what other sections have still to take in.
+    """The findings of the first `covers` new messages, and the sections that still have to accept their part.
 
-    `requests` is how often a model was asked, and `note` says why the rules did its work, where they did.
+    `requests` counts the requests to a model. `note` says why the rules extracted instead of the model; empty if they
+    did not.
     """
 
     findings: Sequence[Finding]
@@ -115,33 +116,33 @@ class ExtractionResult:
 
 
 class Extractor(Protocol):
-    """Makes findings of the first of the new messages, as many as it reads at once; of one at least."""
+    """Creates findings of the first new messages, as many as it reads at once; at least of one."""
 
     async def __call__(self, delta: MessageDelta) -> ExtractionResult:
-        """Return what these messages hold. Raises `ModelError` where trying again later may help."""
+        """Return the findings of these messages. Raises `ModelError` if a later retry may help."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleExtractor:
-    """Extraction without a model: it reads all there is."""
+    """Extraction without a model. It reads all new messages."""
 
     rules: RuleFunction
     sections: Sequence[SectionFactory] = ()
 
     async def __call__(self, delta: MessageDelta) -> ExtractionResult:
-        """Return what the rules find."""
+        """Return the findings of the rules."""
         return await self.extract(delta, len(delta.new))
 
     async def extract(self, delta: MessageDelta, covers: int, *, note: str = "", requests: int = 0) -> ExtractionResult:
-        """Return what the rules find in the first `covers` new messages."""
-        # nothing is written yet, so who is cancelled need not wait for the end of it
+        """Return the findings of the rules in the first `covers` new messages."""
+        # Nothing is written yet, so a cancelled caller need not wait for the thread.
         findings = await run_sync(self._find, delta, covers, abandon_on_cancel=True)
         sections = await self.build_sections(delta, covers)
         return ExtractionResult(findings=findings, covers=covers, sections=sections, note=note, requests=requests)
 
     async def build_sections(self, delta: MessageDelta, covers: int) -> list[ExtractionSection]:
-        """Return the sections that learn from the first `covers` new messages too."""
+        """Return the sections that also extract from the first `covers` new messages."""
         if not self.sections:
             return []
         studied = await run_sync(delta.build_section_input, covers)
@@ -154,14 +155,14 @@ class RuleExtractor:
 
     @staticmethod
     def extract_of_tools(delta: MessageDelta, covers: int) -> Sequence[Finding]:
-        """Return what failing and working calls of tools taught in the first `covers` new messages."""
+        """Return the lessons of failed and successful tool calls in the first `covers` new messages."""
         fresh = {message.id for message in delta.new[:covers]}
         lessons = extract_tool_lessons([*delta.context, *delta.new[:covers]])
         return [lesson for lesson in lessons if not fresh.isdisjoint(lesson.message_ids)]
 
 
 async def accept_sections(extracted: ExtractionResult, delta: MessageDelta) -> list[str]:
-    """Let each section take its part, and return what went wrong, in words for events."""
+    """Let each section accept its part, and return the errors in words for events."""
     wrong: list[str] = []
     if not extracted.sections:
         return wrong
@@ -186,7 +187,7 @@ _MIN_ITEM_CHARS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class _ModelAnswer:
-    """What came of a request: the lessons, None when they could not be used, and the parts of other sections."""
+    """The result of a request: the lessons, None if unusable, and the parts of other sections."""
 
     lessons: tuple[Finding, ...] | None = None
     parts: dict[str, JsonValue]
@@ -196,7 +197,7 @@ class _ModelAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelExtractor:
-    """Asks `model` for lessons; `rules` do what it can't."""
+    """Requests lessons from `model`; `rules` are the fallback."""
 
     model: ChatModel
     config: FlushConfig
@@ -205,9 +206,9 @@ class ModelExtractor:
     clock: Clock
 
     async def __call__(self, delta: MessageDelta) -> ExtractionResult:
-        """Return the lessons of as many new messages as one request takes.
+        """Return the lessons of as many new messages as fit one request.
 
-        Raises: ModelRateLimited, ModelTimeout and ModelUnavailable, which may pass.
+        Raises: ModelRateLimited, ModelTimeout and ModelUnavailable, which are transient.
         """
         config, delta = self.config, delta.take_first(self._count_within_limit(delta))
         covers = len(delta.new)
@@ -233,7 +234,7 @@ class ModelExtractor:
         )
 
     def _count_within_limit(self, delta: MessageDelta) -> int:
-        """Return more new messages than one request could take, so that no more of a long delta is read than that."""
+        """Return an upper bound of the new messages in one request, so that no more of a long delta is read."""
         room = self.config.max_input_tokens * _CHARS_PER_TOKEN
         for count, message in enumerate(delta.new, start=1):
             size = len(message.text)
@@ -257,7 +258,7 @@ class ModelExtractor:
         return await run_sync(partial(build_request, material, config, window=self.model.window)), sections
 
     async def _ask_with_retry(self, request: LessonsRequest) -> _ModelAnswer:
-        """Ask, and once more when the answer can't be used. Raises `ModelError`."""
+        """Send the request, and once more if the answer is unusable. Raises `ModelError`."""
         heard = await self._ask(request)
         if not heard.flaw:
             return heard
@@ -273,7 +274,7 @@ class ModelExtractor:
         return _ModelAnswer(lessons=lessons, parts=dict(answer.parts), requests=1, flaw=flaw)
 
     async def _call_model(self, request: LessonsRequest) -> LessonsAnswer | None:
-        """Return what the model said, in time; a form that it did not keep to is no reason not to read it."""
+        """Return the model's answer within the time limit. An answer in an invalid form is parsed anyway."""
         asked = [Message(role="user", parts=(Text(text=request.text),))]
         try:
             with anyio.fail_after(self.config.flush_seconds):
@@ -303,7 +304,7 @@ class ModelExtractor:
 
 
 def _shrink_config(config: FlushConfig, window: int | None) -> FlushConfig:
-    """Return the configuration with half of the room, or half of the window that the provider told if that is less."""
+    """Return the configuration with half of the room, or half of the provider's reported window if that is less."""
     most = config.max_input_tokens if window is None else min(window, config.max_input_tokens)
     return replace(config, max_input_tokens=max(config.min_input_tokens, most // 2))
 

@@ -1,8 +1,8 @@
-"""Flusher: what a session taught since its cursor goes to the ledger, once.
+"""Flusher: writes the findings of a session since its cursor to the ledger, exactly once.
 
-Before a block is appended the cursor keeps the block itself, so after a crash what is missing of it is written. No lock
-is held while something is extracted: who finds that somebody else moved the cursor begins anew. What somebody else
-learned from messages goes the same way, so no message is extracted by both.
+Before a block is appended the cursor stores the block itself, so its missing part is written after a crash. No lock is
+held during extraction: if another process moved the cursor, the flush starts again. Findings from a summary request are
+recorded in the same way, so no message is extracted twice.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -50,17 +50,17 @@ __all__ = ["CORRECTION_TAG", "FlushResult", "Flusher"]
 
 
 CORRECTION_TAG = "correction"
-"""The tag of an entry that takes the place of something said before."""
+"""The tag of an entry that replaces an earlier statement."""
 _CONTEXT_MESSAGES = 6
 _LOCK_COUNT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlushResult:
-    """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read.
+    """The result of a flush: the block it wrote (None for no findings) and the number of messages it read.
 
-    `has_more` says that it read only a part of what is new, `requests` how often a model was asked, and `notes` what
-    went otherwise than it should. `entries` are all that were written, those of earlier parts included.
+    `has_more` says that it read only a part of the new messages, `requests` counts the requests to a model, and `notes`
+    report problems. `entries` are all entries written, including those of earlier parts.
     """
 
     block: LedgerBlock | None = None
@@ -72,17 +72,17 @@ class FlushResult:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What was written, in its order."""
+        """The entries written, in order."""
         return (*self.earlier_entries, *(self.block.entries if self.block else ()))
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many messages were read, how many entries written, and how often a model was asked, if it was."""
+        """The number of messages read, of entries written and, if a model was called, of requests."""
         asked = {"requests": self.requests} if self.requests else {}
         return {"messages": self.messages, "entries": len(self.entries), **asked}
 
     def combine(self, later: "FlushResult") -> "FlushResult":
-        """Return what both parts did, the later one last; `block` is the last that was written."""
+        """Return the sum of both parts, with `later` last; `block` is the last one written."""
         return replace(
             later,
             block=later.block or self.block,
@@ -95,7 +95,7 @@ class FlushResult:
 
 @dataclass(frozen=True, kw_only=True)
 class _PendingLog:
-    """What a log holds around its cursor, which stands before the message number `position`."""
+    """The part of a log around its cursor, which is before the message number `position`."""
 
     cursor: ExtractionCursor
     logged: TranscriptContents
@@ -110,12 +110,12 @@ class _PendingLog:
         return self.logged.messages[max(0, self.position - _CONTEXT_MESSAGES) : self.position]
 
     def messages_through(self, ids: Collection[str]) -> Sequence[Message]:
-        """Return the messages after the cursor up to the last of `ids`; empty when none of them stands there."""
+        """Return the messages after the cursor up to the last of `ids`; empty if none of them is there."""
         found = max((number for number, each in enumerate(self.messages, start=1) if each.id in ids), default=0)
         return self.messages[:found]
 
     def advance_cursor(self, messages: Sequence[Message]) -> ExtractionCursor:
-        """Return the cursor on its way past `messages`, which are the first ones after it."""
+        """Return the cursor that is about to move past `messages`, the first ones after it."""
         start = max(0, self.position + len(messages) - _CONTEXT_MESSAGES)
         return self.cursor.advance(
             [message.id for message in messages],
@@ -128,8 +128,8 @@ class _PendingLog:
 class Flusher:
     """Extracts the new messages of sessions into the ledger.
 
-    `key` recognises what was forgotten, `detector` recognises signals, `find_nearest` gives the memories that are
-    nearest to a text.
+    `key` identifies forgotten entries, `detector` detects signals, and `find_nearest` returns the entries nearest to a
+    text.
     """
 
     files: FileStore
@@ -153,10 +153,10 @@ class Flusher:
         signals: frozenset[str] = frozenset(),
         trace: str = "",
     ) -> FlushResult:
-        """Extract what the session's transcript holds after its cursor, durably, and move the cursor.
+        """Extract the messages of the session's transcript after its cursor, durably, and move the cursor.
 
-        The model is asked where there is one, unless `by_rules`; then only the first part may be done, which is told.
-        `scope` is stamped on the entries, `signals` and `trace` are told to sections. A second flush without new
+        The model is used if there is one, unless `by_rules`; then only the first part may be extracted, as `has_more`
+        says. `scope` is stored on the entries, `signals` and `trace` are passed to sections. A second flush without new
         messages does nothing. Raises: ModelRateLimited, ModelTimeout, ModelUnavailable; then nothing is written.
         """
         while True:
@@ -164,7 +164,7 @@ class Flusher:
             if not ahead.messages:
                 return FlushResult()
             delta = MessageDelta(agent, session, scope, ahead.context, ahead.messages, signals, trace, self.detector)
-            # of a cursor that was made anew only what the rules find can be told from what was found before
+            # With a rebuilt cursor, only findings of the rules can be compared with earlier findings.
             asked = None if by_rules or ahead.cursor.rebuilt else self.model
             extracted = await (asked or self._rule_extractor)(delta)
             with suppress(VersionConflict):
@@ -173,7 +173,7 @@ class Flusher:
     async def _write_result(
         self, ahead: "_PendingLog", delta: MessageDelta, extracted: ExtractionResult
     ) -> FlushResult:
-        """Write what was extracted. Raises `VersionConflict` when somebody else was faster."""
+        """Write the extracted findings. Raises `VersionConflict` if another process moved the cursor first."""
         new = delta.new[: extracted.covers]
         entries = await self._build_entries(delta, extracted)
         if ahead.cursor.rebuilt:
@@ -190,9 +190,9 @@ class Flusher:
     async def extract_again(
         self, agent: str, session: str, ids: Collection[str], *, scope: Scope | None = None
     ) -> FlushResult:
-        """Extract these messages of a session once more by rules, durably, and leave the cursor where it is.
+        """Extract these messages of a session again by rules, durably, without moving the cursor.
 
-        `scope` is stamped on the entries.
+        `scope` is stored on the entries.
         """
         messages = (await read_transcript(self.files, transcript_path(agent, session))).messages
         places = [number for number, message in enumerate(messages) if message.id in ids]
@@ -210,7 +210,7 @@ class Flusher:
         return done
 
     async def _build_entries(self, delta: MessageDelta, extracted: ExtractionResult) -> list[Entry]:
-        """Return the entries of what was extracted: what quotes the messages, and says nothing that is known."""
+        """Return the entries of the findings that quote the messages and that memory does not hold already."""
         texts = {message.id: _searchable_text(message) for message in (*delta.context, *delta.new)}
         quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
         recalled = await run_in_thread(lambda: delta.processed_messages.recalled)
@@ -225,7 +225,7 @@ class Flusher:
     async def _drop_repeats(
         self, findings: Sequence[Finding], messages: Sequence[Message], recalled: Sequence[str] = ()
     ) -> list[Finding]:
-        """Leave out what only says again what memory holds, or said itself."""
+        """Drop findings that only repeat an entry or recalled text."""
         if not findings:
             return []
         known, said = await load_known_words(self.files, self.clock.today()), RecalledTexts(recalled)
@@ -239,17 +239,17 @@ class Flusher:
         return [each for each in fresh if not (people.isdisjoint(each.message_ids) and await self._is_echo(each))]
 
     async def _is_echo(self, finding: Finding) -> bool:
-        """Tell whether memory holds what only the agent says: the prompt may have shown it, and keeps no record."""
+        """Return whether an agent's statement repeats an entry, which the prompt may have shown without a record."""
         return self.find_nearest is not None and RecalledTexts(await self.find_nearest(finding.content)).covers(
             finding.content
         )
 
     async def has_new(self, agent: str, session: str) -> bool:
-        """Tell whether the session's transcript holds messages that were not extracted yet."""
+        """Return whether the session's transcript holds messages that were not extracted yet."""
         return bool((await self._read_pending(agent, session)).messages)
 
     async def filter_pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the messages `ids` that were not extracted yet, in the order of the session's transcript."""
+        """Return those of the messages `ids` that were not extracted yet, in transcript order."""
         ahead, wanted = await self._read_pending(agent, session), frozenset(ids)
         return tuple(message.id for message in ahead.messages if message.id in wanted)
 
@@ -264,13 +264,14 @@ class Flusher:
         signals: frozenset[str] = frozenset(),
         trace: str = "",
     ) -> FlushResult:
-        """Write what somebody learned from the messages `filter_pending`, durably, and move the cursor past them.
+        """Write findings from another request about the messages `pending`, durably, and move the cursor past them.
 
-        What stands between them in the transcript, such as a message that is pinned, is extracted here. Findings that
-        rest only on messages before the cursor are left out, so a second call does nothing. Where a damaged cursor was
-        made anew only what is extracted here can be told from what memory holds: then `findings` are not used.
-        `scope`, `signals` and `trace` are those of `flush`. Raises:
-        InvalidEntry when one of them can't be kept; then nothing is written.
+        Messages between them in the transcript, such as a pinned message, are extracted here. Findings based only on
+        messages before the cursor are dropped, so a second call does nothing. With a rebuilt cursor, only findings
+        extracted here can be compared with memory: then `findings` are not used. `scope`, `signals` and `trace` are
+        those of `flush`.
+
+        Raises: InvalidEntry if one of them cannot be stored; then nothing is written.
         """
         asked = frozenset(pending)
         given = [finding for finding in findings if not asked.isdisjoint(finding.message_ids)]
@@ -321,7 +322,7 @@ class Flusher:
         new: Sequence[Message],
         scope: Scope | None,
     ) -> list[Entry]:
-        """Return what `findings` say of `new`, but for what was saved while it was said."""
+        """Return the entries of `findings` about `new`, without those that the conversation saved itself."""
         fresh = {message.id for message in new}
         saved = collect_saved_words([*context, *new])
         now = self.clock.now()
@@ -351,7 +352,7 @@ class Flusher:
         return [entry for entry in entries if content_digest(entry.content, self.key) not in forgotten]
 
     async def _drop_extracted(self, session: str, entries: list[Entry]) -> list[Entry]:
-        """Leave out what was extracted from the same messages before."""
+        """Drop entries that were extracted from the same messages before."""
         known = {(entry.source.messages, entry.content) for entry in await load_extracted_entries(self.files, session)}
         stored = await all_redacted_beside(entries, self.redactor)
         pairs = zip(entries, stored, strict=True)
@@ -360,14 +361,14 @@ class Flusher:
     async def _write(self, cursor: ExtractionCursor, entries: list[Entry]) -> LedgerBlock | None:
         """Append the entries that were not forgotten and move the cursor.
 
-        Raises `VersionConflict` before when somebody else moved it.
+        Raises `VersionConflict` before writing if another process moved it.
         """
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._lock(cursor.file_path))
             if (await load_cursor(self.files, cursor.file_path)).version != cursor.version:
                 raise VersionConflict(f"{cursor.file_path} changed since it was read.")
             if entries:
-                # nothing is forgotten from here on until it is written
+                # Hold the lock, so that nothing is forgotten until the entries are written.
                 await stack.enter_async_context(self.files.lock(CURATION_LOCK))
                 entries = await self._drop_forgotten(entries)
             if not entries:
@@ -388,11 +389,11 @@ class Flusher:
 
 
 def _searchable_text(message: Message) -> str:
-    """Return all that a message says, the calls and the results of tools in it included."""
+    """Return the whole text of a message, including its tool calls and results."""
     calls = (f"{call.name} {call.arguments}" for call in message.tool_calls)
     return "\n".join([message.text, *calls, *(result.text for result in message.tool_results)])
 
 
 def _distinct_quote(finding: Finding) -> str | None:
-    """Return what was said, unless the content says it in the same words: a line need not say it twice."""
+    """Return the quote, unless it equals the content: a line need not contain it twice."""
     return None if finding.quote == finding.content else finding.quote

@@ -1,7 +1,7 @@
-"""Checks of what is to be learned: that its names and numbers were said, and that it gives away no credential. Pure.
+"""Checks of notes: their names and numbers must occur in the text, and they must contain no credential. Pure.
 
-A PIN, the number of a card and a password of plain letters have no shape that redaction could know, but the sentence
-around them tells. A note that names what nobody said was invented, or was translated and would not be found again.
+A PIN, a card number and a password of plain letters have no shape that redaction could detect, but the sentence around
+them shows it. A note with a name missing from the text was invented, or was translated and would not be found again.
 
 Invariants: linear in the text. A note without names and numbers is supported by any text.
 """
@@ -61,7 +61,7 @@ _CARD_WORDS = lazy_compile(
 
 
 def contains_credential(text: str) -> bool:
-    """Say whether a statement gives away a secret, or tells nothing but that one stood there."""
+    """Return whether a statement contains a secret, or little more than the mark of a redacted one."""
     if "[secret:" in text and SECRET_MARK.search(text):
         rest = {word.casefold() for word in content_words(_MARKED_WORD.sub(" ", text), "en")}
         if len(rest - _SECRET_VOCABULARY) < _MIN_OTHER_WORDS:
@@ -70,7 +70,7 @@ def contains_credential(text: str) -> bool:
 
 
 def asks_for_credential(question: str) -> bool:
-    """Say whether the answer to a question would be a secret: "What is the PIN?", not "Which password manager?"."""
+    """Return whether the answer to a question would be a secret: "What is the PIN?", not "Which password manager?"."""
     return _CREDENTIAL_QUESTION.search(question) is not None
 
 
@@ -82,7 +82,10 @@ def _contains_password(text: str) -> bool:
 
 
 def _contains_card_number(text: str) -> bool:
-    """A number of 13 to 19 digits that passes the Luhn check (ISO/IEC 7812-1), grouped as on a card or called one."""
+    """Return whether a text has a card number.
+
+    It has 13 to 19 digits, passes the Luhn check (ISO/IEC 7812-1), and is grouped as on a card or called a card number.
+    """
     return any(
         _passes_luhn([int(digit) for digit in number.group() if digit.isdigit()])
         and (_CARD_GROUPS.fullmatch(number.group()) is not None or _CARD_WORDS.search(text) is not None)
@@ -115,18 +118,20 @@ class GroundingText:
     """A text in which names and numbers are looked up."""
 
     def __init__(self, text: str) -> None:
-        """Look up in `text`."""
+        """Look up names and numbers in `text`."""
         self._text = _normalize(text)
         self._digits = re.sub(r"(?<=\d)[.,'’\s_](?=\d{3})", "", self._text)
 
     def supports(self, note: str) -> bool:
-        """Tell whether every name and every number of `note` was said; days may be worked out, and are not asked."""
+        """Return whether the text has every name and every number of `note`. Days are not checked; they may be
+        computed.
+        """
         return all(map(self._has_name, _find_name_words(note))) and all(map(self._has_number, _find_numbers(note)))
 
     def _has_name(self, name: str) -> bool:
         if name in self._text:
             return True
-        # other scripts inflect names, and no language writes them twice
+        # Other scripts inflect names, so the ending may differ.
         return not name.isascii() and len(name) >= _MIN_INFLECTED_CHARS and name[:-_INFLECTION_CHARS] in self._text
 
     def _has_number(self, number: str) -> bool:
@@ -134,7 +139,7 @@ class GroundingText:
 
 
 def _find_name_words(note: str) -> list[str]:
-    """Return the words of the names in a note; the first word of a sentence has its capital from there."""
+    """Return the words of names in a note, without a sentence's first word that may be capitalized as such."""
     found: list[str] = []
     for mention in find_names(note):
         before = note[: mention.start].rstrip(" \"'“”‘’(*_`")
@@ -147,7 +152,7 @@ def _find_name_words(note: str) -> list[str]:
 
 
 def _find_numbers(note: str) -> list[str]:
-    """Return the numbers of a note that are no part of a day."""
+    """Return the numbers of a note that are not part of a day."""
     text = note
     for mention in reversed(find_dates(note, _REFERENCE_DAY)):
         text = f"{text[: mention.start]} {text[mention.end :]}"

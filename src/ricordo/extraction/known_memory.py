@@ -1,7 +1,7 @@
-"""What memory holds already: read for the request, and compared so that it is not learned again.
+"""The existing memory: read for the request, and compared with findings so that they are not stored again.
 
-A finding is a repeat when its words stand in memory, in recalled text, or in what a tool call saved. What an assistant
-said after a tool had printed it counts as from outside.
+A finding is a repetition if its words occur in memory, in recalled text, or in a text saved by a tool call. An
+assistant's statement that follows the same tool output counts as external.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,9 +36,9 @@ _EXTRACTED_FIELD = b"[by:: flush]"
 
 
 async def load_known_memory(files: FileStore, today: date, *, reference: str, most_tokens: int) -> KnownMemory:
-    """Return MEMORY.md and today's ledger as they stand; with the `reference` "all" the older ledgers too.
+    """Return MEMORY.md and today's ledger; with the `reference` "all" also the older ledgers.
 
-    Of these, newest first, no more is read than could stand in `max_prompt_tokens` tokens.
+    Older ledgers are read newest first, up to the size that could fit in `most_tokens` tokens.
     """
     ledgers = [(ledger_path(today), await _read_text(files, ledger_path(today)))]
     if reference == "all":
@@ -53,9 +53,9 @@ async def load_known_memory(files: FileStore, today: date, *, reference: str, mo
 
 
 async def load_known_words(files: FileStore, today: date) -> frozenset[tuple[str, ...]]:
-    """Return the words of each memory that MEMORY.md holds, or that was saved today or yesterday by hand or by a tool.
+    """Return the words of each entry in MEMORY.md, and of each entry saved by a person or a tool today or yesterday.
 
-    What a flush has learned is none of them: that it is said anew is for consolidation to weigh.
+    Extracted entries are not included: consolidation evaluates their repetitions.
     """
     found: set[tuple[str, ...]] = set()
     for path in (MEMORY_PATH, ledger_path(today), ledger_path(today - timedelta(days=1))):
@@ -66,10 +66,10 @@ async def load_known_words(files: FileStore, today: date) -> frozenset[tuple[str
 
 
 def _collect_words(data: bytes, path: str) -> set[tuple[str, ...]]:
-    """Return the words of each memory in a document; of a ledger, those that no flush has written."""
+    """Return the words of each entry in a document; of a ledger, only entries that no flush wrote."""
     if path == MEMORY_PATH:
         return {split_words(located.entry.content) for located in parse_entries(data, path)}
-    # of a long ledger nearly all was written by flushes, and need not be taken apart
+    # Flushes write most of a long ledger, so it is not parsed if it has no other entries.
     if all(_EXTRACTED_FIELD in line for line in data.split(b"\n") if line.startswith(b"- ")):
         return set()
     saved = parse_entries(data, path, only=lambda bullet: _EXTRACTED_FIELD not in bullet)
@@ -99,14 +99,14 @@ _DENIAL_WORDS = frozenset(_DENIAL_WORDS_LIST.split())
 
 
 class RecalledTexts:
-    """The texts that memory said, as repeats are told by them."""
+    """Recalled texts, prepared for the detection of repetitions."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         """Compare with `texts`."""
         self._texts = texts
 
     def covers(self, statement: str) -> bool:
-        """Tell whether `statement` says nothing beside what one of the texts says."""
+        """Return whether `statement` says nothing beyond one of the texts."""
         own = _comparison_keys(statement)
         return len(own) >= _MIN_KEYS and any(own <= other and not (other - own) & _DENIAL_WORDS for other in self._keys)
 
@@ -120,11 +120,11 @@ def _comparison_keys(text: str) -> frozenset[str]:
 
 
 SAVING_TOOL = "remember"
-"""The name of the tool that saves what the model gives it as `content`."""
+"""The name of the tool that saves the model's `content` argument."""
 
 
 def collect_saved_words(messages: Sequence[Message]) -> frozenset[tuple[str, ...]]:
-    """Return the words of each text that a call of the saving tool in `messages` has saved; failed calls saved none."""
+    """Return the words of each text saved by a successful call of the saving tool in `messages`."""
     failed = {result.call_id for message in messages for result in message.tool_results if result.is_error}
     return frozenset(split_words(content) for call, content in _iter_saved_texts(messages) if call not in failed)
 
@@ -140,9 +140,9 @@ def _iter_saved_texts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 
 def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
-    """Tell whether an assistant states the finding, after a tool printed it, and no user said it before.
+    """Return whether an assistant states the finding after a tool printed it, and no user said it before.
 
-    `messages` are those that it was found in, in their order, with some before them.
+    `messages` are the messages of the finding in order, with some before them.
     """
     stated = next((at for at, message in enumerate(messages) if message.id == finding.message_ids[0]), None)
     if stated is None or messages[stated].role != "assistant":

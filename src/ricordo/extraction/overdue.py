@@ -1,6 +1,6 @@
-"""Overdue work of a root: jobs that wait, jobs that failed for good, and sessions that nobody asked for.
+"""Overdue work of a root: waiting jobs, permanently failed jobs, and sessions without a job.
 
-Invariant: finding it changes nothing, and resuming asks for no work that waits already.
+Invariant: finding it changes nothing, and resuming it requests no work that is waiting already.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _MAX_NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class OverdueWork:
-    """Jobs that wait or run, and those that failed too often and were not done since, each newest first.
+    """Jobs that wait or run, and jobs that failed too often without a later success, each newest first.
 
-    `behind` are jobs for sessions that hold more than was extracted, for which no job waits, such as those of an inbox
-    that was deleted.
+    `behind` are jobs for sessions with messages that were not extracted and no waiting job, such as after the inbox was
+    deleted.
     """
 
     waiting: Sequence[JobRecord] = ()
@@ -34,7 +34,7 @@ class OverdueWork:
 
 
 async def find_overdue_work(queue: JobQueue, files: FileStore) -> OverdueWork:
-    """Return what is to be done. Raises: StorageError when the inbox or a transcript can't be read."""
+    """Return the overdue work. Raises: StorageError if the inbox or a transcript cannot be read."""
     newest_first = await queue.jobs(limit=_MAX_JOBS)
     waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
     failed = find_unresolved_failures(newest_first)
@@ -47,9 +47,9 @@ async def find_overdue_work(queue: JobQueue, files: FileStore) -> OverdueWork:
 
 
 async def check_unlearned(queue: JobQueue, files: FileStore) -> Check:
-    """Return the check of the sessions that hold more than was learned from them, for which no job waits.
+    """Return the check for sessions with messages that were not extracted and no waiting job.
 
-    One whose turn is running is among them until the turn ends. An inbox that can't be read is told elsewhere.
+    A session with a running turn is among them until the turn ends. Another check reports an unreadable inbox.
     """
     try:
         behind = [job.session for job in (await find_overdue_work(queue, files)).behind]
@@ -63,7 +63,7 @@ async def check_unlearned(queue: JobQueue, files: FileStore) -> Check:
 
 
 async def resume_overdue_work(queue: JobQueue, found: OverdueWork, *, retry: bool = False) -> None:
-    """Make all of it due at once; with `retry_pending` what failed for good too, which begins its attempts anew."""
+    """Make all overdue work due at once; with `retry` also failed jobs, with a new count of attempts."""
     again = [
         Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user)
         for job in (record.job for record in found.failed)

@@ -1,11 +1,11 @@
-"""Preprocessing: which messages, and what of them, an extraction reads. Pure.
+"""Preprocessing: selects the messages, and the parts of them, that extraction reads. Pure functions.
 
-Tool chatter, what hosts and memory put into a conversation, and acknowledgements that answer nothing are dropped, and
-so is what an assistant only repeats of recalled text. A message's metadata decides first, then whole blocks of text; no
-sentence of a person is dropped for its words.
+It drops tool calls and results, text injected by hosts and memory, acknowledgements that answer no question, and an
+assistant's repetitions of recalled text. A message's metadata decides first, then whole blocks of text; no sentence of
+a person is dropped for its words.
 
-Invariants: the messages given are never changed; one that loses something is a copy under the same id. The order stays,
-and every message is kept or counted once. A gap stands where something was left out.
+Invariants: input messages are never modified; a shortened message is a copy with the same id. The order stays, and
+every message is kept or counted once. A gap marks omitted text.
 """
 
 import re
@@ -44,13 +44,13 @@ __all__ = [
 
 
 GAP_MARK = "[…]"
-"""The sign of a gap."""
+"""The mark of a gap."""
 GAP = f"\n\n{GAP_MARK}\n\n"
-"""A gap as it stands in a text: a paragraph of its own."""
+"""A gap in a text: a paragraph of its own."""
 
 
 def join_with_gaps(pieces: Iterable[str]) -> str:
-    """Return the pieces that hold something, without white space around them, with a gap between each two."""
+    """Return the non-blank pieces, stripped and joined by gaps."""
     return GAP.join(piece for each in pieces if (piece := each.strip()))
 
 
@@ -62,13 +62,13 @@ _ORIGINAL_TEXT_KEY = "original_user_content"
 
 
 def metadata_value(metadata: Mapping[str, JsonValue], key: str) -> JsonValue:
-    """Return a value of a message's metadata, also where a framework keeps it under `additional_kwargs`."""
+    """Return a value of a message's metadata, including a framework's `additional_kwargs`."""
     inner = metadata.get("additional_kwargs")
     return metadata.get(key, inner.get(key) if isinstance(inner, dict) else None)
 
 
 def strip_uploads(text: str, metadata: Mapping[str, JsonValue]) -> str:
-    """Return `text` without the tags around uploaded files and what stands in them; the same text without such tags."""
+    """Return `text` without the tags around uploaded files and their content; the same text without such tags."""
     lists = [found for key in _FILE_LIST_KEYS if isinstance(found := metadata_value(metadata, key), list)]
     if "<" not in text or (lists and not any(lists)):
         return text
@@ -81,7 +81,7 @@ def strip_uploads(text: str, metadata: Mapping[str, JsonValue]) -> str:
 
 
 def _find_upload_blocks(text: str, *, cut_off: bool) -> Iterator[tuple[int, int]]:
-    """Yield where blocks stand, and at last one that lost its end, where such a one counts."""
+    """Yield the spans of the blocks, and last an unclosed block if `cut_off`."""
     code = [match.span() for match in _CODE_SPAN.finditer(text)]
     last = 0
     for match in _UPLOAD_BLOCK.finditer(text):
@@ -93,7 +93,7 @@ def _find_upload_blocks(text: str, *, cut_off: bool) -> Iterator[tuple[int, int]
 
 
 def original_user_text(metadata: Mapping[str, JsonValue]) -> str | None:
-    """Return what was said before a host put tags in; None where it does not say."""
+    """Return the user's text before a host inserted tags; None if the metadata does not hold it."""
     found = metadata_value(metadata, _ORIGINAL_TEXT_KEY)
     return found if isinstance(found, str) else None
 
@@ -103,7 +103,7 @@ _CLARIFICATION_KEY = "human_input_response"
 
 
 def is_hidden(message: Message) -> bool:
-    """Say whether a message was hidden from people and carries no well-formed answer of one."""
+    """Return whether a message is hidden from people and is not a valid clarification answer."""
     hidden = any(metadata_value(message.metadata, flag) is True for flag in _HIDDEN_FLAGS)
     return hidden and not (
         message.role == "user" and is_clarification_answer(metadata_value(message.metadata, _CLARIFICATION_KEY))
@@ -111,7 +111,7 @@ def is_hidden(message: Message) -> bool:
 
 
 def is_clarification_answer(payload: JsonValue) -> bool:
-    """Say whether `payload` is a whole answer of a person to a clarifying question."""
+    """Return whether `payload` is a complete answer of a person to a clarifying question."""
     if not isinstance(payload, Mapping) or payload.get("kind") != _CLARIFICATION_KEY:
         return False
     version = payload.get("version")
@@ -138,7 +138,7 @@ _MAX_KEYED_CHARS = 2_000
 
 
 def strip_fences(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return `text` without the blocks that memory put there, and those blocks; a block that was cut off goes whole."""
+    """Return `text` without the blocks of memory, and those blocks; a truncated block is removed whole."""
     left: list[str] = []
     blocks: list[str] = []
     at = 0
@@ -155,12 +155,12 @@ def strip_fences(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def find_recalled_texts(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Return each text that memory recalled into `messages`, in order, repeats left out."""
+    """Return each text that memory recalled into `messages`, in order, without repetitions."""
     return tuple(dict.fromkeys(text for message in messages for text in _iter_recalled_texts(message)))
 
 
 def is_restatement(statement: str, recalled: Sequence[frozenset[str]]) -> bool:
-    """Say whether a statement says no more than one of the recalled texts (see `comparison_keys`)."""
+    """Return whether a statement says no more than one of the recalled texts (see `comparison_keys`)."""
     own = comparison_keys(statement)
     if len(own) < _MIN_KEYS:
         return False
@@ -168,15 +168,16 @@ def is_restatement(statement: str, recalled: Sequence[frozenset[str]]) -> bool:
 
 
 def comparison_keys(text: str) -> frozenset[str]:
-    """Return what a text is compared by: its content words without accents, cut to six letters; y counts as i."""
+    """Return the comparison keys of a text: content words without accents, cut to six letters, with y as i."""
     return frozenset(
         strip_accents(word)[:_KEY_LETTERS].replace("y", "i") for word in content_words(text[:_MAX_KEYED_CHARS])
     )
 
 
 def strip_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
-    """Return `text` without the sentences that only restate what was recalled, each run of them a gap; "" when
-    nothing else is in it."""
+    """Return `text` without the sentences that only restate recalled text.
+
+    Each run of them becomes a gap. Empty if nothing else is left."""
     if not recalled:
         return text
     left: list[str] = []
@@ -193,7 +194,7 @@ def strip_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
 
 
 def _has_same_content(own: frozenset[str], other: frozenset[str]) -> bool:
-    """The statement says nearly nothing else, or nearly all of the other and not much beside it."""
+    """Return whether a statement adds almost nothing to the other, or covers most of the other and adds little."""
     shared = len(own & other)
     if shared < min(_MIN_KEYS, len(other)) or not other:
         return False
@@ -221,8 +222,8 @@ DropReason = Literal[
     "tool call",
     "upload",
 ]
-"""Why a message is not read: a `reply` goes with the acknowledgement or upload it replies to, an `echo` only repeats
-what was recalled, `one-sided` is what is left when one side said nothing."""
+"""Why a message is not read: a `reply` replies to a dropped acknowledgement or upload, an `echo` only repeats recalled
+text, and `one-sided` messages are left if only one side has messages."""
 _QUESTION_SENTENCES = 3
 _QUESTION_MARKS = ("?", "？", "؟", "吗", "嗎")
 _CLOSERS = " \t\n*_\"'”’»)」』"
@@ -236,11 +237,11 @@ _QUESTION_TOOLS = ("ask", "clarif", "question", "confirm")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessingConfig:
-    """What processing keeps.
+    """The limits of preprocessing.
 
-    A message of more than `max_message_chars` characters keeps its head and its tail. `signal_window` is how many of
-    the last messages that are kept are searched for signals, by `detector`. With `both_sides` nothing is kept unless
-    one message of a person and one of an assistant are, or two people talk.
+    A message of more than `max_message_chars` characters keeps its beginning and its end. `detector` searches the last
+    `signal_window` kept messages for signals. With `both_sides` nothing is kept unless there is one message of a person
+    and one of an assistant, or two people talk.
     """
 
     max_message_chars: int = 8_000
@@ -249,7 +250,7 @@ class ProcessingConfig:
     detector: SignalDetector = field(default_factory=default_detector)
 
     def __post_init__(self) -> None:
-        """Refuse lengths that leave nothing."""
+        """Reject limits that are too small."""
         if self.max_message_chars < 100:
             raise InvalidSetting(f"max_message_chars is at least 100 characters, not {self.max_message_chars!r}.")
         if self.signal_window < 1:
@@ -258,8 +259,8 @@ class ProcessingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessedMessages:
-    """What is left of a conversation: the messages to read in their order, how many were dropped for each reason, the
-    signals of the last ones, and the texts that memory had recalled into it."""
+    """The result of preprocessing: the messages to read in order, the number of dropped messages by reason, the signals
+    of the last messages, and the texts that memory recalled into the conversation."""
 
     messages: tuple[Message, ...] = ()
     dropped: Mapping[DropReason, int] = field(default_factory=dict)
@@ -273,9 +274,9 @@ _DEFAULT_PROCESSING = ProcessingConfig()
 def process_messages(
     messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT_PROCESSING
 ) -> ProcessedMessages:
-    """Return what an extraction reads of `messages`, and the signals in it; no messages when nothing is worth reading.
+    """Return the messages that extraction reads, and their signals; no messages if nothing is worth reading.
 
-    What is recalled is looked for in all of them, so give the context of new messages too.
+    Recalled text is searched in all of them, so pass the context of new messages too.
     """
     recalled = find_recalled_texts(messages)
     reading = _MessageReader(recalled=tuple(comparison_keys(text) for text in recalled))
@@ -295,9 +296,9 @@ def process_messages(
 
 
 def detect_signals(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT_PROCESSING) -> frozenset[Signal]:
-    """Return the signals that people give in the last `signal_window` of messages that were processed.
+    """Return the signals of people in the last `signal_window` processed messages.
 
-    A "no" that answers a question corrects nothing.
+    A "no" that answers a question is not a correction.
     """
     found: set[Signal] = set()
     window = messages[-config.signal_window - 1 :]
@@ -310,7 +311,7 @@ def detect_signals(messages: Sequence[Message], *, config: ProcessingConfig = _D
 
 @dataclass
 class _MessageReader:
-    """What was taken of the messages so far, and how the next one stands to them."""
+    """The messages read so far, and the state that the next one depends on."""
 
     recalled: tuple[frozenset[str], ...]
     kept: list[Message] = field(default_factory=list)
@@ -319,7 +320,7 @@ class _MessageReader:
     unanswered: bool = False
 
     def read(self, message: Message) -> None:
-        """Keep what somebody said, or count why not."""
+        """Keep the message, or count the reason for dropping it."""
         reason = _drop_reason(message)
         if reason is None:
             said, reason = self._clean_message(message)
@@ -358,7 +359,7 @@ class _MessageReader:
 
 
 def _drop_reason(message: Message) -> DropReason | None:
-    """Say why a message is nothing that anybody said, as far as its role, parts and metadata tell."""
+    """Return why a message is dropped according to its role, parts and metadata; None if it is not."""
     if message.role in {"system", "tool"}:
         return "tool" if message.role == "tool" else "system"
     if message.tool_calls:
@@ -370,7 +371,7 @@ def _drop_reason(message: Message) -> DropReason | None:
 
 
 def _strip_injected_text(message: Message) -> tuple[Message, DropReason | None]:
-    """Return a message without what hosts and memory put in, and why nothing is left of it where nothing is."""
+    """Return a message without injected text, and the reason if nothing is left of it."""
     before = original_user_text(message.metadata) if message.role == "user" else None
     texts = [part.text for part in message.parts if isinstance(part, Text)] if before is None else [before]
     left, fenced, tagged = [], False, before is not None and not before.strip()
@@ -386,7 +387,7 @@ def _strip_injected_text(message: Message) -> tuple[Message, DropReason | None]:
 
 
 def _replace_texts(message: Message, texts: Sequence[str]) -> Message:
-    """Return the message with these texts in place of its own, in their places; itself when they are the same."""
+    """Return the message with its texts replaced in place; the same message if they are equal."""
     own = [part.text for part in message.parts if isinstance(part, Text)]
     if own == list(texts):
         return message
@@ -398,14 +399,14 @@ def _replace_texts(message: Message, texts: Sequence[str]) -> Message:
 
 
 def _replace_text(message: Message, text: str) -> Message:
-    """Return the message saying `text`, its other parts after it; itself when it says that already."""
+    """Return the message with `text`, followed by its other parts; the same message if the text is equal."""
     if text == message.text:
         return message
     return replace(message, parts=(Text(text=text), *(part for part in message.parts if not isinstance(part, Text))))
 
 
 def _is_question(message: Message) -> bool:
-    """Say whether a message ends in a question, or calls a tool that asks one."""
+    """Return whether a message ends in a question, or calls a tool that asks one."""
     if any(word in call.name.casefold() for call in message.tool_calls for word in _QUESTION_TOOLS):
         return True
     sentences = [each for each in split_sentences(message.text[-2_000:]) if each.kind in {"prose", "item", "heading"}]
@@ -425,7 +426,7 @@ def _has_both_sides(messages: Sequence[Message]) -> bool:
 
 
 def _shorten_message(message: Message, longest: int) -> Message:
-    """Return the message with the head and the tail of its text, cut between words where there are any."""
+    """Return the message with the beginning and the end of its text, cut between words if possible."""
     text = message.text
     if len(text) <= longest:
         return message

@@ -1,7 +1,7 @@
-"""Extraction by rules: messages in, findings out, each worded so that it stands alone, with a verbatim quote.
+"""Rule-based extraction: turns messages into findings, each self-contained and with a verbatim quote.
 
-English is rewritten into the third person; other languages keep their words and are marked with the speaker. Relative
-dates get their day, and an elliptic answer its question.
+English is rewritten into the third person; other languages keep their words and name the speaker. Relative dates get
+their day, and an elliptic answer gets its question.
 
 Invariants: pure and deterministic; never raises for any text; time linear in the text; findings come in message order.
 Every content word of the statements is in the finding.
@@ -45,7 +45,7 @@ _REMINDER_PHRASE = lazy_compile(
 _YES_NO_ANSWER = lazy_compile(
     r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
 )
-# A first word that may take a capital: no command, path or identifier.
+# A first word that may be capitalized: not a command, path or identifier.
 _PLAIN_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
 _LINKING_WORDS = lazy_compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
 _MAX_ELLIPTIC_WORDS = 10
@@ -57,7 +57,7 @@ _STANDS_ALONE = lazy_compile(
 )
 _MIN_STANDALONE_WORDS = 3
 _NICKNAME = lazy_compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
-# "The healthcheck I added": said of an assistant without a name, who did it matters less than what was done.
+# "The healthcheck I added": for an assistant without a name, the work matters more than who did it.
 _OWN_WORK = lazy_compile(
     r"\b(?P<what>(?:the|a|an|this|that|those|these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? "
     r"(?:that |which )?I(?:['’]ve| have)?"
@@ -69,10 +69,10 @@ _POINTS_TO_ACTION = lazy_compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Speaker:
-    """Who speaks: the name to use, and whether it must stand in the line (it need not for "Use tabs").
+    """The speaker: the name to use, and whether the line must contain it (it need not for "Use tabs").
 
-    `listener` is the name of the only other person, None when there is none or more than one; `is_impersonal` is for
-    an assistant without a name.
+    `listener` is the name of the only other person, None if there is none or more than one; `is_impersonal` is for an
+    assistant without a name.
     """
 
     name: str
@@ -89,7 +89,7 @@ def rewrite_statements(
     question: Statement | None = None,
     media: Sequence[str] = (),
 ) -> tuple[str, bool]:
-    """Return the statements as one self-contained line, and whether the question stands in it."""
+    """Return the statements as one self-contained line, and whether it contains the question."""
     english = statements[0].language == "en"
     line = " ".join(_rewrite_sentence(statement, voice, said) for statement in statements)
     asked = question is not None and _needs_question(statements, voice)
@@ -135,7 +135,7 @@ def _capitalize(text: str) -> str:
 
 
 def _strip_introduction(text: str, name: str) -> str:
-    """Cut the speaker's own name before what the speaker goes on to say: "I'm Ana, I'm on the data team"."""
+    """Remove the speaker's own name from the beginning of a statement: "I'm Ana, I'm on the data team"."""
     own = rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
     return re.sub(f"^{own}", "", text, flags=re.IGNORECASE)
 
@@ -155,7 +155,7 @@ def _needs_question(statements: Sequence[Statement], voice: Speaker) -> bool:
 
 
 def _mentions_self(statements: Sequence[Statement], *, english: bool) -> bool:
-    """A first person that the rewriting could not turn into a name; "we" needs none."""
+    """Return whether a first person is left that could not be rewritten into a name; "we" needs no name."""
     return not english and any("self" in statement.acts for statement in statements)
 
 
@@ -169,9 +169,9 @@ _MIN_TELLING_WORDS = 3
 
 
 def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> tuple[Finding, ...]:
-    """Return what is worth remembering, in message order; empty when nothing is.
+    """Return the findings worth remembering, in message order; empty if there are none.
 
-    Only user and assistant messages are read. What the same speaker said before in the same words is not repeated.
+    Only user and assistant messages are read. A repetition by the same speaker in the same words is dropped.
     """
     found: list[Finding] = []
     seen: set[tuple[str, str]] = set()
@@ -211,13 +211,13 @@ def _build_finding(turn: ConversationTurn, pick: SelectedGroup) -> Finding:
 
 
 def _drop_bare_denials(group: Sequence[Statement]) -> Sequence[Statement]:
-    """Leave a bare "that's not right" out beside what holds instead."""
+    """Drop a bare "that's not right" next to the statement of what is right."""
     told = [each for each in group if "denial" not in each.acts or len(each.words) >= _MIN_TELLING_WORDS]
     return told or group
 
 
 def _is_correction(statement: Statement, turn: ConversationTurn) -> bool:
-    """A leading "no" after a question answers it; elsewhere it contradicts."""
+    """Return whether a statement is a correction. A leading "no" after a question answers it."""
     text = statement.text
     return is_correction(
         _LEADING_NO.sub("", text) if turn.question and YES_NO_QUESTION.match(turn.question.text) else text
@@ -225,8 +225,9 @@ def _is_correction(statement: Statement, turn: ConversationTurn) -> bool:
 
 
 def _choose_quote(turn: ConversationTurn, group: Sequence[Statement]) -> str:
-    """The span from the first to the last statement when little, and neither a credential nor a gap, stands between
-    them, else the weightiest one."""
+    """Return the span from the first to the last statement as the quote.
+
+    If much text, a credential or a gap is between them, return the statement with the most words instead."""
     start, end = group[0].start, group[-1].end
     close = end - start <= sum(len(statement.text) for statement in group) + _MAX_GAP_CHARS
     close = close and GAP_MARK not in turn.utterance.text[start:end]
@@ -239,7 +240,7 @@ _DEFAULT_CONFIG = RuleExtractionConfig()
 
 
 def extract(messages: Sequence[Message], config: RuleExtractionConfig = _DEFAULT_CONFIG) -> tuple[Finding, ...]:
-    """Return what the messages hold that is worth remembering, in message order; empty when nothing is.
+    """Return the findings of the messages, in message order; empty if there are none.
 
     A message's `name` is its speaker; two or more names make a conversation among people.
     """

@@ -1,8 +1,8 @@
-"""Selection: which groups of statements become findings, of which kind, and how sure.
+"""Selection: which groups of statements become findings, with which kind and confidence.
 
 Among people the statements of one message form one finding, and salience decides. Between a user and an agent a
-sentence with a cue of its own is a finding of its own, and a plain statement needs substance. Of the agent only lessons
-and decisions count, and not where the user's reply contradicts them.
+sentence with its own cue is a separate finding, and a plain statement needs substance. From the agent only lessons and
+decisions count, unless the user's reply contradicts them.
 
 Salience is a weighted sum; its weights are rounded from a logistic fit, see docs/design/extraction.md.
 """
@@ -50,7 +50,7 @@ _UNSURE_WEIGHT = -0.6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SalienceFeatures:
-    """Where the statements stand: after a question, at the opening, and what they mention."""
+    """The context of statements: whether they answer a question or open the conversation, and their mentions."""
 
     is_answer: bool = False
     is_opening: bool = False
@@ -59,7 +59,9 @@ class SalienceFeatures:
 
 
 def score_salience(statements: Sequence[Statement], around: SalienceFeatures) -> float:
-    """Return the score of one message's statements: about 0 for small talk, 1 and more for news; 0 for none."""
+    """Return the score of one message's statements: about 0 for small talk, at least 1 for news; 0 for no
+    statements.
+    """
     if not statements:
         return 0.0
     words = len(frozenset[str]().union(*(statement.words for statement in statements)))
@@ -83,19 +85,19 @@ _POINTS_BACK = lazy_compile(
     r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
-# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
+# Not understandable without the previous sentence: "Their hooks must work", "Semicolons, not commas".
 _INCOMPLETE = lazy_compile(
     r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
     re.IGNORECASE,
 )
-# "Priya leads it": what was told before is what somebody leads.
+# "Priya leads it": "it" is the object of the previous statement.
 _POINTS_TO_OBJECT = lazy_compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
-# Acts of a statement that says what holds from now on.
+# Acts of a statement that sets a rule from now on.
 _RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
 
 def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
-    """Return the statements in order, cut into groups of at most `longest` characters (a single one may exceed it)."""
+    """Return the statements in order, in groups of at most `longest` characters (a single one may exceed it)."""
     groups: list[list[Statement]] = []
     size = 0
     for statement in statements:
@@ -108,10 +110,10 @@ def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[
 
 
 def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
-    """Return groups in order: each cued statement opens one, a statement that points back joins the one before it.
+    """Return groups in order: each cued statement opens one; a statement that points back joins the previous one.
 
-    Plain statements next to each other share a group. A statement that only sets something aside ("No, not 8080")
-    goes with the one that says what holds instead: the rule before it, else the statement after it.
+    Adjacent plain statements share a group. A statement that only denies something ("No, not 8080") is merged with the
+    statement of what holds instead: the rule before it, else the statement after it.
     """
     groups: list[list[Statement]] = []
     for statement in statements:
@@ -128,7 +130,7 @@ def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest:
 
 
 def leading_statement(group: Sequence[Statement]) -> Statement:
-    """Return the statement that a group is about: the first that is no mere denial, if there is one."""
+    """Return the statement that a group is about: the first that is not a mere denial, if there is one."""
     return next((statement for statement in group if "denial" not in statement.acts), group[0])
 
 
@@ -184,7 +186,7 @@ _AGREES = lazy_compile(
 class SelectedGroup:
     """A group of statements that becomes a finding.
 
-    `question` is the one it answers, None when it answers none; `is_first` marks the first group of its message.
+    `question` is the question it answers, None if there is none; `is_first` marks the first group of its message.
     """
 
     statements: Sequence[Statement]
@@ -197,7 +199,7 @@ class SelectedGroup:
 def select_groups(
     turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
 ) -> Iterator[SelectedGroup]:
-    """Yield what a turn gives, in order. `reply` is the turn after it, None when there is none yet."""
+    """Yield the selected groups of a turn, in order. `reply` is the next turn, None if there is none yet."""
     if turn.among_people:
         yield from _select_of_person(turn, config)
     elif turn.utterance.role == "user":
@@ -233,7 +235,7 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
 def _rate_user_group(
     turn: ConversationTurn, group: Sequence[Statement], question: Statement | None, config: RuleExtractionConfig
 ) -> tuple[str, float] | None:
-    """Return the kind of a user's group and how sure it is; None when it is not worth a finding."""
+    """Return the kind and confidence of a user's group; None if it is not worth a finding."""
     leading = leading_statement(group)
     if "denial" in leading.acts and len(leading.words) < _MIN_DENIAL_WORDS:
         return None
@@ -264,10 +266,10 @@ def _select_of_agent(
 
 
 def _agent_kind(statement: Statement) -> str | None:
-    """A lesson or a decision; a rule that an agent states is what it has learned."""
+    """Return the kind of an agent's statement: lesson or decision. An agent's rule is a lesson."""
     if statement.acts & _TRANSIENT_ACTS or _REPORTS.match(statement.text):
         return None
-    # English tells a guess by "doubt"; a cause may well hold a "might".
+    # In English "doubt" marks a guess; a cause may contain "might".
     guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
     if guess:
         return None
@@ -277,7 +279,7 @@ def _agent_kind(statement: Statement) -> str | None:
 
 
 def _is_contradicted(turn: ConversationTurn, reply: ConversationTurn | None) -> bool:
-    """A "no" that answers the agent's question contradicts nothing."""
+    """Return whether the reply contradicts the agent. A "no" that answers the agent's question does not."""
     first = reply.sentences[0] if reply and reply.utterance.role == "user" and reply.sentences else None
     return first is not None and reply is not None and reply.question is None and bool(_CONTRADICTS.match(first.text))
 
@@ -290,7 +292,7 @@ def _is_taken_up(reply: ConversationTurn | None) -> bool:
 
 
 def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup]:
-    """A bare yes or no to a question about how things are: the question carries the content."""
+    """Yield the group of a bare yes or no to a factual question: the question carries the content."""
     bare = turn.sentences and "acknowledgement" in turn.sentences[0].acts
     if turn.question and bare and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
         kind = _group_kind(preceding_question(turn), _KINDS)
@@ -304,7 +306,7 @@ def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup
 
 
 def _group_kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
-    """The first of the kinds that any statement has a cue for; a fact when none has."""
+    """Return the first of the kinds that any statement has a cue for; a fact if there is none."""
     telling = [statement for statement in group if "denial" not in statement.acts] or group
     found = frozenset[Act]().union(*(statement.acts for statement in telling))
     if "remember" in found and "convention" in kinds and "fact" not in found:
@@ -329,7 +331,7 @@ def _confidence_of_score(score: float) -> float:
 
 
 def _confidence_of_cue(statement: Statement) -> float:
-    """A request to remember is surest, then rules and decisions, then tastes and plans; doubt costs."""
+    """Return the confidence: highest for requests to remember, then rules and decisions, then preferences and plans."""
     found = statement.acts
     surety = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
     return round(surety - 0.2 * ("hypothetical" in found), 2)

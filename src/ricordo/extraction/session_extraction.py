@@ -1,8 +1,8 @@
 """The extraction of one session as a job: extract, write to the ledger, and index at once.
 
-A long session is extracted in parts, each written and indexed before the next one is begun.
+A long session is extracted in parts; each is written and indexed before the next one begins.
 
-Invariant: whoever extracts, and whatever for, keeps to the policy of the configuration.
+Invariant: every extraction follows the policy of the configuration, whatever started it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -32,9 +32,9 @@ _NOTHING_NEW = "no new messages"
 
 @dataclass(frozen=True, kw_only=True)
 class SessionExtraction:
-    """Carries out flush jobs of the sessions in `place`; a job does the same whoever carries it out.
+    """Carries out flush jobs of the sessions in `place`, in the same way for every caller.
 
-    `postpone` takes a job that has to wait, as its `after` says, because its scope was flushed a moment ago.
+    `postpone` takes a job that has to wait until its `after` time, because its scope was flushed recently.
     """
 
     place: MemoryRoot
@@ -46,14 +46,14 @@ class SessionExtraction:
 
     @property
     def uses_model(self) -> bool:
-        """Whether a model is asked what a session teaches."""
+        """Whether a model extracts from sessions."""
         return self.config.is_enabled and self.flusher.model is not None
 
     async def __call__(self, job: Job) -> FlushResult:
-        """Extract what the job's session holds after its cursor, and index what was learned.
+        """Extract the messages of the job's session after its cursor, and index the entries.
 
-        Does nothing where nothing is to be extracted, and puts off what comes too soon. Raises as `Flusher.flush`,
-        but no error of a model from its try number `attempts` on.
+        It does nothing if the flush is off, and postpones a flush that comes too early. Raises as `Flusher.flush`, but
+        no model error after `attempts` tries.
         """
         if not self.config.is_enabled:
             return self._skip("the flush is off")
@@ -74,20 +74,20 @@ class SessionExtraction:
             raise
 
     async def may_learn(self, job: Job) -> bool:
-        """Tell whether the session may be learned from now by somebody else, such as the request for a summary."""
+        """Return whether another request, such as the summary request, may extract from the session now."""
         if not self.config.is_enabled or self.config.has_own_request:
             return False
         return await self._throttle.next_start(self._throttle_scope(job)) is None
 
     async def extract_again(self, job: Job, ids: Collection[str]) -> FlushResult:
-        """Extract the messages `ids` of the job's session once more, and index what was learned."""
+        """Extract the messages `ids` of the job's session again, and index the entries."""
         if not self.config.is_enabled:
             return self._skip("the flush is off")
         again = partial(self.flusher.extract_again, job.agent, job.session, ids)
         return await self._run_and_index(partial(again, scope=self._authorship(job)))
 
     async def _extract_all(self, job: Job) -> FlushResult:
-        """Extract part after part."""
+        """Extract part by part."""
         given_up = self.flusher.model is not None and job.attempts > self.config.attempts
         flush = partial(
             self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=given_up,
@@ -117,7 +117,7 @@ class SessionExtraction:
         return Scope(**{name: value for name, value in parts.items() if value})
 
     async def record_findings(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> FlushResult:
-        """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
+        """Write findings of another request about the messages `pending` of the job's session, and index them."""
         learned = partial(self.flusher.record_findings, job.agent, job.session, findings, pending=pending)
         flushed = await self._run_and_index(
             partial(learned, scope=self._authorship(job), signals=job.signals, trace=job.trace)
@@ -138,7 +138,7 @@ class SessionExtraction:
         return flushed
 
     async def _index_block(self, block: LedgerBlock) -> None:
-        """Tell that a block stands in its ledger, which extracting it has written, and index it."""
+        """Report that extraction has written a block to its ledger, and index it."""
         with self.emitter.stage("save", self.scope) as progress:
             progress.counts["entries"] = len(block.entries)
         with self.emitter.stage("index", self.scope) as progress:
@@ -146,9 +146,9 @@ class SessionExtraction:
             await self.place.index.index_appended(block.path, block.offset, block.data)
 
     def _authorship(self, job: Job) -> Scope | None:
-        """Return who is named on what a session taught, beside whom the root already names.
+        """Return the scope to store on the entries, without the parts that the root implies.
 
-        The agent that sessions without one are kept under is nobody.
+        The default agent of sessions without an agent is not stored.
         """
         named = {"user": job.user, "agent": "" if job.agent == DEFAULT_AGENT else job.agent}
         parts = {name: value for name, value in named.items() if value}

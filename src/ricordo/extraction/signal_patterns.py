@@ -1,11 +1,11 @@
-"""Signal patterns of one's own: a directory with one YAML file for each signal replaces the packs.
+"""Custom signal patterns: a directory with one YAML file for each signal replaces the built-in packs.
 
     correction.yaml:
     - "that's wrong"
     - pattern: "^nope"
       flags: [ignorecase]
 
-All six files have to be there; an empty list means that the signal is never given.
+All six files are required; an empty list disables the signal.
 """
 
 import re
@@ -28,10 +28,10 @@ _ATOM = lazy_compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
 def load_detector(directory: str | Path) -> SignalDetector:
-    """Return a detector that knows the patterns in `directory` and no others.
+    """Return a detector with only the patterns in `directory`.
 
-    Raises: InvalidSetting when a file is missing or can't be read, is no such list, or holds something that is no
-    regular expression or that repeats a repetition without bound, which some texts would keep busy for ever.
+    Raises: InvalidSetting if a file is missing, unreadable or not such a list, or if a pattern is not a regular
+    expression or nests unbounded repetitions, which can take exponential time.
     """
     folder = Path(directory)
     return SignalDetector(
@@ -78,7 +78,7 @@ def _compile_entry(path: Path, entry: object) -> re.Pattern[str]:
 
 
 def _repeats_without_bound(pattern: str) -> bool:
-    """Say whether an unbounded repetition stands inside another: "(a+)+" can take ages over a short text."""
+    """Return whether one unbounded repetition is nested in another: "(a+)+" can take very long on a short text."""
     left = _ATOM.sub("x", pattern)
     while (group := _INNERMOST_GROUP.search(left)) is not None:
         inner = bool(_UNBOUNDED_REPEAT.search(group[1])) or "\x00" in group[1]

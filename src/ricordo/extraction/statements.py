@@ -1,10 +1,10 @@
-"""Statements: what a message says, rather than asks, greets, offers or pastes; and turns, with the question before
-each.
+"""Statements: the sentences of a message that state something; and turns, with their preceding question.
 
-Among people (two or more named speakers) everybody is read alike. In a chat between a user and an agent, errands and
-what passes with the day go, and headings hand down what they announce to the lines below them.
+Questions, greetings, offers and pasted text are not statements. Among people (two or more named speakers) all messages
+are read alike. In a chat between a user and an agent, tasks and transient remarks are dropped, and lines below a
+heading inherit its acts.
 
-Invariant: a statement's text stands verbatim in its message, and statements come in order.
+Invariant: a statement's text is verbatim in its message, and statements are in order.
 """
 
 import re
@@ -43,7 +43,7 @@ __all__ = [
 
 
 LASTING_ACTS: frozenset[Act] = frozenset({"remember", "decision", "convention"})
-"""Acts that make a sentence worth keeping whatever else it does."""
+"""Acts that make a sentence worth keeping whatever its other acts are."""
 _NOISE_ACTS: frozenset[Act] = frozenset(
     {"greeting", "farewell", "thanks", "acknowledgement", "praise", "wish", "offer"}
 )
@@ -53,9 +53,9 @@ _MIN_NEWS_WORDS = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statement:
-    """One sentence of a message with its acts and distinct content words; offsets count in the message's text.
+    """One sentence of a message with its acts and distinct content words; offsets refer to the message's text.
 
-    `item` is true for a line of a list.
+    `item` is true for a list item.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Statement:
 
 
 def read_statements(utterance: Utterance, config: RuleExtractionConfig, *, among_people: bool) -> tuple[Statement, ...]:
-    """Return every prose sentence of a message, questions and small talk included, in order."""
+    """Return every prose sentence of a message, including questions and small talk, in order."""
     text = utterance.text
     language = detect_language(text)
     return tuple(
@@ -79,7 +79,7 @@ def read_statements(utterance: Utterance, config: RuleExtractionConfig, *, among
 
 
 def _build_statement(sentence: Sentence, language: Language, *, among_people: bool) -> Statement:
-    """A user's own name is a fact, however short or polite the sentence is that gives it."""
+    """Return the statement of a sentence. A user's own name is a fact, even in a short or polite sentence."""
     introduction = None if among_people else find_introduction(sentence.text)
     language = introduction.language if introduction else language
     found = detect_acts(sentence.text, language) if among_people else _detect_chat_acts(sentence.text, language)
@@ -95,7 +95,7 @@ def _build_statement(sentence: Sentence, language: Language, *, among_people: bo
 
 
 def _detect_chat_acts(text: str, language: Language) -> frozenset[Act]:
-    """What follows an opener counts too: "Before you start: use uv, not pip"."""
+    """Return the acts of a sentence, including the text after an opener: "Before you start: use uv, not pip"."""
     rest = strip_opener(text)
     return detect_acts(text, language) | (detect_acts(rest, language) if rest != text else frozenset())
 
@@ -111,7 +111,7 @@ def select_statements(sentences: tuple[Statement, ...], *, among_people: bool) -
 
 
 def find_last_question(sentences: tuple[Statement, ...]) -> Statement | None:
-    """Return the last question of a message that has content; None when it asks nothing."""
+    """Return the last question of a message that has content; None if it has no question."""
     asked = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
     return asked[-1] if asked else None
 
@@ -128,7 +128,7 @@ def _iter_sentences(text: str, config: RuleExtractionConfig) -> Iterator[Sentenc
 
 
 def _outer_paragraphs(text: str, longest: int) -> list[tuple[int, int]]:
-    """The first and last paragraph of a paste, each only if it is short enough to have been typed."""
+    """Return the first and last paragraph of a paste, each only if it is short enough to be typed."""
     head, tail = text.find("\n\n"), text.rfind("\n\n")
     spans = [(0, head), (tail + 2, len(text))] if 0 <= head < tail else []
     return [(start, end) for start, end in spans if end - start <= longest]
@@ -149,7 +149,7 @@ def _is_statement(sentence: Statement, *, follows: bool, among_people: bool) -> 
 
 
 def _has_news(sentence: Statement) -> bool:
-    """A polite opening may lead into news about the speaker: "Thanks, I got the job at the museum"."""
+    """Return whether a polite opening leads into news about the speaker: "Thanks, I got the job at the museum"."""
     return (
         not sentence.acts & (_NOISE_ACTS - _POLITE_ACTS)
         and "self" in sentence.acts
@@ -178,7 +178,7 @@ _BARE_POINTER = lazy_compile(
 
 
 def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return what a user or an agent states in one message, in order; empty for tasks, errands and small talk."""
+    """Return the statements of a user's or an agent's message, in order; empty for tasks and small talk."""
     by_user = utterance.role == "user"
     lasting = _apply_headings(sentences) if by_user else _agent_statements(sentences)
     name = utterance.speaker
@@ -189,13 +189,13 @@ def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement])
 
 
 def _agent_statements(sentences: Sequence[Statement]) -> list[Statement]:
-    """An agent's "you should never …" is a rule and no word about the listener."""
+    """Return an agent's statements. Its "you should never …" is a rule, not praise of the listener."""
     said = [each for each in sentences if not _is_heading(each, None)]
     return [replace(each, acts=each.acts - _LISTENER_ACTS) if "convention" in each.acts else each for each in said]
 
 
 def _apply_headings(sentences: Sequence[Statement]) -> list[Statement]:
-    """Leave headings out and let the statements below them take what they announce."""
+    """Drop headings and add their acts to the statements below them."""
     kept: list[Statement] = []
     given: frozenset[Act] = frozenset()
     listed = False
@@ -213,7 +213,7 @@ def _apply_headings(sentences: Sequence[Statement]) -> list[Statement]:
 
 
 def _is_heading(sentence: Statement, following: Statement | None) -> bool:
-    """A line that ends in a colon, or names rules without giving one ("Some ground rules.")."""
+    """Return whether a line is a heading: it ends in a colon, or announces rules ("Some ground rules.")."""
     if "heading" in sentence.acts and following is not None:
         return True
     return sentence.text.rstrip("*_ ").endswith((":", "："))
@@ -224,7 +224,7 @@ def _heading_acts(heading: Statement) -> frozenset[Act]:
 
 
 def _is_transient(sentence: Statement) -> bool:
-    """What concerns this moment only, or points at something that is not there."""
+    """Return whether a sentence concerns only the current moment, or refers to something outside the text."""
     if "remember" in sentence.acts or _LASTING_WORDS.search(sentence.text):
         return False
     nodding = "acknowledgement" in sentence.acts and len(sentence.words) < _MIN_ACKNOWLEDGING_WORDS
@@ -241,7 +241,7 @@ YES_NO_QUESTION = lazy_compile(
     r"^(?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b",
     re.IGNORECASE,
 )
-"""How a question opens that yes or no answers."""
+"""How a yes-or-no question begins."""
 _NEXT_STEP_QUESTION = lazy_compile(
     r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|"
     r"error|message|mean|output|log|help|can you|could you|"
@@ -257,7 +257,7 @@ _CHOICE_QUESTION = lazy_compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTurn:
-    """One message read: what it says, what it states, and the question it follows."""
+    """One message: its sentences, its statements, and the question before it."""
 
     utterance: Utterance
     sentences: tuple[Statement, ...]
@@ -270,7 +270,7 @@ class ConversationTurn:
 
 
 def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> Iterator[ConversationTurn]:
-    """Yield the user's and the assistant's messages in order; others and blank ones are left out."""
+    """Yield the user's and the assistant's messages in order, without blank ones."""
     spoken = [
         utterance for utterance in utterances if utterance.role in {"user", "assistant"} and utterance.text.strip()
     ]
@@ -300,14 +300,14 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
 
 
 def answers_question(turn: ConversationTurn) -> bool:
-    """Say whether the message follows a question about how things are, not about what to do next."""
+    """Return whether the message follows a factual question, rather than a question about the next step."""
     if turn.question is None:
         return False
     return _CHOICE_QUESTION.search(turn.question.text) is not None or not _NEXT_STEP_QUESTION.search(turn.question.text)
 
 
 def preceding_question(turn: ConversationTurn) -> tuple[Statement, ...]:
-    """Return the question that the message follows; empty when it follows none."""
+    """Return the question that the message follows; empty if there is none."""
     return (turn.question,) if turn.question else ()
 
 

@@ -1,6 +1,6 @@
-"""Throttle: a minimal time between two flushes of one scope, across processes.
+"""Throttle: a minimum time between two flushes of one scope, across processes.
 
-Invariant: a slot is taken by one at a time, in one compare-and-swap; a damaged file throttles nobody.
+Invariant: a slot has one holder at a time, by one compare-and-swap; a damaged file throttles nothing.
 """
 
 import json
@@ -23,20 +23,20 @@ SLOTS_FILE = "flush_slots.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Throttle:
-    """Keeps `min_gap` seconds between the flushes of each scope; 0 keeps none, and no file."""
+    """Keeps at least `min_gap` seconds between the flushes of each scope; 0 disables it and writes no file."""
 
     files: FileStore
     clock: Clock
     min_gap: float
 
     async def next_start(self, scope: Scope) -> datetime | None:
-        """Return when the next flush of `scope` may begin; None when it may now."""
+        """Return when the next flush of `scope` may begin; None if it may begin now."""
         if not self.min_gap:
             return None
         return self._gap_end((await self._load_slots())[0].get(_slot_key(scope)))
 
     async def acquire(self, scope: Scope) -> datetime | None:
-        """Take the slot of `scope` from now on and return None; where it is taken, return until when, and do nothing.
+        """Take the slot of `scope` and return None; if it is taken, return its end and change nothing.
 
         Raises: StorageError as a `FileStore` does.
         """
@@ -56,7 +56,7 @@ class Throttle:
         return None
 
     async def release(self, scope: Scope) -> None:
-        """Free the slot of `scope`, as when the flush that took it has failed."""
+        """Free the slot of `scope`, for example after its flush failed."""
         while self.min_gap:
             slots, version = await self._load_slots()
             if _slot_key(scope) not in slots:
@@ -68,7 +68,9 @@ class Throttle:
             return
 
     def _gap_end(self, last: datetime | None) -> datetime | None:
-        """A slot that was taken in the future, by a clock that jumped, is free."""
+        """Return the end of the gap after `last`; None if it is over, or if `last` is in the future after a clock
+        change.
+        """
         now, gap = self.clock.now(), timedelta(seconds=self.min_gap)
         return last + gap if last is not None and last <= now < last + gap else None
 
@@ -90,5 +92,5 @@ class Throttle:
 
 
 def _slot_key(scope: Scope) -> str:
-    """All of the scope but the session: sessions of one user and agent share a slot."""
+    """Return the key of a scope without its session: sessions of one user and agent share a slot."""
     return json.dumps({name: value for name, value in sorted(scope.parts().items()) if name != "session"})

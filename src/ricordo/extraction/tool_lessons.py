@@ -1,10 +1,10 @@
-"""Lessons of tools: a call that failed, and what made it work. Pure and deterministic.
+"""Lessons of tools: a failed call, and what made it work. Pure and deterministic.
 
-What made it work is a later call of the same tool with nearly the same arguments, the calls in between when the
-arguments stayed the same, or what a person said right after the failure.
+The fix is a later call of the same tool with similar arguments, the calls in between if the arguments stayed the same,
+or a person's message right after the failure.
 
-Invariants: nothing of a tool's output is copied but the name of an error; of arguments only short single lines are
-shown. Every lesson rests on the messages it names, and its quote stands in the first of them.
+Invariants: only error names are copied from a tool's output; of arguments only short single lines are shown. Every
+lesson is based on the messages it names, and its quote is in the first of them.
 """
 
 import re
@@ -23,7 +23,7 @@ __all__ = ["TOOL_TAG", "extract_tool_lessons"]
 
 
 TOOL_TAG = "tool"
-"""The tag of a lesson that a tool taught."""
+"""The tag of a lesson from a tool."""
 _CONFIDENCE, _PERSON_CONFIDENCE = 0.5, 0.7
 _MAX_DISTANCE = 12
 _MIN_SIMILARITY = 0.5
@@ -47,7 +47,7 @@ _FIXING_ACTS = frozenset({"convention", "lesson", "correction", "remember", "req
 
 @dataclass(frozen=True, kw_only=True)
 class _ToolAttempt:
-    """One call with its result: where both stand, its arguments, and whether it failed."""
+    """One call with its result: their message indexes, its arguments, and whether it failed."""
 
     call_index: int
     result_index: int
@@ -58,10 +58,10 @@ class _ToolAttempt:
 
 
 def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tuple[Finding, ...]:
-    """Return what failing and then working tools of `messages` teach, in order, at most `limit`; empty for nothing.
+    """Return the lessons of failed and then successful calls in `messages`, in order, at most `limit`; empty for none.
 
-    Each is of the kind lesson with the tag `tool`, rests on the failed result, its call and what made it work, and is
-    only moderately sure unless a person said what to do.
+    Each has the kind lesson and the tag `tool`. Its sources are the failed result, its call and the fix. Its confidence
+    is moderate unless a person said what to do.
     """
     tries = tuple(_iter_attempts(messages))
     found: dict[str, Finding] = {}
@@ -102,8 +102,9 @@ def _parse_arguments(call: ToolCall) -> Mapping[str, object]:
 
 
 def _is_failure(result: ToolResult, arguments: Mapping[str, object]) -> bool:
-    """Say whether a call failed: by its own word, else by the end of what a command printed. What a tool merely reads,
-    such as a log, may hold anybody's failures."""
+    """Return whether a call failed: its result is marked as an error, or the output of a command ends in one.
+
+    The content that a tool only reads, such as a log, may contain unrelated failures."""
     if result.is_error:
         return True
     ends = _head_and_tail(result.text)
@@ -118,7 +119,7 @@ def _head_and_tail(text: str) -> str:
 def _lesson_from_success(
     messages: Sequence[Message], failed: _ToolAttempt, later: Sequence[_ToolAttempt]
 ) -> Finding | None:
-    """The next try of the same thing decides: when it fails too, the lesson is its own."""
+    """Return the lesson of the next similar try. If that fails too, it has its own lesson."""
     between: list[_ToolAttempt] = []
     for each in later:
         if each.call_index - failed.result_index > _MAX_DISTANCE or each.call_index < failed.result_index:
@@ -135,7 +136,7 @@ def _lesson_from_success(
 
 
 def _describe_fix(failed: _ToolAttempt, worked: _ToolAttempt, between: Sequence[_ToolAttempt]) -> str | None:
-    """Say what made the difference, from names and short arguments; None when nothing did that can be told."""
+    """Return the difference in words, from names and short arguments; None if there is none to describe."""
     changed = [
         key
         for key in (*failed.arguments, *(key for key in worked.arguments if key not in failed.arguments))
@@ -181,7 +182,7 @@ def _describe_failure(failed: _ToolAttempt) -> str:
 
 
 def _lesson_from_person(messages: Sequence[Message], failed: _ToolAttempt) -> Finding | None:
-    """What a person said next, when it sets something right: the first sentence of it that does."""
+    """Return the lesson of a person's next message, from its first sentence with a correction."""
     for at in range(failed.result_index + 1, min(len(messages), failed.result_index + 4)):
         message = messages[at]
         if message.tool_calls or message.role in {"tool", "system"}:
@@ -218,7 +219,7 @@ def _find_fix(message: Message) -> str | None:
 
 
 def _are_similar(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
-    """Say whether two calls try the same thing: they share more than half of the words of their arguments."""
+    """Return whether two calls try the same thing: their arguments share more than half of their words."""
     if left == right:
         return True
     return jaccard(_argument_words(left), _argument_words(right)) > _MIN_SIMILARITY
@@ -229,13 +230,13 @@ def _argument_words(arguments: Mapping[str, object]) -> frozenset[str]:
 
 
 def _format_argument(arguments: Mapping[str, object], before: str = "") -> str:
-    """Return the first argument that can be shown, in code; "" when none can."""
+    """Return the first argument that can be shown, as code; "" if there is none."""
     shown = next((text for value in arguments.values() if (text := _format_value(value)) is not None), None)
     return "" if shown is None else f"{before} `{shown}`"
 
 
 def _format_value(value: object) -> str | None:
-    """Return a short single line as it is; None for what is long, or reads like prose rather than an argument."""
+    """Return a short single line unchanged; None for a long value, or prose."""
     if isinstance(value, bool | int | float):
         return str(value)
     if (

@@ -1,7 +1,7 @@
-"""JobWorker: does the jobs of the inbox, in the background of whichever process is alive.
+"""JobWorker: runs the jobs of the inbox in the background of any live process.
 
-A job is done under a lease that is renewed while it runs. What fails goes back with a pause and the type of its error;
-what is cancelled goes back at once.
+A job runs under a lease that is renewed meanwhile. A failed job returns to the inbox with a pause and the type of its
+error; a cancelled job returns at once.
 
 Invariant: no error of a job or of the inbox leaves `drain` or `serve`; each is reported as a failed `drain`.
 """
@@ -39,7 +39,7 @@ MAINTAIN_KIND = "maintain"
 
 @dataclass(frozen=True, kw_only=True)
 class DrainResult:
-    """What draining did: how many jobs were done, how many failed, and how many are left, those not due included."""
+    """The result of draining: the number of jobs done, failed, and left, including jobs that are not due."""
 
     done: int = 0
     failed: int = 0
@@ -48,9 +48,9 @@ class DrainResult:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerPace:
-    """Times in seconds: of a lease, and between two looks at an inbox in which nothing is due, at least and at most.
+    """Times in seconds: of a lease, and the minimum and maximum pause between two checks of an idle inbox.
 
-    `patience` is how long a call waits for its turn when another process works on the same session.
+    `patience` is how long `run_now` waits for a session that another process works on.
     """
 
     lease: float = 60.0
@@ -61,14 +61,14 @@ class WorkerPace:
 
 @dataclass(frozen=True, kw_only=True)
 class _NextCycle:
-    """When the next maintenance is due, and after which one, by its job; empty for the first."""
+    """When the next maintenance is due, and the id of the previous job; empty for the first."""
 
     at: datetime
     after: str = ""
 
 
 class JobWorker:
-    """Does `flush` jobs, and `consolidate` and `maintain` jobs when it is given a way to."""
+    """Runs `flush` jobs, and `consolidate` and `maintain` jobs if it has functions for them."""
 
     def __init__(
         self,
@@ -86,11 +86,11 @@ class JobWorker:
         pace: WorkerPace | None = None,
         workers: int = 1,
     ) -> None:
-        """Work on `queue`, at `workers` jobs at a time; `scope` is named on events.
+        """Work on `queue`, with up to `workers` jobs at a time; `scope` is added to events.
 
-        `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
-        worker was made. What was learned since is consolidated when the worker ends, see `lifespan`, and then `tidy`
-        takes away what nobody needs any more. `maintain` is done every `interval`, by one of the processes of a root.
+        `due` decides when a flush requests a consolidation: by default 30 minutes after the last one, or after the
+        worker was created. New entries are consolidated when the worker closes, see `lifespan`, and then `tidy` removes
+        what is no longer needed. `maintain` runs every `interval`, in one of the processes of a root.
         """
         self._queue = queue
         self._flush = flush
@@ -113,7 +113,7 @@ class JobWorker:
         self._has_learned = False
 
     async def drain(self, *, seconds: float, kinds: Collection[str] | None = None) -> DrainResult:
-        """Do what is due, of these kinds, for at most `seconds`; what is not ended by then goes back."""
+        """Run due jobs of these kinds for at most `seconds`; unfinished jobs return to the inbox."""
         wanted = self._kinds if kinds is None else self._kinds.intersection(kinds)
         ended = {True: 0, False: 0}
         running: set[str] = set()
@@ -140,7 +140,7 @@ class JobWorker:
         return DrainResult(done=ended[True], failed=ended[False], left=len(await self._list_unended(wanted)))
 
     async def drain_all(self, *, seconds: float) -> int:
-        """Drain, wait for what others work on, all for at most `seconds`, and return how many jobs are left."""
+        """Drain, wait for the jobs of other workers, in at most `seconds`, and return the number of jobs left."""
         with anyio.move_on_after(seconds):
             await self.drain(seconds=math.inf)
             while await self._has_due():
@@ -149,7 +149,7 @@ class JobWorker:
         return (await self.drain(seconds=0)).left
 
     async def serve(self) -> None:
-        """Drain whenever something is due or `wake` is called, until cancelled."""
+        """Drain whenever a job is due or `wake` is called, until cancelled."""
         while True:
             with self._wake_event() as woken:
                 await self._schedule()
@@ -158,17 +158,17 @@ class JobWorker:
                     await woken.wait()
 
     def wake(self) -> None:
-        """Let `serve` look at the inbox now."""
+        """Make `serve` check the inbox now."""
         for each in self._wake_events:
             each.set()
 
     def track(self, job: Job) -> None:
-        """Know that `job` was asked for here: before the worker ends, and for `flush`, it is done without its pause."""
+        """Remember a job requested here. It runs without its pause before the worker closes, and for `flush`."""
         self._tracked_keys.add(job_key(job))
         self.wake()
 
     async def make_due(self) -> None:
-        """Make what was asked for here due at once."""
+        """Make the jobs requested here due at once."""
         if not self._tracked_keys:
             return
         try:
@@ -180,7 +180,7 @@ class JobWorker:
 
     @contextmanager
     def _wake_event(self) -> Iterator[anyio.Event]:
-        """Give an event that `wake` sets from now on."""
+        """Yield an event that `wake` sets from now on."""
         woken = anyio.Event()
         self._wake_events.add(woken)
         try:
@@ -192,8 +192,8 @@ class JobWorker:
     async def lifespan(self, *, closing_seconds: float) -> AsyncIterator[None]:
         """Serve while the block runs, and drain for at most `closing_seconds` after it, unless it is cancelled.
 
-        What was learned meanwhile is consolidated in that time; what there is no time for waits in the inbox. An
-        error of the block comes out as it was raised, not in a group.
+        New entries are consolidated in that time; jobs without time wait in the inbox. An error of the block is raised
+        as it is, not in a group.
         """
         try:
             async with background_task(self.serve):
@@ -215,7 +215,7 @@ class JobWorker:
         await self._tidy_up(max(0.0, seconds - (anyio.current_time() - began)))
 
     async def _tidy_up(self, seconds: float) -> None:
-        """Tidy for at most so long; what stays is seen by the next one to close."""
+        """Tidy for at most `seconds`; the next worker that closes continues."""
         if self._tidy is None:
             return
         try:
@@ -225,11 +225,11 @@ class JobWorker:
             self._report(error)
 
     async def run_now(self, job: Job) -> FlushResult:
-        """Do a flush job now, with the inbox as its safety net, and return what it did.
+        """Run a flush job now, with the inbox as its safety net, and return its result.
 
-        The job is in the inbox before the work begins, so whoever comes after a kill does it. When the inbox can't be
-        used, or somebody else keeps this session for too long, the work is done without it. Errors of the work are
-        raised; the job waits to be tried again.
+        The job is in the inbox before the work begins, so another process runs it after a crash. If the inbox cannot be
+        used, or another worker keeps this session for too long, the work runs without it. Errors of the work are
+        raised; the job waits for a retry.
         """
         lease = await self._begin_job(job)
         if lease is None:
@@ -245,7 +245,7 @@ class JobWorker:
         return flushed
 
     async def consolidate_if_due(self, flushed: FlushResult) -> None:
-        """Ask for a consolidation when a flush wrote something and it is time, one that another did included."""
+        """Request a consolidation if a flush wrote entries and one is due, counting those of other workers."""
         if self._consolidate is None or flushed.block is None:
             return
         self._has_learned = True
@@ -280,7 +280,7 @@ class JobWorker:
         return lease
 
     async def _run_job(self, lease: Lease) -> bool:
-        """Do a job and tell whether that went well; it is settled or given back afterwards, whatever happened."""
+        """Run a job and return whether it succeeded. It is completed or released afterwards in every case."""
         try:
             with self._emitter.stage("drain", self._scope) as progress:
                 counts = await self._run_renewing(lease, self._perform)
@@ -295,7 +295,7 @@ class JobWorker:
         return True
 
     async def _schedule(self) -> None:
-        """Ask for the next maintenance when it is time: one interval after the last one, or after the first job."""
+        """Request the next maintenance if due: one interval after the last one, or after the first job."""
         known, now = self._cycle, self._clock.now()
         if self._maintain is None or (known and now < known.at):
             return
@@ -309,7 +309,7 @@ class JobWorker:
             self._report(error)
 
     async def _find_next_cycle(self) -> "_NextCycle | None":
-        """Return the next cycle; None where one is asked for, or nothing ever was."""
+        """Return the next cycle; None if one is requested already, or there was never a job."""
         records = await self._queue.jobs(kinds={MAINTAIN_KIND}, limit=1)
         if any(record.state in _UNENDED_STATES for record in records):
             return None
@@ -318,7 +318,7 @@ class JobWorker:
         ]
         if not since:
             return None
-        # a clock that was set back must not put it off for long
+        # A clock that was set back must not delay it for long.
         at = min(since[0], self._clock.now()) + self._interval
         return _NextCycle(at=at, after=records[0].job.id if records else "")
 
@@ -332,7 +332,7 @@ class JobWorker:
         return flushed.counts
 
     async def _run_renewing(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
-        """Return what `act` returns, the lease renewed meanwhile."""
+        """Return the result of `act`, and renew the lease meanwhile."""
         async with background_task(partial(self._renew_lease, lease)):
             return await act(lease.job)
 
@@ -342,7 +342,7 @@ class JobWorker:
             try:
                 await self._queue.renew(lease, seconds=self._pace.lease)
             except LeaseLost:
-                # whoever has it now finds the work done: a flush ends in one write, and only the first counts
+                # The new owner finds the work done: a flush ends in one write, and only the first counts.
                 return
             except StorageError as error:
                 self._report(error)
@@ -354,7 +354,7 @@ class JobWorker:
             self._report(error)
 
     async def _release(self, lease: Lease, error: BaseException) -> None:
-        """Let the job wait: for a while with the error it failed with, as it was when it was cancelled."""
+        """Release the job: after an error with a pause and the error's type, after a cancellation unchanged."""
         failed = isinstance(error, Exception)
         after = self._clock.now() + backoff(lease.job.attempts) if failed else None
         give_back = partial(self._queue.release, lease, error=type(error).__name__ if failed else None, after=after)
@@ -372,7 +372,7 @@ class JobWorker:
         self.wake()
 
     async def _has_due(self) -> bool:
-        """Tell whether a job runs, or waits for nothing but a worker."""
+        """Return whether a job is running, or is waiting only for a worker."""
         now = self._clock.now()
         unended = await self._list_unended(self._kinds)
         return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)

@@ -320,7 +320,7 @@ def _build_finder(
 
 
 def _not_after(alphabet: str) -> str:
-    """Return a condition that no character of `alphabet` comes before, except in an escape (JSON, percent, terminal)."""
+    """Return a condition that no character of `alphabet` comes before, except in a JSON, percent or terminal escape."""
     return (
         rf"(?:(?<![{alphabet}])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{{2}})|(?<=\\u[0-9A-Fa-f]{{4}})"
         r"|(?<=\[m)|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]{2}m))"

@@ -137,7 +137,7 @@ class ProfileSectionMaker:
     embedder: Embedder | None = None
 
     async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
-        """Return the section; None if there are no messages, or the profile is in another place. Raises: StorageError."""
+        """Return the section; None if there are no messages or the profile is elsewhere. Raises: StorageError."""
         if not studied.messages or not profile_path_for(self.memory_root.scope, self._profile_scope(studied)):
             return None
         updater = self._create_updater(studied)

@@ -40,7 +40,7 @@ __all__ = ["MaintenanceServices", "create_maintenance"]
 
 _CONFIRMED_WEIGHT, _OPENED_WEIGHT = 4, 2
 _SHOWN_PER_POINT = 10
-"""The number of times an entry is shown that counts once, because pinned and curated entries are always shown."""
+"""The number of times an entry is shown that counts once, because entries in the prompt are shown anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)

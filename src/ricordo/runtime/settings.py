@@ -285,7 +285,7 @@ class Settings:
         trusted: bool = False,
         own: bool | None = None,
     ) -> "Settings":
-        """Return the settings from the user's config.toml, the root's, `environment` and `arguments`; the later one wins.
+        """Return the settings from the user's config.toml, the root's, `environment` and `arguments`; later ones win.
 
         `environment` is by default the process's own. `arguments` are keyed by dotted key, such as
         `compaction.trigger_messages`, or hold a whole configuration; None means not given. `own` says whether the

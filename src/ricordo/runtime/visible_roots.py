@@ -109,7 +109,7 @@ def _exists(layer: RootLayer) -> bool:
 
 
 def _covers(owner: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether `wanted` has all parts of an owner except the tenant, and the team of a project, which the root names.
+    """Return whether `wanted` has all parts of an owner but the tenant and a project's team, which the root names.
 
     A shared root does not cover a scope with a user.
     """

@@ -1,13 +1,13 @@
-"""Addresses of stores: one line names the backend, and where it keeps its entries.
+"""Addresses of stores: one line with the name of the backend and the place of its entries.
 
     sessions:./.harness      jsonl:./notes      kv:/var/lib/notes      ring:?capacity=500      fanout:jsonl:a,kv:b
 
 A path without a scheme opens session files. In a place and in options `%3F` is a question mark and `%25` a percent
-sign; in options `%26` is an ampersand too. A place may hold several addresses with commas between them. It is decoded
-first, so a question mark in one of them is written `%3F`, as in `fanout:ring:%3Fcapacity=500,kv:b`, and what has a
-percent sign by itself, such as a comma, gets `%25` in front, as in `fanout:jsonl:a%252Cb,kv:b`.
+sign; in options `%26` is an ampersand. A place may hold several addresses separated by commas. The place is decoded
+first, so a question mark in one of them is written `%3F`, as in `fanout:ring:%3Fcapacity=500,kv:b`. A character that is
+encoded inside one of them, such as a comma, gets `%25` in front, as in `fanout:jsonl:a%252Cb,kv:b`.
 
-Invariant: `parse_address(str(address))` is the address.
+Invariant: `parse_address(str(address))` equals the address.
 """
 
 import re
@@ -44,18 +44,18 @@ SCHEMES = (
     "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "folder", "ring", "mock",
     "fanout", "layered",
 )  # fmt: skip
-"""The schemes that Ricordo has itself."""
+"""The built-in schemes."""
 _ADDRESS_FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
 _SCHEME_PATTERN = lazy_compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
 _BARE_SCHEMES = frozenset({"none", "ring", "mock", "layered", "sessions"})
-"""Schemes that need no place, and so are understood without a colon."""
+"""Schemes that need no place, and so work without a colon."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where a store is: `scheme` names the backend, `place` is what stands after it, `options` what stands after `?`.
+    """The address of a store: `scheme` names the backend, `place` is the part after it, `options` the part after `?`.
 
-    `str()` of it is the text that is read back as the same address.
+    `parse_address` reads `str()` of an address as the same address.
     """
 
     scheme: str
@@ -63,7 +63,7 @@ class Address:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Write it as `parse_address` reads it."""
+        """Return the text that `parse_address` reads."""
         options = "&".join(
             f"{_percent_encode(name, '?&=')}={_percent_encode(value, '?&')}" for name, value in self.options.items()
         )
@@ -72,14 +72,13 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenRequest:
-    """What a backend is opened with.
+    """The arguments for opening a backend.
 
-    `open_files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a
-    `ScopeMismatch`. `folder` is where the address points, absolute; None for a backend without a place. `open_another`
-    opens a further address, for backends that stand on others. `embedder` is there where one is configured, and
-    `embedder_by_name` loads one by its name. `open_index` opens the keyword index whose database lies at a path, over
-    the `workspace/` of files. `record_files` returns the files for what is noted of a folder into which nothing may be
-    put.
+    `open_files` returns the files of a folder, claimed for `scope`; the folder of another owner is a `ScopeMismatch`.
+    `folder` is the absolute path of the address; None for a backend without a place. `open_another` opens another
+    address, for backends that are built on others. `embedder` is set if one is configured, and `embedder_by_name` loads
+    one by its name. `open_index` opens the keyword index with its database at a path, over the `workspace/` of files.
+    `record_files` returns the files for records about a folder that must not be written to.
     """
 
     address: Address
@@ -99,10 +98,10 @@ StoreFactory: TypeAlias = Callable[[OpenRequest], AbstractAsyncContextManager[Ba
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that a text says. Raises: InvalidSetting, which says how one looks.
+    """Parse an address. Raises: InvalidSetting, which shows the form of an address.
 
-    One letter before a colon is a drive, and no scheme; upper and lower case of a scheme are the same. A scheme that
-    needs no place stands for itself, and one that needs it is no folder: the folder `ring` is `./ring`.
+    A single letter before a colon is a drive, not a scheme; the case of a scheme is ignored. A scheme that needs no
+    place may be written alone. It is never a folder: the folder `ring` is `./ring`.
     """
     if not isinstance(text, str):
         raise InvalidSetting(f"An address of a store is a text, not {text!r}: {_ADDRESS_FORM}.")
@@ -125,7 +124,7 @@ def parse_address(text: str) -> Address:
 
 
 def split_addresses(place: str) -> tuple[str, ...]:
-    """Return the further addresses that a place names. Raises: InvalidSetting if one of them is empty."""
+    """Return the addresses in a place. Raises: InvalidSetting if one of them is empty."""
     found = tuple(_percent_decode(part.strip()) for part in place.split(","))
     if not all(found):
         raise InvalidSetting(f"{place!r} names no stores: write addresses with a comma between them.")
@@ -133,7 +132,7 @@ def split_addresses(place: str) -> tuple[str, ...]:
 
 
 def join_addresses(addresses: Sequence[str]) -> str:
-    """Return the place that names these addresses: what `split_addresses` reads."""
+    """Return the place for these addresses, which `split_addresses` reads."""
     return ",".join(_percent_encode(address, ",") for address in addresses)
 
 
@@ -153,6 +152,6 @@ def _percent_decode(text: str) -> str:
 
 
 def _percent_encode(text: str, special: str) -> str:
-    """Return `text` with white space, the percent sign and `special` characters written as their codes."""
+    """Return `text` with white space, the percent sign and `special` characters percent-encoded."""
     coded = (quote(each) if each == "%" or each in special or each.isspace() else each for each in text)
     return "".join(coded)

@@ -32,7 +32,7 @@ _MIN_JOINED_LETTERS = 2
 
 
 async def find_versions(layers: LayeredMemory, entry_id: str) -> tuple[str, list[Entry]]:
-    """Return the whole id of the entry, and all versions of it, also if it was forgotten before.
+    """Return the full id of the entry, and all its versions, even if it was forgotten before.
 
     Raises: EntryNotFound.
     """
@@ -54,12 +54,10 @@ async def find_versions(layers: LayeredMemory, entry_id: str) -> tuple[str, list
 async def erase_everywhere(
     layers: LayeredMemory, *, entry_id: str = "", text: str = "", inside_words: bool = False
 ) -> EraseResult:
-    """Erase an entry, or all occurrences of a text, from every place, and return what was done.
+    """Erase an entry, or all occurrences of a text, from every place, and return the result.
 
-    A text is erased where it is whole words, and with `inside_words` also as a part of longer words.
-
-    Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text that is too short;
-    EraseIncomplete.
+    A text is erased where it is whole words; with `inside_words` also inside longer words. Raises: EntryNotFound;
+    InvalidEntry unless exactly one of the two is given, and for a text that is too short; EraseIncomplete.
     """
     if bool(entry_id.strip()) == bool(text.strip()):
         raise InvalidEntry("Name what is to be erased: the id of a memory, or a text.")
@@ -79,7 +77,7 @@ async def erase_everywhere(
         await begin_erasing(root, chosen, text)
     ids, texts = [chosen], {text} if text else set[str]()
     if entry_id:
-        # what says the same in other words goes with an entry; of a text nothing but the text itself
+        # an entry is erased with its paraphrases, a text only literally
         ids = await _forget_entry(layers, roots, chosen)
         entries += [entry for name in ids for root in roots for entry in await find_entry_versions(root, name)]
         texts = {each for root in roots for name in ids for each in await collect_erase_texts(root, entries, name)}
@@ -91,7 +89,7 @@ async def erase_everywhere(
         try:
             done = done.merge(await erase_texts(root, needles))
         except EraseIncomplete as error:
-            # go on with the other places
+            # continue with the other places
             incomplete.append(error)
             continue
         await place.index.refresh()
@@ -102,7 +100,7 @@ async def erase_everywhere(
 
 
 async def _find_unfinished(places: Sequence[MemoryRoot], text: str) -> str:
-    """Return the id under which the erasing of a text was begun and not finished; empty for none."""
+    """Return the id of an unfinished erase of a text; empty if there is none."""
     for place in places:
         for name, digest in (await list_unfinished(place.files)).items():
             if digest == content_digest(text, place.key):
@@ -116,7 +114,7 @@ def _is_short(text: str) -> bool:
 
 
 async def _forget_entry(layers: LayeredMemory, roots: Sequence[EraseTarget], entry_id: str) -> list[str]:
-    """Forget the entry if it is there, and return its id and those of entries that were forgotten with it."""
+    """Forget the entry if it exists; return its id and the ids of entries forgotten with it."""
     before = [(await read_tombstones(root.files)).ids for root in roots]
     with suppress(EntryNotFound):
         await layers.forget(entry_id, who="user", why="erased")

@@ -1,9 +1,9 @@
-"""Fanout: several stores at once. A save goes to all of them; a read comes from the first that answers.
+"""The fanout store, which writes to several stores. A save goes to all; a read comes from the first one that answers.
 
-The first store is the primary: the others are given the entry as it keeps it, so all have the same id. When one can't
-save, the others do, and then the save raises. A store that can't be opened is tried again at every save.
+The first store is the primary: the others receive the entry as the primary stored it, so all have the same id. If one
+store can't save, the others do, and then the save raises. A store that can't be opened is tried again at every save.
 
-Invariant: a store that was away is given what it missed, in order, before anything else reaches it.
+Invariant: a store that was unavailable receives the entries it missed, in order, before anything else.
 """
 
 import logging
@@ -51,10 +51,10 @@ _LOG = logging.getLogger("ricordo.stores")
 
 
 class FanoutMember:
-    """One backend, by the `name` that errors call it by; `error` says why it is closed, None while it is open."""
+    """One backend with the `name` that errors use; `error` says why it is closed, None while it is open."""
 
     def __init__(self, name: str, enter: Callable[[], Awaitable[Backend]]) -> None:
-        """Open nothing yet; `enter` opens it."""
+        """Create the member without opening it; `enter` opens it."""
         self.name = name
         self.backend: Backend | None = None
         self.error: RicordoError | None = None
@@ -62,9 +62,9 @@ class FanoutMember:
         self._open_lock = anyio.Lock()
 
     async def open(self) -> Backend | None:
-        """Return the backend, opened where it was not; None while it can't be, which is told to the log once.
+        """Return the backend, opened if necessary; None if it can't be opened, which is logged once.
 
-        Raises: ScopeError and InvalidInput, which no further try would mend.
+        Raises: ScopeError and InvalidInput, since trying again would not help.
         """
         async with self._open_lock:
             if self.backend is None and self._enter is not None:
@@ -79,7 +79,7 @@ class FanoutMember:
             return self.backend
 
     def stop_opening(self) -> None:
-        """Open it no more."""
+        """Stop trying to open it."""
         self._enter = None
 
     def _record_error(self, error: RicordoError | OSError) -> None:
@@ -89,10 +89,10 @@ class FanoutMember:
 
 
 class BoundMember:
-    """A part for one scope; `store` is None while it is closed, or has not got yet what it missed."""
+    """A member for one scope; `store` is None while it is closed, or has not received the entries it missed."""
 
     def __init__(self, part: FanoutMember, scope: Scope) -> None:
-        """Bind what is open."""
+        """Bind the backend if it is open."""
         self.name = part.name
         self.store = part.backend.bind(scope) if part.backend else None
         self.error = part.error
@@ -102,7 +102,7 @@ class BoundMember:
         self._catch_up_lock = anyio.Lock()
 
     async def catch_up(self) -> None:
-        """Open it if it can be, and give it what it missed; what keeps it from that is its `error`."""
+        """Open it if possible and save the entries it missed; a failure is stored in `error`."""
         async with self._catch_up_lock:
             if self.store is not None:
                 return
@@ -117,21 +117,21 @@ class BoundMember:
                 self.error = error
 
     async def save_or_queue(self, entry: Entry) -> None:
-        """Save in it what the others have, now or when it is open. Raises `StorageError`."""
+        """Save the entry now, or when the store is open. Raises `StorageError`."""
         if self.store is None:
             self._missed_entries.append(entry)
         else:
             await self.store.save(entry)
 
     def discard_missed(self, entry_id: str) -> bool:
-        """Take out of what it missed what was forgotten, and tell whether it was there."""
+        """Remove a forgotten entry from the missed entries; return whether it was there."""
         kept = [entry for entry in self._missed_entries if entry.id != entry_id]
         found = len(kept) < len(self._missed_entries)
         self._missed_entries[:] = kept
         return found
 
     def require_store(self) -> Store:
-        """Return the store of one that is open. Raises: StorageFailed for one that is not."""
+        """Return the store. Raises: StorageFailed if it is not open."""
         if self.store is None:
             raise StorageFailed(f"The store {self.name} is closed.")
         return self.store
@@ -144,19 +144,19 @@ class FanoutStore(Backend):
     """Several backends, the first of which is the primary."""
 
     def __init__(self, parts: StoreParts, backends: Sequence[FanoutMember]) -> None:
-        """Save to all of `backends`, of which one at least is open."""
+        """Save to all of `backends`; at least one of them is open."""
         super().__init__(parts)
         self._members = tuple(backends)
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """Why stores could not be opened, by their names; empty when all are open."""
+        """The reasons why stores could not be opened, by name; empty when all are open."""
         return {part.name: str(part.error) for part in self._members if part.error}
 
     def _driver(self, scope: Scope) -> Driver:
         stores = tuple(BoundMember(part, scope) for part in self._members)
         offered = [part for part, needs in _CAPABILITY_MIXINS.items() if any(_offers(each, needs) for each in stores)]
-        # what is offered is found by type, and depends on what these stores offer
+        # capabilities are found by type and depend on those of the members
         kind = type("FanoutDriver", (*offered, _FanoutDriver), {})
         return cast("Driver", kind(stores))
 
@@ -187,7 +187,7 @@ class _FanoutDriver:
 
 
 class _HasMembers(Protocol):
-    """What the parts below are a part of."""
+    """What the mixins below need from the driver."""
 
     parts: Sequence[BoundMember]
 
@@ -211,7 +211,7 @@ class _ForgetMixin:
 
         async def forget(store: Store) -> None:
             try:
-                # whatever part of the id was given, all forget the same entry
+                # all members forget the same entry, whatever part of the id was given
                 wanted = gone[0].id if gone else entry_id
                 gone.append(await _require_capability(store, Forgets).forget(wanted, who=who, why=why))
             except EntryNotFound as error:
@@ -272,9 +272,10 @@ _CAPABILITY_MIXINS: dict[type, type] = {
 
 @asynccontextmanager
 async def open_fanout(opening: OpenRequest) -> AsyncIterator[Backend]:
-    """Open all that an address names: `fanout:jsonl:./notes,kv:./copy`.
+    """Open all stores of an address: `fanout:jsonl:./notes,kv:./copy`.
 
-    What can't be opened is left out until it can be. Raises: the error of the first when none can.
+    A store that can't be opened is left out until it can be. Raises: the error of the first store if none can be
+    opened.
     """
     read_options(opening.address)
     if not opening.address.place:
@@ -311,7 +312,7 @@ def _open_members(parts: Sequence[BoundMember]) -> list[BoundMember]:
 
 
 async def _reopen_members(parts: Sequence[BoundMember]) -> list[BoundMember]:
-    """Try again to open what is closed, and return what stays so."""
+    """Try again to open the closed stores, and return those that stay closed."""
     for part in parts:
         await part.catch_up()
     return [part for part in parts if part.store is None]
@@ -325,7 +326,7 @@ def _require_capability(store: Store, capability: type[_T]) -> _T:
 
 
 async def _ask_first(stores: Sequence[BoundMember], ask: Callable[[Store], Awaitable[_T]]) -> _T:
-    """Return what the first store answers that does. Raises: the first error when none does."""
+    """Return the result of the first store that answers. Raises: the first error if none does."""
     errors: list[StorageError] = []
     for part in stores:
         try:
@@ -336,7 +337,10 @@ async def _ask_first(stores: Sequence[BoundMember], ask: Callable[[Store], Await
 
 
 async def _apply_to_all(stores: Sequence[BoundMember], act: Callable[[Store], Awaitable[None]]) -> None:
-    """Let all stores do it, also when one can't. Raises: StorageFailed, which names it; its own error when all fail."""
+    """Apply `act` to all stores, even if one fails.
+
+    Raises: StorageFailed, which names it; its own error if all fail.
+    """
     failed: list[tuple[str, StorageError]] = []
     for part in stores:
         try:

@@ -1,7 +1,7 @@
-"""Full text: entries in daily files, ranked by BM25 alone. The preamble is the newest of them.
+"""The full-text store: entries in daily files, ranked only by BM25. The preamble shows the newest entries.
 
-Invariant: the index is a cache beside the files. Deleted or set aside as broken, it is rebuilt from them with the same
-answers. Where it can't be used, the files are searched.
+Invariant: the index is a cache next to the files. If it is deleted or set aside as broken, it is rebuilt from them with
+the same results. If it can't be used, the files are searched.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -49,7 +49,7 @@ __all__ = ["FulltextStore", "open_fulltext"]
 
 _INDEX_NAME = "memory_fulltext.db"
 _EXTRA_MATCHES = 50
-"""How many matches are asked for beyond the limit: some are pieces of one entry, or were superseded."""
+"""How many matches are requested beyond the limit, since some are pieces of one entry or were superseded."""
 _OpenIndex: TypeAlias = Callable[[Path, FileStore], Awaitable[SearchIndex]]
 
 
@@ -59,9 +59,9 @@ class FulltextStore(Backend):
     def __init__(
         self, parts: StoreParts, home: StoreFolder, folder: Path, index: _OpenIndex, *, newest: int = DEFAULT_NEWEST
     ) -> None:
-        """Keep everybody's entries in their folder of `home`, and the indexes that `index` opens below `folder`.
+        """Store each owner's entries in their folder of `home`, and the indexes that `index` opens below `folder`.
 
-        `newest` is how many entries the preamble shows at most.
+        `newest` is the largest number of entries in the preamble.
         """
         super().__init__(parts)
         self._home = home
@@ -71,7 +71,7 @@ class FulltextStore(Backend):
         self._drivers: dict[str, _FulltextDriver] = {}
 
     async def close(self) -> None:
-        """Let the indexes go; a second time does nothing."""
+        """Close the indexes; a second call does nothing."""
         for driver in self._drivers.values():
             await driver.close_index()
 
@@ -111,7 +111,7 @@ class _FulltextDriver(ForgettingDriver):
         return await self._ledgers.entries()
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return at most `limit` hits, the highest score first."""
+        """Return at most `limit` hits, highest score first."""
         located = {one.entry.id: one for one in await self._ledgers.located_entries(query.path)}
         if not query.text.strip():
             entries = [one.entry for one in located.values()]
@@ -157,9 +157,10 @@ async def open_fulltext(opening: OpenRequest) -> AsyncIterator[Backend]:
 
 
 def _create_hits(matches: list[Match], located: Mapping[str, LocatedEntry]) -> list[Hit]:
-    """Return what was matched, each entry once, the best first, of equals the one that was saved last.
+    """Return the matching entries once each, best first; for equal scores the one saved last comes first.
 
-    What is not among `located`, which is newest first, is left out, and what says of itself that it was superseded.
+    Matches that are not in `located`, which is newest first, are left out, and so are entries that say they are
+    superseded.
     """
     ages = {identity: age for age, identity in enumerate(located)}
     successors = {one.entry.supersedes: one.entry.id for one in reversed([*located.values()]) if one.entry.supersedes}

@@ -1,7 +1,7 @@
-"""Stores that keep nothing beyond the process: `none:`, `ring:` and `mock:`.
+"""Stores that last only as long as the process: `none:`, `ring:` and `mock:`.
 
-`none` is the default of the process: saving succeeds and keeps nothing. A ring keeps the newest entries of each owner.
-A mock is a list for tests. Invariant: an owner's entries in a ring push out nobody else's.
+`none` is the default of the process: saving succeeds and stores nothing. A ring keeps the newest entries of each owner.
+A mock is a list for tests. Invariant: entries of one owner in a ring never displace those of another.
 """
 
 from collections import deque
@@ -29,47 +29,47 @@ __all__ = ["DEFAULT_CAPACITY", "MockStore", "NoMemory", "RingStore", "open_mock"
 
 
 class NoMemory(Backend):
-    """Saving succeeds and keeps nothing, recall finds nothing, the preamble is empty."""
+    """Saving succeeds and stores nothing, recall finds nothing, the preamble is empty."""
 
     def _driver(self, scope: Scope) -> Driver:
-        """Return the same nothing for every scope."""
+        """Return the same empty driver for every scope."""
         del scope
         return _NullDriver()
 
 
 class _NullDriver:
     async def write(self, entry: Entry) -> Entry:
-        """Return `entry`, which is kept nowhere."""
+        """Return `entry` without storing it."""
         return entry
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return nothing."""
+        """Return no hits."""
         del query, limit
         return []
 
     async def preamble(self, budget: Tokens | None) -> str:
-        """Return nothing."""
+        """Return an empty text."""
         del budget
         return ""
 
 
 @asynccontextmanager
 async def open_none(opening: OpenRequest) -> AsyncIterator[Backend]:
-    """Open what keeps nothing: `none:`."""
+    """Open a store that keeps nothing: `none:`."""
     refuse_place(opening.address)
     read_options(opening.address)
     yield NoMemory(opening.parts)
 
 
 DEFAULT_CAPACITY = 500
-"""How many entries a ring keeps when nothing else is said."""
+"""The default number of entries in a ring."""
 
 
 class RingStore(Backend):
     """The `capacity` newest entries of each owner."""
 
     def __init__(self, parts: StoreParts, scope: Scope, capacity: int = DEFAULT_CAPACITY) -> None:
-        """Keep `capacity` entries at most for each owner; `scope` is told from others as a folder's owner would be."""
+        """Keep at most `capacity` entries for each owner; `scope` is the home owner, as for a folder."""
         super().__init__(parts)
         self._scope = scope
         self._capacity = capacity
@@ -110,10 +110,10 @@ async def open_ring(opening: OpenRequest) -> AsyncIterator[Backend]:
 
 
 class MockStore(Backend):
-    """Everything that was saved, in a list."""
+    """All saved entries in a list."""
 
     def __init__(self, parts: StoreParts, scope: Scope) -> None:
-        """Start with nothing; `scope` is told from others as a folder's owner would be."""
+        """Start empty; `scope` is the home owner, as for a folder."""
         super().__init__(parts)
         self._scope = scope
         self._rows: list[tuple[str, Entry]] = []
@@ -121,7 +121,7 @@ class MockStore(Backend):
 
     @property
     def saved_entries(self) -> list[Entry]:
-        """What was saved and not forgotten, whoever's it is, in the order of saving."""
+        """The entries of all owners that were saved and not forgotten, in the order of saving."""
         return [entry for _, entry in self._rows]
 
     def _driver(self, scope: Scope) -> Driver:

@@ -45,12 +45,12 @@ _LOG = logging.getLogger("ricordo.stores")
 _FILE_NAME = "memory.json"
 _VERSION = 1
 _DOCUMENT_END = b"\n]}\n"
-"""How a document ends whose entries are its last field, and nothing else does: no other line begins with a bracket."""
+"""The end of a document whose last field is the entries; no other line begins with a bracket."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Document:
-    """A document as it was read: `fields` are all but the entries, `records` what it has for those, in its order.
+    """A document as it was read: `fields` are all fields except the entries, `records` the entries in their order.
 
     `error` says why it could not be read.
     """
@@ -60,8 +60,9 @@ class _Document:
     error: str = ""
 
     def parse_records(self, before: "_Document", read: Sequence[Entry | None]) -> list[Entry | None]:
-        """Return what each record says, None for one that is no entry; `parse_records` is what those of
-        `before` said.
+        """Return the entry of each record, None for a record that is not an entry.
+
+        `read` are the entries of the records in `before`, which are reused.
         """
         known = read if self.records[: len(before.records)] == before.records else []
         return [*known, *map(_parse_entry, self.records[len(known) :])]
@@ -71,14 +72,15 @@ class JsonStore(Backend):
     """Entries in one JSON document."""
 
     def __init__(self, parts: StoreParts, home: StoreFolder) -> None:
-        """Keep everybody's entries in their folder of `home`."""
+        """Store each owner's entries in their folder of `home`."""
         super().__init__(parts)
         self._home = home
         self._drivers: dict[str, _JsonDriver] = {}
 
     @property
     def damaged_count(self) -> int:
-        """How many entries could not be read, in the documents that were read so far; one for a whole document."""
+        """The number of entries that could not be read, in the documents read so far; a whole document counts as one.
+        """
         return sum(driver.damaged_count for driver in self._drivers.values())
 
     def _driver(self, scope: Scope) -> Driver:
@@ -101,7 +103,7 @@ class _JsonDriver(ForgettingDriver):
     async def write(self, entry: Entry) -> Entry:
         async def add_entry(stored: StoredFile) -> tuple[bytes, Entry]:
             if stored.version == self._own_version:
-                # what ends as we write it needs no parsing to be gone on with
+                # a document that ends in Ricordo's format can be extended without parsing
                 data = (
                     stored.data.removesuffix(_DOCUMENT_END)
                     + f",\n{dumps(entry_to_json(entry))}".encode()
@@ -118,7 +120,7 @@ class _JsonDriver(ForgettingDriver):
     async def entries(self) -> list[Entry]:
         broken, entries = await self._file.value()
         if broken:
-            # where it can't be kept aside now, the next save does it or fails
+            # if it can't be set aside now, the next save does it or fails
             with suppress(StorageError, FileMissing):
                 await self._load_writable(await self._files.read(self.path))
         return [*entries]
@@ -130,7 +132,7 @@ class _JsonDriver(ForgettingDriver):
         await rewrite_file(self._files, self.path, remove_entry)
 
     async def _load_writable(self, stored: StoredFile) -> _Document:
-        """Return what a new document begins with; one that can't be read is kept aside first."""
+        """Return the document to extend; an unreadable document is set aside first."""
         document = await run_sync(_parse_document, self.path, stored.data)
         if not document.error:
             return document
@@ -152,7 +154,7 @@ class _JsonDriver(ForgettingDriver):
         return document.error, (*reversed(entries),)
 
     def _report(self, trouble: str) -> None:
-        """Warn of it once."""
+        """Log a warning once."""
         if trouble not in self._reported_problems:
             _LOG.warning("%s", trouble)
         self._reported_problems.add(trouble)
@@ -167,7 +169,7 @@ async def open_json(opening: OpenRequest) -> AsyncIterator[Backend]:
 
 
 def _parse_document(path: str, data: bytes) -> _Document:
-    """Return what a document says. Raises: DocumentInvalid for one of a newer version."""
+    """Parse a document. Raises: DocumentInvalid for one of a newer version."""
     if not data.strip():
         return _Document()
     try:
@@ -205,7 +207,7 @@ def _parse_entry(value: JsonValue) -> Entry | None:
 
 
 def _render_document(document: _Document, records: tuple[JsonValue, ...]) -> bytes:
-    """Write the document with these entries, each on a line of its own."""
+    """Return the document with these entries, one on each line."""
     lines = ",\n".join(dumps(value) for value in records)
     values = {name: dumps(value) for name, value in document.fields.items()}
     values["entries"] = f"[\n{lines}\n]" if records else "[]"

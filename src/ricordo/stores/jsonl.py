@@ -1,7 +1,7 @@
-"""JSON lines: `memory.jsonl`, one line for each entry, added by one durable append.
+"""The JSON lines store: `memory.jsonl`, one line for each entry, added by one durable append.
 
-Invariants: a line that is torn or not an entry hides no other and stays in the file. Forgetting removes one line and
-leaves every other byte as it is.
+Invariants: a line that is torn or not an entry hides no other line and stays in the file. Forgetting removes one line
+and changes no other byte.
 """
 
 import logging
@@ -50,7 +50,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """An entry and where its line stands: lines count from 1, `offset` and `length` are bytes."""
+    """An entry and the position of its line: lines count from 1, `offset` and `length` are in bytes."""
 
     entry: Entry
     number: int
@@ -60,9 +60,9 @@ class _Line:
 
 @dataclass(frozen=True, kw_only=True)
 class _Lines:
-    """The entries of a file, oldest first, and how many of its lines are none; `count` and `size` are of the file.
+    """The entries of a file, oldest first, and the number of its damaged lines.
 
-    `text_counts` counts the texts of entries that were written without an id.
+    `count` and `size` are the lines and bytes of the file. `text_counts` counts the texts of entries without an id.
     """
 
     lines: tuple[_Line, ...] = ()
@@ -78,7 +78,7 @@ class _Lines:
 
     @cached_property
     def line_numbers(self) -> Mapping[str, int]:
-        """The line of each entry by its id, the first where several have it."""
+        """The line of each entry by its id, the first if several lines have it."""
         return {line.entry.id: line.number for line in reversed(self.lines)}
 
 
@@ -86,14 +86,14 @@ class JsonlStore(Backend):
     """Entries in `memory.jsonl`, one JSON object on each line."""
 
     def __init__(self, parts: StoreParts, home: StoreFolder) -> None:
-        """Keep everybody's entries in their folder of `home`."""
+        """Store each owner's entries in their folder of `home`."""
         super().__init__(parts)
         self._home = home
         self._drivers: dict[str, _JsonlDriver] = {}
 
     @property
     def damaged_count(self) -> int:
-        """How many lines could not be read as entries, in the files that were read so far."""
+        """The number of lines that could not be read as entries, in the files read so far."""
         return sum(driver.damaged_count for driver in self._drivers.values())
 
     def _driver(self, scope: Scope) -> Driver:
@@ -135,7 +135,7 @@ class _JsonlDriver(ForgettingDriver):
         await rewrite_file(self._files, self.path, remove_lines)
 
     async def _read_lines(self) -> _Lines:
-        """Return what the file holds, and warn of lines that are damaged."""
+        """Return the content of the file, and log a warning about damaged lines."""
         lines = await self._file.value()
         if lines.damaged_count > self.damaged_count:
             _LOG.warning("%s has %d lines that are no entries; they are left in it.", self.path, lines.damaged_count)
@@ -161,7 +161,7 @@ def _remove_lines(path: str, data: bytes, entry_id: str) -> bytes:
 
 
 def _extend_lines(path: str, before: _Lines, data: bytes) -> _Lines:
-    """Return what a file holds with the lines of `data` after those before."""
+    """Return the lines of `before` followed by the lines of `data`."""
     seen = Counter(before.text_counts)
     held, damaged, number, offset = list(before.lines), before.damaged_count, before.count, before.size
     for line in _LINE.findall(data):
@@ -176,7 +176,7 @@ def _extend_lines(path: str, before: _Lines, data: bytes) -> _Lines:
 
 
 def _parse_entry(line: bytes) -> Entry | None:
-    """Return the entry of a line; None for a line that has none."""
+    """Return the entry of a line; None for a line without one."""
     try:
         return entry_from_json(require_object(loads(line.removeprefix(_BYTE_ORDER_MARK)), "A line"))
     except (DocumentInvalid, InvalidMessage):

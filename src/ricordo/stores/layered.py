@@ -282,9 +282,7 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return saved
 
     async def _record_author(self, place: MemoryRoot, saved: Entry) -> None:
-        """Record who saved an entry in a place that the users of a project share, if neither its line nor its place
-        says so.
-        """
+        """Record who saved an entry to a shared place, if neither its line nor its place says so."""
         if place.changes.user and not (saved.scope and saved.scope.user):
             await place.changes.apply([], act="save", who=saved.by, entries=[saved.id], why=saved.reason or "")
 
@@ -363,8 +361,9 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return await self._sessions.pending_ids()
 
     async def entries(self) -> list[Entry]:
-        """Return all entries of all visible places, newest first, each once, in the version of curated memory if it has
-        one.
+        """Return all entries of all visible places, newest first, each once.
+
+        An entry that is in curated memory is returned in that version.
         """
         read = [(place, await read_all_entries(place.files)) for place in await self.places()]
         return await run_sync(lambda: visible_entries((place, merge_duplicates(located)) for place, located in read))
@@ -451,8 +450,9 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         return item
 
     async def _ids_shown_in(self, place: MemoryRoot, text: str) -> set[str]:
-        """Return the ids of a place's memories that a prompt shows; memories with only an id count for the narrowest
-        place.
+        """Return the ids of a place's memories that a prompt shows.
+
+        A memory of which the prompt shows only the id, and that no place has, counts for the narrowest place.
         """
         named, shown = parse_shown_ids(text), normalize_words(text)
         found: dict[str, set[str]] = {}

@@ -1,7 +1,7 @@
-"""Daily ledgers of a simple store: bullets in `memory/2026-11-21.md`, the same files that a Ricordo root has.
+"""Daily ledgers of a simple store: bullets in `memory/2026-11-21.md`, in the same format as a Ricordo root.
 
-An entry is added to the ledger of its day, never to one before the newest, so the files keep the order of saving when
-a clock runs backwards. Invariant: only the folder `memory/` of one owner is ever listed.
+An entry is added to the ledger of its day, but never to one before the newest, so the files keep the order of saving
+when a clock runs backwards. Invariant: only the folder `memory/` of one owner is ever listed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,13 +34,16 @@ __all__ = [
 
 
 DEFAULT_NEWEST = 20
-"""How many entries a preamble shows at most when nothing else is said."""
+"""The default for the largest number of entries in a preamble."""
 _LONG_FOLDER = f"{LEDGERS}/long/"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceView:
-    """One folder of `files`, empty or with a slash at its end, seen as the workspace; only its `memory/` is listed."""
+    """One folder of `files` presented as the workspace; its path is empty or ends with a slash.
+
+    Only `memory/` is listed.
+    """
 
     files: FileStore
     folder: str
@@ -54,7 +57,7 @@ class WorkspaceView:
         return await self.files.read_from(self.to_real_path(path), offset, length)
 
     async def info(self, path: str) -> FileInfo | None:
-        """Return what is known of the file."""
+        """Return the metadata of the file."""
         info = await self.files.info(self.to_real_path(path))
         return replace(info, path=path) if info else None
 
@@ -75,7 +78,7 @@ class WorkspaceView:
         await self.files.delete(self.to_real_path(path), expected=expected)
 
     async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
-        """Return the folders that can't be read, of those that are listed."""
+        """Return the folders that can't be read, among those that are listed."""
         del prefix
         return tuple(
             self.to_workspace_path(path) for path in await self.files.list_unreadable(self.to_real_path(LEDGERS))
@@ -104,29 +107,30 @@ class WorkspaceView:
 
 @dataclass(frozen=True, kw_only=True)
 class _LedgerSnapshot:
-    """What was `documents` of each file, all of it together, and at which places of that the entries are `long`."""
+    """The parsed `documents` of all files, their entries together, and the indexes of `long` entries among them."""
 
     documents: tuple[tuple[LocatedEntry, ...], ...]
     located: tuple[LocatedEntry, ...]
     long: tuple[int, ...]
 
     def is_made_of(self, read: Sequence[tuple[LocatedEntry, ...]]) -> bool:
-        """Tell whether it was made of just this: what is held of a file that did not change is the same object."""
+        """Return whether the snapshot was made from these objects; the cache of an unchanged file is the same object.
+        """
         return len(read) == len(self.documents) and all(map(is_, read, self.documents))
 
 
 class DailyLedgers:
-    """The entries of one owner; what was read is held until a file changes."""
+    """The entries of one owner, cached until a file changes."""
 
     def __init__(self, files: FileStore, folder: str) -> None:
-        """Keep entries below `folder` of `files`."""
+        """Store entries below `folder` of `files`."""
         self.view = WorkspaceView(files=files, folder=folder)
         self._files: dict[str, BulletFile] = {}
         self._long_files: dict[str, ParsedFile[str]] = {}
         self._snapshots: dict[str, _LedgerSnapshot] = {}
 
     async def append(self, entry: Entry) -> LedgerBlock:
-        """Add an entry that has its time, durably, and return what was added. Raises `StorageError`."""
+        """Add an entry that has a time, durably, and return the written block. Raises `StorageError`."""
         time = entry.time or datetime.now(UTC)
         newest = max((day for day in map(ledger_date, await self._paths()) if day), default=date.min)
         day = max(time.astimezone().date(), newest)
@@ -134,9 +138,9 @@ class DailyLedgers:
         return LedgerBlock(path=ledger_path(day), data=data, entries=(entry,), offset=appended.offset)
 
     async def located_entries(self, beginning: str = "") -> list[LocatedEntry]:
-        """Return all entries, newest first, each once, long ones whole; a file that can't be read is left out.
+        """Return all entries, newest first, each once, long ones complete; files that can't be read are left out.
 
-        With `beginning` only those of files whose path begins so, such as `memory/2026`.
+        `beginning` limits the result to files whose path begins with it, such as `memory/2026`.
         """
         read: list[tuple[LocatedEntry, ...]] = []
         for path in await self._paths():
@@ -156,7 +160,7 @@ class DailyLedgers:
         return [one.entry for one in await self.located_entries()]
 
     async def forget(self, entry_id: str) -> Entry:
-        """Cut an entry out of every file that holds it, with the file of a long one. Raises `EntryNotFound`."""
+        """Remove an entry from every file that holds it, with the file of a long entry. Raises `EntryNotFound`."""
         located = await self.located_entries()
         chosen = resolve_id([one.entry.id for one in located], entry_id)
         gone = next(one for one in located if one.entry.id == chosen)
@@ -169,7 +173,7 @@ class DailyLedgers:
         return gone.entry
 
     async def _paths(self) -> list[str]:
-        """Return the files that hold entries, the ledger of the newest day first, and last what has no day."""
+        """Return the files with entries: ledgers first, newest day first, then files without a day."""
         listed = (info.path for info in await self.view.list(LEDGERS))
         return _sort_newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG_FOLDER))
 
@@ -191,7 +195,7 @@ class DailyLedgers:
 
 
 def _take_snapshot(read: Sequence[tuple[LocatedEntry, ...]]) -> _LedgerSnapshot:
-    """Return each entry once, the newest first; `read` has those of each file, the newest file first."""
+    """Return each entry once, newest first; `read` has the entries of each file, the newest file first."""
     found: dict[str, LocatedEntry] = {}
     for located in read:
         for one in reversed(located):
@@ -210,7 +214,7 @@ def _sort_newest_first(paths: Iterable[str]) -> list[str]:
 
 
 def parse_newest_option(address: Address) -> int:
-    """Return how many entries a preamble shows, as in `?newest=20`. Raises: InvalidSetting if it is below 1."""
+    """Return the number of entries in a preamble, as in `?newest=20`. Raises: InvalidSetting if it is below 1."""
     given = address.options.get("newest", str(DEFAULT_NEWEST))
     if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
         raise InvalidSetting(f"A store {address.scheme} shows a whole number of entries from 1 up, not {given!r}.")
@@ -218,7 +222,7 @@ def parse_newest_option(address: Address) -> int:
 
 
 def add_locations(hits: Iterable[Hit], located: Mapping[str, LocatedEntry]) -> list[Hit]:
-    """Return the hits with the places where their entries stand."""
+    """Return the hits with the locations of their entries."""
     return [
         replace(hit, path=display_path(one), line_number=one.line, end_line=one.end_line)
         for hit in hits
@@ -227,7 +231,7 @@ def add_locations(hits: Iterable[Hit], located: Mapping[str, LocatedEntry]) -> l
 
 
 def display_path(one: LocatedEntry) -> str:
-    """Return where an entry stands, as a person sees it from the folder of its owner."""
+    """Return the path of an entry for display, relative to the folder of its owner."""
     return _strip_workspace(one.path)
 
 

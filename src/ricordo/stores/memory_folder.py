@@ -60,25 +60,25 @@ _TOPIC_TITLES: Mapping[str, tuple[str, str]] = {
 
 
 def parse_document(path: str, data: bytes) -> list[LocatedEntry]:
-    """Return what a document says, in its order; a line of the index that only leads to a topic says nothing."""
+    """Return the entries of a document in order; a line of the index that is only a link to a topic is no entry."""
     parts = parse_memory_document(data, path).parts
     return _parse_index(path, parts) if path == INDEX else _parse_topic(path, data, parts)
 
 
 def has_link(index: bytes, path: str) -> bool:
-    """Tell whether the index leads to the topic at `path`."""
+    """Return whether the index links to the topic at `path`."""
     return path.encode() in _LINK.findall(index)
 
 
 def create_topic(type_name: str) -> bytes:
-    """Return the beginning of a topic for memories of this type."""
+    """Return the header of a topic for memories of this type."""
     name, description = _TOPIC_TITLES[type_name]
     front = f"---\nname: {name}\ndescription: {description}\ntype: {type_name}\n---\n"
     return f"{front}\n# {name}\n\n".encode()
 
 
 def add_link(index: bytes, path: str, topic: bytes) -> bytes:
-    """Return the index with a line that leads to the topic at `path`: below the last such line, else at its end."""
+    """Return the index with a link to the topic at `path`, below the last such link, else at the end."""
     told = read_topic(path, topic)
     name = re.sub(r"[\[\]()]", "", told.name) or path
     end = b"\r\n" if b"\r\n" in index else b"\n"
@@ -145,16 +145,16 @@ _TOPIC_NAMES = ("user", "feedback", "project", "reference")
 
 
 class MemoryFolderStore(Backend):
-    """Entries in the topics of one folder, which is one owner's."""
+    """Entries in the topics of one folder, which belongs to one owner."""
 
     def __init__(self, parts: StoreParts, home: StoreFolder) -> None:
-        """Use the folder of `home` as it is."""
+        """Use the folder of `home` directly."""
         super().__init__(parts)
         self._home = home
         self._folder = _FolderDriver(home.files, FileTombstones(home, "", parts))
 
     def _driver(self, scope: Scope) -> Driver:
-        """Return the driver of the folder. Raises: ScopeMismatch for anybody but its owner."""
+        """Return the driver of the folder. Raises: ScopeMismatch for any other owner."""
         if self._home.folder_for(scope):
             raise ScopeMismatch(f"This memory folder is that of {self._home.scope}: it can't be opened for {scope}.")
         return self._folder
@@ -184,7 +184,7 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
         return add_locations(hits, located)
 
     async def build_preamble(self, budget: Tokens | None) -> Preamble:
-        """Return MEMORY.md, then what was saved and stands in topics, newest first, as far as they fit."""
+        """Return MEMORY.md, then the saved entries in topics, newest first, as far as they fit."""
         located = [one for one in await self._read_entries() if one.path != INDEX and one.length]
         replaced = {one.entry.supersedes for one in located}
         holding = [one for one in located if one.entry.state == "active" and one.entry.id not in replaced]
@@ -197,7 +197,7 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
         return await run_sync(partial(compose_preamble, index, saved, budget, pinned=pinned))
 
     async def get_removable(self, entry_id: str) -> Entry:
-        """Return the entry of a bullet. Raises: EntryNotFound; InvalidInput for text that is none, of others."""
+        """Return the entry of a bullet. Raises: EntryNotFound; InvalidInput for text that is not a bullet."""
         entry = await self.get(entry_id)
         one = await self._locate_entry(entry.id)
         if entry.by == "hand" and entry.id not in await self._bullet_ids(one.path):
@@ -205,7 +205,7 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
         return entry
 
     async def remove(self, entry: Entry) -> None:
-        """Cut the bullet of an entry out. Raises `EntryNotFound`."""
+        """Remove the bullet of an entry. Raises `EntryNotFound`."""
         await BulletFile(self._files, (await self._locate_entry(entry.id)).path).forget(entry.id)
 
     async def _locate_entry(self, entry_id: str) -> LocatedEntry:
@@ -218,13 +218,13 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
         return {one.entry.id for one in (await BulletFile(self._files, path).read_document()).located}
 
     async def _link_topic(self, path: str, stored: StoredFile) -> tuple[bytes, None]:
-        """Return the index with a line for a topic; one that another process added is there already."""
+        """Return the index with a link to a topic, unless another process has added it."""
         topic = await self._read_data(path)
-        # a full index is its owner's to shorten; prompts list the topic all the same
+        # the owner must shorten a full index; prompts list the topic anyway
         return stored.data if _is_full(stored.data, path, topic) else _ensure_link(stored.data, path, topic), None
 
     async def _read_entries(self) -> list[LocatedEntry]:
-        """Return everything the folder says, what was saved last first, then what has no time."""
+        """Return all entries of the folder: the one saved last first, those without a time at the end."""
         located: list[LocatedEntry] = []
         for info in await self._files.list():
             path = info.path
@@ -242,12 +242,12 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
 
 
 def _ensure_link(index: bytes, path: str, topic: bytes) -> bytes:
-    """Return the index with a line for a topic; one that is there stays."""
+    """Return the index with a link to a topic, added if missing."""
     return index if has_link(index, path) else add_link(index, path, topic)
 
 
 def _is_full(index: bytes, path: str, topic: bytes) -> bool:
-    """Tell whether the index has no room for the line of a topic."""
+    """Return whether the index has no room for the link to a topic."""
     return _BOUNDS.find_growth(index, _ensure_link(index, path, topic)) is not None
 
 
@@ -257,7 +257,7 @@ def _newest_key(one: LocatedEntry) -> tuple[float, str]:
 
 @asynccontextmanager
 async def open_memory_folder(opening: OpenRequest) -> AsyncIterator[Backend]:
-    """Open a memory folder where it lies: `folder:./memory`."""
+    """Open a memory folder in place: `folder:./memory`."""
     read_options(opening.address)
     clock = MonotonicClock(opening.parts.clock)
     async with open_folder(opening) as home:

@@ -1,7 +1,7 @@
-"""Migration: every entry of one store saved in another, each once, and read back.
+"""Migration: save every entry of one store in another, each once, and verify the result.
 
-The source is only listed. Entries are saved oldest first, so the newest stays the newest, and with their ids, so that a
-second run finds what is there. Invariant: nothing counts as moved that was not read back as it was.
+The source is only listed. Entries are saved oldest first, so their order stays the same, and with their ids, so that a
+second run finds them. Invariant: an entry counts as moved only if it was read back unchanged.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ _CHANGED = "it was read back with another "
 
 @dataclass(frozen=True, kw_only=True)
 class MigrationFailure:
-    """An entry that could not be moved, or not as it was, and why."""
+    """An entry that could not be moved, or changed on the way, and the reason."""
 
     id: str
     why: str
@@ -39,10 +39,11 @@ class MigrationFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """What a migration is to do, or did: `pending` are the entries to save, oldest first; `present` were there already.
+    """The plan or the result of a migration: `pending` are the entries to save, oldest first; `present` existed
+    already.
 
-    `forgotten` counts entries that were forgotten in the target, which are not taken in again. `redacted` counts those
-    of which a secret was replaced by its mark on the way.
+    `forgotten` counts entries that were forgotten in the target and are not saved again. `redacted` counts entries with
+    a secret that was replaced by its mark.
     """
 
     total: int
@@ -55,7 +56,7 @@ class Migration:
 
 
 async def list_entries(store: Store, name: str) -> list[Entry]:
-    """Return all entries of a store, newest first; `name` is for people. Raises: InvalidInput if it lists none."""
+    """Return all entries of a store, newest first; `name` is for the error. Raises: InvalidInput if it can't list."""
     entries = await entries_as_stored(store)
     if entries is None:
         raise InvalidInput(f"The store {name} can't list what it keeps, so nothing can be moved from or to it.")
@@ -63,9 +64,9 @@ async def list_entries(store: Store, name: str) -> list[Entry]:
 
 
 def plan_migration(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
-    """Return what is to be saved so that `target` has all of `source`; both come newest first.
+    """Return the entries to save so that `target` has all of `source`; both are newest first.
 
-    What stands in the source twice counts once. Of two with one id that differ, the newer one is taken.
+    Duplicates in the source count once. Of two different entries with the same id, the newer one is used.
     """
     there = {entry.id: entry for entry in target}
     newest = _newest_by_id(source)
@@ -81,7 +82,7 @@ def plan_migration(source: Sequence[Entry], target: Sequence[Entry]) -> Migratio
 
 
 async def skip_forgotten(plan: Migration, target: Store) -> Migration:
-    """Return the plan without what was forgotten in the target. Raises `StorageError`."""
+    """Return the plan without entries that were forgotten in the target. Raises `StorageError`."""
     keeps = target.offers(KeepsTombstones)
     if keeps is None or not await keeps.tombstones():
         return plan
@@ -90,9 +91,9 @@ async def skip_forgotten(plan: Migration, target: Store) -> Migration:
 
 
 async def migrate(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:
-    """Save what waits in `target`; `tell` hears of every entry that is done with.
+    """Save the pending entries in `target`; `tell` is called after every entry.
 
-    What a store refuses is passed over and told. When its storage fails, no more is tried.
+    An entry that the store refuses is skipped and reported. After a storage failure, no further entry is tried.
     """
     moved: list[Entry] = []
     failed = list(plan.failed)
@@ -112,7 +113,7 @@ async def migrate(plan: Migration, target: Store, tell: Callable[[int], None]) -
 
 
 def verify_migration(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
-    """Return the migration with those as failed that `target`, opened anew, does not hold as they were."""
+    """Return the migration with entries as failed that the reopened `target` does not hold unchanged."""
     there: dict[str, list[Entry]] = {}
     for entry in target:
         there.setdefault(entry.id, []).append(entry)
@@ -131,7 +132,7 @@ def verify_migration(done: Migration, source: Sequence[Entry], target: Sequence[
 
 
 def _newest_by_id(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return the first of the entries with each id, in their order."""
+    """Return the first entry with each id, in order."""
     newest: dict[str, Entry] = {}
     for entry in entries:
         newest.setdefault(entry.id, entry)
@@ -148,7 +149,7 @@ def _explain_failure(entry: Entry, found: Sequence[Entry]) -> str:
 
 
 def _first_difference(entry: Entry, found: Entry) -> str:
-    """Return the first of what was saved that is different; empty when all is the same, but for secrets in it."""
+    """Return the first difference from the saved entry; empty if there is none except for redacted secrets."""
     wanted, given = _comparable_fields(entry), _comparable_fields(found)
     return next((name for name, value in wanted.items() if given[name] != value and not has_secret(str(value))), "")
 

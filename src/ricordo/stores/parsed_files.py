@@ -1,8 +1,8 @@
 """Files that are parsed once: any file, and Markdown documents to which entries are added as bullets.
 
-Invariants: a cached value is what the file says, also after an edit by hand, and only what was appended is parsed
-again. An entry that was added is read back, also below an open code fence. Adding and removing entries leaves every
-other byte as it is.
+Invariants: a cached value equals the content of the file, even after a person edited it, and only appended text is
+parsed again. An added entry can be read back, even below an open code fence. Adding and removing entries changes no
+other byte.
 """
 
 import logging
@@ -37,20 +37,20 @@ _MAX_PAUSE_MS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class _ParsedContent(Generic[_T]):
-    """What was read of a file, up to which size, and whether that was the end of a line."""
+    """The parsed content of a file, its size when read, and whether it ended with a line end."""
 
     fingerprint: DocumentFingerprint
     value: _T
     ends_with_newline: bool
 
     def is_prefix_of(self, data: bytes) -> bool:
-        """Tell whether `data` is what was read, or goes on after it."""
+        """Return whether `data` equals the content that was read, or continues it."""
         size = self.fingerprint.size
         return size <= len(data) and Checksum().extend(data[:size]) == self.fingerprint.checksum
 
 
 class ParsedFile(Generic[_T]):
-    """One file as `parse` reads it; `extend` takes in whole lines that were appended, where it is given."""
+    """One file, parsed by `parse`; `extend`, if given, adds whole lines that were appended."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ParsedFile(Generic[_T]):
         parse: Callable[[bytes], _T],
         extend: Callable[[_T, bytes], _T] | None = None,
     ) -> None:
-        """Read nothing yet. `parse` reads an empty file where there is none."""
+        """Create the object without reading. For a missing file, `parse` gets empty bytes."""
         self._files = files
         self._path = path
         self._parse = parse
@@ -67,15 +67,16 @@ class ParsedFile(Generic[_T]):
         self._content: _ParsedContent[_T] | None = None
 
     async def value(self, listed: FileInfo | None = None) -> _T:
-        """Return what the file says now, where it was not `listed` a moment ago. Raises: StorageError, and what
-        `parse` raises.
+        """Return the present content; with `listed`, the result of a recent listing, the file is not checked again.
+
+        Raises: StorageError, and the errors of `parse`.
         """
         info = listed or await self._files.info(self._path)
         held = self._content
         if held is not None and info is not None and held.fingerprint.matches(info):
             return held.value
         try:
-            # the version of the whole, which nobody asks for here, takes longer to make than the reading
+            # computing the version of the whole file, which is not needed here, takes longer than reading it
             data = await self._files.read_from(self._path, 0) if info else b""
         except FileMissing:
             info = None
@@ -99,7 +100,7 @@ class ParsedFile(Generic[_T]):
             path=self._path,
             sort="note",
             size=len(data),
-            # the file grew between its listing and its reading
+            # the file grew between listing and reading
             modified_ns=info.modified_ns if info.size == len(data) else 0,
             changed_ns=info.changed_ns,
             checked_ns=time.time_ns(),
@@ -111,10 +112,10 @@ class ParsedFile(Generic[_T]):
 
 
 async def rewrite_file(files: FileStore, path: str, change: Callable[[StoredFile], Awaitable[tuple[bytes, _T]]]) -> _T:
-    """Replace a file by what `change` makes of it, durably and with nothing lost that others write; return its result.
+    """Replace a file by the result of `change`, durably and without losing the writes of others; return its value.
 
-    `change` is given an empty file where there is none, and is asked again when another was faster. Raises:
-    StorageBusy when that goes on; StorageError, and what `change` raises.
+    `change` receives an empty file if there is none, and is called again if another process wrote first. Raises:
+    StorageBusy if that keeps happening; StorageError, and the errors of `change`.
     """
     for tried in range(_MAX_TRIES):
         try:
@@ -125,7 +126,7 @@ async def rewrite_file(files: FileStore, path: str, change: Callable[[StoredFile
         try:
             await files.replace(path, data, expected=stored.version)
         except VersionConflict:
-            # another process was faster; who waits by chance does not meet the same one again
+            # another process was faster; a random wait avoids meeting it again
             await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
             continue
         return result
@@ -140,8 +141,9 @@ _PROBE = b"\n- probe ^probe\n"
 
 @dataclass(frozen=True, kw_only=True)
 class BulletDocument:
-    """What a document says: its bytes, and its entries in their order; `fence` closes the code that it ends in, and
-    `damage` tells what in it can't be read.
+    """A parsed document: its bytes, and its entries in order.
+
+    `fence` closes an open code block at its end, and `damage` lists the parts that can't be read.
     """
 
     data: bytes = b""
@@ -151,10 +153,10 @@ class BulletDocument:
 
 
 class BulletFile:
-    """One document; `header` is what it begins with where it is created, `name` what people are told as its path."""
+    """One document; `header` is the beginning of a new file, `name` the path shown to people."""
 
     def __init__(self, files: FileStore, path: str, *, header: bytes = b"", name: str = "") -> None:
-        """Read nothing yet."""
+        """Create the object without reading the file."""
         self.path = path
         self._name = name or path
         self._files = files
@@ -166,7 +168,7 @@ class BulletFile:
         self._reported_damage: tuple[str, ...] = ()
 
     async def read_document(self) -> BulletDocument:
-        """Return what the document says now; nothing where there is none; damage is told to the log once.
+        """Return the present document, empty if there is none; damage is logged once.
 
         Raises `StorageError`.
         """
@@ -177,7 +179,7 @@ class BulletFile:
         return found
 
     async def append(self, entry: Entry) -> tuple[AppendedRange, bytes]:
-        """Add the bullet of an entry, durably, and return what was added and where. Raises `StorageError`."""
+        """Add the bullet of an entry, durably, and return its range and bytes. Raises `StorageError`."""
         info = await self._files.info(self.path)
         fence = b"" if info is None or info.size == self._intact_size else (await self.read_document()).fence
         bullet = await run_sync(_render_bullet, entry)
@@ -187,7 +189,10 @@ class BulletFile:
         return appended, block
 
     async def forget(self, entry_id: str) -> Entry:
-        """Cut an entry out, also by the beginning or the end of its id, and return it. Raises `EntryNotFound`."""
+        """Remove an entry by its id, or by the beginning or the end of its id, and return it.
+
+        Raises `EntryNotFound`.
+        """
 
         async def remove_entry(stored: StoredFile) -> tuple[bytes, Entry]:
             bullets = await self.read_document()
@@ -199,7 +204,7 @@ class BulletFile:
 
 
 def log_damage(path: str, damage: Sequence[str]) -> None:
-    """Tell the log what in a document can't be read; nothing for none."""
+    """Log the parts of a document that can't be read; nothing if there are none."""
     if damage:
         shown = "; ".join([*damage[:_MAX_REPORTED], *(["and more"] if damage[_MAX_REPORTED:] else [])])
         _LOG.warning("%s is damaged, and left as it is: %s.", path, shown)
@@ -215,7 +220,7 @@ def _parse_document(path: str, data: bytes) -> BulletDocument:
 
 
 def _extend_document(path: str, before: BulletDocument, tail: bytes) -> BulletDocument:
-    """Return the document with `tail` after it; bullets that mean the same alone are read alone."""
+    """Return the document with `tail` appended; bullets that do not depend on earlier text are parsed alone."""
     if not tail:
         return before
     data = before.data + tail
@@ -230,7 +235,7 @@ def _extend_document(path: str, before: BulletDocument, tail: bytes) -> BulletDo
 
 
 def _find_open_fence(data: bytes) -> bytes:
-    """Return the line that closes the code in which the document ends; empty where it ends in none."""
+    """Return the line that closes the open code block at the end of the document; empty if there is none."""
     marks = [match[1] for match in _FENCE.finditer(data)]
     if not marks or _is_probe_parsed(data):
         return b""

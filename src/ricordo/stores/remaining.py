@@ -1,4 +1,4 @@
-"""What a store still says of a memory that was forgotten."""
+"""Search a store for text that still repeats a forgotten memory."""
 
 from anyio.to_thread import run_sync
 
@@ -10,9 +10,9 @@ __all__ = ["remaining", "remaining_in_layers"]
 
 
 async def remaining(store: Store, gone: Entry) -> list[Remaining]:
-    """Return what in `store` still says what was forgotten, with secrets replaced by marks.
+    """Return the places in `store` that still contain forgotten text, with secrets replaced by marks.
 
-    Of a store that has no places only the entries are looked at; empty for one that can't list them. Raises:
+    For a store without places only the entries are checked; the result is empty if it can't list them. Raises:
     StorageError.
     """
     if layers := store.offers(LayeredMemory):
@@ -22,5 +22,5 @@ async def remaining(store: Store, gone: Entry) -> list[Remaining]:
 
 
 async def remaining_in_layers(layers: LayeredMemory, gone: Entry) -> list[Remaining]:
-    """Return what of the visible places still says what was forgotten, the narrowest place first."""
+    """Return where the visible places still contain forgotten text, narrowest place first."""
     return [each for place in await layers.places() for each in await remaining_in(place.files, gone, place.redactor)]

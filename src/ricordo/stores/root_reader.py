@@ -1,9 +1,9 @@
-"""Reading a root for the preamble: its documents, parsed once for each version, and a warning of what is damaged.
+"""Reads the documents of a root for the preamble, parsed once for each version, and warns of damage.
 
-Of most ledgers only an outline is kept: the time of the newest entry, how many were saved, and what is pinned. Damage
-is looked for in the documents that are written to, and logged once; `doctor` checks all of them.
+For most ledgers only an outline is cached: the time of the newest entry, the number of saved entries, and the pinned
+ones. Damage is checked in documents that are written to, and logged once; `doctor` checks all of them.
 
-Invariant: what is returned is what the files say, also after an edit by hand or by another process.
+Invariant: results equal the content of the files, even after an edit by a person or by another process.
 """
 
 import re
@@ -41,14 +41,14 @@ _BULLET = lazy_compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 
 
 class DamageMonitor:
-    """The newest ledgers and MEMORY.md of one place, as far as they changed since the last look."""
+    """Checks the newest ledgers and MEMORY.md of one place for damage, as far as they changed since the last check."""
 
     def __init__(self) -> None:
-        """Have looked at nothing yet."""
+        """Start without any checked file."""
         self._checked_versions: dict[str, tuple[int, int]] = {}
 
     async def check(self, files: FileStore) -> None:
-        """Tell what is damaged now and was not before; a file that can't be read is told by others."""
+        """Log new damage; files that can't be read are reported elsewhere."""
         with suppress(FileMissing, StorageError):
             listed = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
             curated = await files.info(MEMORY_PATH)
@@ -60,7 +60,7 @@ class DamageMonitor:
 
 
 def _find_damage(data: bytes, path: str) -> tuple[str, ...]:
-    """Return what is damaged among the last bullets of a document; `doctor` looks at all of them."""
+    """Return the damage among the last bullets of a document; `doctor` checks all of them."""
     earlier = len(_BULLET.findall(data)) - _MAX_BULLETS
 
     def is_recent(_bullet: bytes) -> bool:
@@ -76,21 +76,21 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class _DocumentOutline:
-    """What is known of a document that was not parsed as a whole."""
+    """The outline of a document that was not parsed completely."""
 
     ledger: LedgerOutline | None
     pinned: tuple[LocatedEntry, ...]
 
 
 _MAX_PARSED = 5 * MAX_SAVED
-"""How many saved entries of one ledger are parsed, the last ones: some of them are curated or superseded."""
+"""How many saved entries of one ledger are parsed, the last ones, since some are curated or superseded."""
 
 
 class RootReader:
-    """The documents of one place, as far as they changed since the last look."""
+    """The documents of one place, read again only when they change."""
 
     def __init__(self, files: FileStore, redactor: Redactor) -> None:
-        """Have read nothing yet; `redactor` takes out the secrets of what may be shown."""
+        """Create the reader without reading; `redactor` removes secrets from texts that may be shown."""
         self._files = files
         self._redactor = redactor
         self._documents: Sequence[FileInfo] = ()
@@ -99,9 +99,9 @@ class RootReader:
         self._curated_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
 
     async def refresh(self) -> None:
-        """List the documents as they are now; what is asked for next is told of these. Raises `StorageError`.
+        """List the documents; later calls read this listing. Raises `StorageError`.
 
-        A MEMORY.md that leads out of the workspace is none; `doctor` tells of it.
+        A MEMORY.md that is a link out of the workspace is ignored; `doctor` reports it.
         """
         memory = None
         with suppress(PathRefused):
@@ -114,7 +114,7 @@ class RootReader:
                 del held[gone]
 
     async def curated_entries(self) -> list[LocatedEntry]:
-        """Return the entries of MEMORY.md and the topics; a file that can't be read is left out."""
+        """Return the entries of MEMORY.md and the topics; files that can't be read are left out."""
         found: list[LocatedEntry] = []
         for info in self._documents:
             if info.path == MEMORY_PATH or info.path.startswith(f"{TOPICS}/"):
@@ -124,7 +124,7 @@ class RootReader:
         return found
 
     async def pinned_entries(self) -> list[tuple[str, Entry]]:
-        """Return what people pinned, with the document of each; one that stands in several is named once."""
+        """Return the entries that people pinned, with their documents; an entry in several documents is listed once."""
         found: dict[str, tuple[str, Entry]] = {}
         for info in self._documents:
             with suppress(FileMissing, StorageError):
@@ -135,7 +135,7 @@ class RootReader:
         return [*map(self._redact, sorted(found.values(), key=lambda row: newest_key(row[1]), reverse=True))]
 
     async def recent_entries(self) -> tuple[list[tuple[str, Entry]], int]:
-        """Return what was saved last, with the ledger of each, and about how much more there is in ledgers not read."""
+        """Return the entries saved last, with their ledgers, and about how many more are in ledgers not read."""
         outlines: list[LedgerOutline] = []
         for info in self._documents:
             if is_ledger(info.path):
@@ -158,7 +158,7 @@ class RootReader:
         return self._redact_shown(saved), passed_over
 
     def _redact_shown(self, saved: Sequence[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
-        """Return rows of which no more than the first are ever shown, those without secrets."""
+        """Return rows without secrets, but only as many as can ever be shown."""
         return [*map(self._redact, saved[:MAX_SAVED]), *saved[MAX_SAVED:]]
 
     def _redact(self, row: tuple[str, Entry]) -> tuple[str, Entry]:
@@ -171,12 +171,12 @@ class RootReader:
 
 
 def newest_key(entry: Entry) -> tuple[float, str]:
-    """Return what entries are sorted by; the newest is the greatest."""
+    """Return the sort key of an entry; the newest entry has the greatest key."""
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
 
 
 async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) -> list[Hit]:
-    """Return hits with their entries as their places show them, computed in a thread where they are long together."""
+    """Return hits with their entries as shown by their places; long ones are computed in a thread."""
 
     def show_all() -> list[Hit]:
         return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
@@ -185,7 +185,7 @@ async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) 
 
 
 def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[Entry]:
-    """Return the entries of places as these give them, the newest first. Slow for many: call it in a thread."""
+    """Return the entries of places as shown by the places, newest first. Slow for many: call it in a thread."""
     return sorted(
         (place.to_visible_entry(entry) for place, entries in read for entry in entries), key=newest_key, reverse=True
     )
@@ -194,7 +194,7 @@ def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[
 async def _read_cached(
     held: dict[str, ParsedFile[_T]], files: FileStore, info: FileInfo, parse: Callable[[str, bytes], _T]
 ) -> _T:
-    """Return what a document says, from what is held of it where it is as it was."""
+    """Return the parsed document, from the cache if it did not change."""
     if info.path not in held:
         held[info.path] = ParsedFile(files, info.path, partial(parse, info.path))
     return await held[info.path].value(info)
@@ -205,7 +205,7 @@ def _parse_document(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
 
 
 def _parse_saved(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
-    """Return what was saved last in a ledger; of a long one the beginning is not parsed, however long it is."""
+    """Return the entries saved last in a ledger; the beginning of a long ledger is not parsed."""
     earlier = outline_ledger(path, data).saved_count - _MAX_PARSED
 
     def is_wanted(bullet: bytes) -> bool:

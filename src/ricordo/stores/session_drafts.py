@@ -1,10 +1,10 @@
-"""Drafts of running sessions, and what a session file says when its session is closed.
+"""Drafts of running sessions, and the content of a session file when its session is closed.
 
 `sessions/.draft-<session>.jsonl` begins with a line that names the session and its start; then each entry has a line.
-Its writer holds a lock, so a draft whose lock is free belongs to a process that is gone. When a file is closed, entries
-are added to those that are there, and a summary is never replaced by a digest.
+Its writer holds a lock, so a draft with a free lock belongs to a process that has ended. Closing adds entries to those
+in the file, and never replaces a summary by a digest.
 
-Invariants: a torn line hides no other one. A draft is removed only in the version that was read.
+Invariants: a torn line hides no other line. A draft is removed only in the version that was read.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -45,7 +45,7 @@ _MAX_TRIES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SessionDraft:
-    """What one session has saved, the oldest first; `broken` tells whether something in it could not be read."""
+    """The saved entries of one session, oldest first; `broken` tells whether some lines could not be read."""
 
     path: str
     session: str
@@ -56,19 +56,20 @@ class SessionDraft:
 
 
 class RunningSessions:
-    """Knows which sessions run: holds a lock for each of this process, and tries those of the others.
+    """Knows which sessions run: holds a lock for each session of this process, and tries the locks of others.
 
-    A lock stands for several sessions, so one that is gone may seem to run until the next try. Never the other way.
+    Several sessions share a lock, so an ended session may seem to run until the next try, but never the other way.
     """
 
     def __init__(self, files: FileStore) -> None:
-        """Hold no session."""
+        """Start without any session."""
         self._files = files
         self._locks: dict[str, tuple[AsyncExitStack, set[str]]] = {}
         self._mutex = anyio.Lock()
 
     async def acquire(self, name: str) -> None:
-        """Let the session `name` run in this process; one that runs in another one too is left to that one."""
+        """Mark the session `name` as running in this process; if it runs in another process, that one keeps the lock.
+        """
         async with self._mutex:
             lock = _lock_name(name)
             if lock in self._locks:
@@ -77,7 +78,7 @@ class RunningSessions:
                 self._locks[lock] = (stack, {name})
 
     async def release(self, name: str) -> None:
-        """Let the session `name` run no more."""
+        """Mark the session `name` as no longer running."""
         async with self._mutex:
             lock = _lock_name(name)
             stack, names = self._locks.get(lock, (None, set()))
@@ -88,7 +89,7 @@ class RunningSessions:
 
     @asynccontextmanager
     async def lock_if_orphaned(self, name: str) -> AsyncIterator[bool]:
-        """Tell whether nobody runs the session `name`, and keep it so during the block."""
+        """Yield whether no process runs the session `name`, and keep it so during the block."""
         async with self._mutex:
             lock = _lock_name(name)
             if lock in self._locks:
@@ -102,7 +103,7 @@ class RunningSessions:
                     await stack.aclose()
 
     async def _try_lock(self, lock: str) -> AsyncExitStack | None:
-        """Return the lock that was taken, or None when somebody else has it."""
+        """Return the acquired lock; None if another process has it."""
         stack = AsyncExitStack()
         with anyio.move_on_after(_LOCK_SECONDS):
             await stack.enter_async_context(self._files.lock(lock))
@@ -114,35 +115,35 @@ class SessionDrafts:
     """The drafts of one folder."""
 
     def __init__(self, files: FileStore, folder: str, clock: Clock) -> None:
-        """Keep them in `<folder>sessions/`."""
+        """Store the drafts in `<folder>sessions/`."""
         self._files = files
         self._folder = f"{folder}sessions"
         self._clock = clock
         self._cache: dict[str, tuple[FileInfo, SessionDraft]] = {}
 
     def path(self, session: str) -> str:
-        """Return where the draft of a session lies."""
+        """Return the path of the draft of a session."""
         return f"{self._folder}/{_PREFIX}{encode_folder_name(session)}{_SUFFIX}"
 
     async def append(self, session: str, entry: Entry, started: datetime) -> None:
-        """Add `entry`, durably; `started` is when the session began, for a draft that begins with it."""
+        """Add `entry`, durably; `started` is the start of the session, for the header of a new draft."""
         head: dict[str, JsonValue] = {"draft": session, "started": format_rfc3339(started)}
         await self._files.append(self.path(session), _encode_line(entry_to_json(entry)), header=_encode_line(head))
 
     async def read_all(self) -> list[SessionDraft]:
-        """Return the drafts, the newest first."""
+        """Return the drafts, newest first."""
         listed = [info for info in await self._files.list(self._folder) if self._is_draft(info.path)]
         known = {info.path: self._cache.get(info.path) for info in listed}
         self._cache = {path: read for path, read in known.items() if read}
         drafts = []
         for info in listed:
-            # one that can't be read hides no other
+            # an unreadable draft hides no other draft
             with suppress(StorageError, FileMissing):
                 drafts.append(await self._read_draft(info))
         return sorted(drafts, key=lambda draft: draft.entries[-1].id if draft.entries else "", reverse=True)
 
     async def find(self, session: str) -> SessionDraft | None:
-        """Return the draft of a session, or None when there is none."""
+        """Return the draft of a session; None if there is none."""
         info = await self._files.info(self.path(session))
         try:
             return await self._read_draft(info) if info else None
@@ -150,9 +151,9 @@ class SessionDrafts:
             return None
 
     async def remove(self, draft: SessionDraft) -> bool:
-        """Remove a draft whose entries stand elsewhere; False when it was added to meanwhile.
+        """Remove a draft whose entries are stored elsewhere; return False if it has grown meanwhile.
 
-        What could not be read of it is kept under another name.
+        A copy under another name keeps the parts that could not be read.
         """
         try:
             if draft.broken:
@@ -165,7 +166,7 @@ class SessionDrafts:
         return True
 
     async def forget(self, entry_id: str) -> None:
-        """Take the entry out of every draft that has it."""
+        """Remove the entry from every draft that has it."""
         for _ in range(_MAX_TRIES):
             drafts = [one for one in await self.read_all() if any(entry.id == entry_id for entry in one.entries)]
             try:
@@ -191,7 +192,7 @@ class SessionDrafts:
         return draft
 
     def _parse(self, path: str, stored: StoredFile, before: SessionDraft | None) -> SessionDraft:
-        """Return what was read; of a draft that only grew, the new lines alone are parsed."""
+        """Return the parsed draft; if a draft only grew, only the new lines are parsed."""
         if before and before.stored.data.endswith(b"\n") and stored.data.startswith(before.stored.data):
             entries, broken = _parse_entries(stored.data[len(before.stored.data) :])
             return SessionDraft(
@@ -233,7 +234,7 @@ def _decode_line(line: bytes) -> dict[str, JsonValue]:
 
 
 def _parse_header(line: bytes) -> tuple[str, datetime | None]:
-    """Return the session and its start of the first line; "" where it does not tell them."""
+    """Return the session and its start from the first line; "" if the line does not name them."""
     try:
         record = _decode_line(line)
         started = datetime.fromisoformat(str(record.get("started")))
@@ -244,7 +245,7 @@ def _parse_header(line: bytes) -> tuple[str, datetime | None]:
 
 
 def _parse_entries(data: bytes) -> tuple[list[Entry], bool]:
-    """Return the entries of these lines, and whether one could not be read; one that was torn off was never saved."""
+    """Return the entries of these lines, and whether one could not be read; a torn last line was never saved."""
     entries, broken = [], False
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -270,25 +271,25 @@ def _remove_lines(draft: SessionDraft, entry_id: str) -> bytes:
 
 
 _ORIGIN = "closing"
-"""The origin of decisions that were read out of a conversation when it was closed."""
+"""The origin of decisions that were found in a conversation at its close."""
 
 
 class ClosingParts(Protocol):
-    """What closing needs: what takes secrets out, and where times and ids come from."""
+    """What closing a session needs: a redactor and sources of times and ids."""
 
     @property
     def redactor(self) -> Redactor:
-        """What takes secrets out."""
+        """The redactor of secrets."""
         ...
 
     @property
     def clock(self) -> Clock:
-        """Where times come from."""
+        """The source of times."""
         ...
 
     @property
     def ids(self) -> IdSource:
-        """Where ids come from."""
+        """The source of ids."""
         ...
 
 
@@ -300,9 +301,9 @@ def close_session_file(
     start: datetime,
     parts: ClosingParts,
 ) -> SessionFile:
-    """Return what the file says after closing: what it says now, what the draft has saved, and what `notes` tell.
+    """Return the closed session file, made from its present content, the entries of the draft, and `notes`.
 
-    No secret of the notes gets into it.
+    Secrets of the notes are redacted.
     """
     before = present or SessionFile(started=start, session=notes.session)
     there = {(entry.id, entry.time) for entry in before.entries}
@@ -325,12 +326,12 @@ def close_session_file(
 
 
 def remove_entry(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
-    """Return what a file says without an entry; a digest is made anew, a summary gets a mark where it repeats it."""
+    """Return a session file without an entry; a digest is made again, a summary that repeats the entry gets a mark."""
     return mask_session(file or SessionFile(started=start), [entry.content], {entry.id})
 
 
 def remove_forgotten(notes: SessionNotes, gone: ForgottenStatements) -> SessionNotes:
-    """Return the notes without what was forgotten since they were made."""
+    """Return the notes without text that was forgotten since they were made."""
     if not gone:
         return notes
     return replace(
@@ -342,7 +343,7 @@ def remove_forgotten(notes: SessionNotes, gone: ForgottenStatements) -> SessionN
 
 
 def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:
-    """Return the file with its summary: the one of the notes, one that was saved, the one it has, or a digest."""
+    """Return the file with a summary: from the notes, a saved one, its present one, or a digest."""
     if text and not notes.pending:
         return replace(file, summary=text, pending=False, outdated=False)
     if file.summary and not file.pending:
@@ -357,7 +358,7 @@ def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: 
 
 
 def _measure_work(before: SessionFile, notes: SessionNotes, start: datetime, saved: Sequence[Entry]) -> SessionTotals:
-    """Return what the session took; where nobody tells, the time until its last entry is known and nothing else."""
+    """Return the totals of the session; without notes, only the time until its last entry is known."""
     began = min(before.started, start)
     if notes.ended:
         spent = _add_amounts(before.worked, notes.usage, notes.cost)
@@ -373,7 +374,7 @@ def _minutes_between(began: datetime, ended: datetime) -> int:
 
 
 def _add_amounts(before: SessionTotals, usage: Usage, cost: Decimal | None) -> SessionTotals:
-    """Return `before` with this usage and cost added; a cost that is not known makes the sum unknown."""
+    """Return `before` with this usage and cost added; an unknown cost makes the sum unknown."""
     if usage == Usage() and cost is None:
         return before
     if before.usage == Usage() and before.cost is None:
@@ -385,7 +386,7 @@ def _add_amounts(before: SessionTotals, usage: Usage, cost: Decimal | None) -> S
 def _merge_decisions(
     present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: ClosingParts
 ) -> tuple[list[Entry], list[Entry]]:
-    """Return the present entries that stay, and the decisions of the notes that nobody has saved."""
+    """Return the present entries that stay, and the decisions of the notes that were not saved yet."""
     wanted = _clean_lines(notes.decisions, parts)
     stays = [entry for entry in present if not wanted or entry.source.origin != _ORIGIN or entry.content in wanted]
     said = {entry.content.casefold().strip() for entry in (*stays, *saved)}
@@ -399,6 +400,6 @@ def _merge_decisions(
 
 
 def _clean_lines(texts: Iterable[str], parts: ClosingParts) -> tuple[str, ...]:
-    """Return each text on one line, without secrets and once."""
+    """Return each text once, on one line and without secrets."""
     lines = (" ".join(parts.redactor.clean(text).split()) for text in texts)
     return tuple(dict.fromkeys(line for line in lines if line))

@@ -43,14 +43,14 @@ __all__ = ["LAST_SESSIONS", "SessionFilesStore", "open_session_files"]
 
 
 LAST_SESSIONS = 5
-"""How many sessions the preamble shows when nothing else is said."""
+"""The default number of sessions in the preamble."""
 
 
 class SessionFilesStore(Backend):
-    """The sessions of one folder; `close` ends those of every store that was bound here."""
+    """The sessions of one folder; `close` ends the sessions of every store that was bound here."""
 
     def __init__(self, parts: StoreParts, home: StoreFolder, *, last: int = LAST_SESSIONS) -> None:
-        """Keep them in `home`, and show the `last` ones in the preamble."""
+        """Store sessions in `home`, and show the `last` ones in the preamble."""
         super().__init__(parts)
         self._home = home
         self._last = last
@@ -58,17 +58,17 @@ class SessionFilesStore(Backend):
         self._open_drivers: set[SessionFilesDriver] = set()
 
     async def close(self) -> None:
-        """Write what runs to session files. Raises `StorageError`, and then the drafts stay for the next one."""
+        """Write running sessions to session files. Raises `StorageError`; the drafts then stay for the next opening."""
         for driver in [*self._open_drivers]:
             await driver.close()
 
     def _driver(self, scope: Scope) -> Driver:
-        """Return the driver of `scope`, whose session begins now."""
+        """Return the driver of `scope` and begin its session."""
         return SessionFilesDriver(self._home, scope, self._parts, self._running, self._open_drivers, last=self._last)
 
 
 class SessionFilesDriver(ForgettingDriver):
-    """Saves into drafts, closes them, and answers from the files and the drafts."""
+    """Saves into drafts, closes them, and reads from the files and the drafts."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class SessionFilesDriver(ForgettingDriver):
         *,
         last: int,
     ) -> None:
-        """Begin a session, which writes nothing before something is saved; this is in `busy` while one is open."""
+        """Begin a session, which writes nothing before the first save; this driver is in `busy` while one is open."""
         folder = home.folder_for(scope)
         super().__init__(FileTombstones(home, folder, parts))
         self._scope, self._parts, self._running, self._last = scope, parts, running, last
@@ -106,22 +106,22 @@ class SessionFilesDriver(ForgettingDriver):
         return entry
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return entries of running sessions, then sessions as their metadata, the newest first."""
+        """Return entries of running sessions, then the metadata of sessions, newest first."""
         rows, drafts = await self._read_state()
         return await run_sync(partial(self._match, rows, drafts, query, limit))
 
     async def preamble(self, budget: Tokens | None) -> str:
-        """Return what is remembered, what was left open, and the last sessions."""
+        """Return remembered entries, open threads, and the last sessions."""
         rows, drafts = await self._read_state()
         entries = self._collect_entries(rows, drafts)
         return await run_sync(partial(compose_session_preamble, entries, rows, last=self._last, budget=budget))
 
     async def entries(self) -> list[Entry]:
-        """Return the entries of all sessions, those of the newest session first."""
+        """Return the entries of all sessions, newest session first."""
         return self._collect_entries(*await self._read_state())
 
     async def remove(self, entry: Entry) -> None:
-        """Take an entry out of its file and its draft."""
+        """Remove an entry from its file and its draft."""
         async with self._catalog.lock():
             await self._drafts.forget(entry.id)
             for row in await self._catalog.rows(locked=True):
@@ -130,7 +130,10 @@ class SessionFilesDriver(ForgettingDriver):
             await self._catalog.write_index()
 
     async def close_session(self, notes: SessionNotes) -> str:
-        """Write the file of a session and return its path; empty where there is nothing. Raises `StorageError`."""
+        """Write the file of a session and return its path; empty if there is nothing to write.
+
+        Raises `StorageError`.
+        """
         await self._recover()
         path = await self._write_session_file(notes)
         await self._end_session(notes.session)
@@ -142,13 +145,14 @@ class SessionFilesDriver(ForgettingDriver):
         return tuple(row.session for row in reversed(rows) if row.pending and row.session)
 
     async def close(self) -> None:
-        """Write each session that saved something here and was not closed, with a digest in the place of a summary."""
+        """Write every unclosed session with entries from here, with a digest instead of a summary."""
         for session in [*self._open_sessions]:
             await self._write_session_file(SessionNotes(session=session, pending=True))
             await self._end_session(session)
 
     async def _write_session_file(self, notes: SessionNotes) -> str:
-        """Make the file of a session, then its row, then remove its draft; what comes meanwhile is taken in too."""
+        """Write the file of a session, then its row, then remove its draft; entries that arrive meanwhile are included.
+        """
         async with self._catalog.lock():
             path = ""
             notes = remove_forgotten(notes, await self._tombstones.text_matcher())
@@ -177,7 +181,7 @@ class SessionFilesDriver(ForgettingDriver):
         await self._running.release(self._session_name(session))
 
     async def _read_state(self) -> tuple[list[SessionRow], list[SessionDraft]]:
-        """Return the files and the drafts as they are; drafts first, so that what moves meanwhile is not missed."""
+        """Return the files and the drafts; drafts are read first, so that nothing that moves meanwhile is missed."""
         await self._recover()
         drafts = await self._drafts.read_all()
         rows = await self._catalog.rows()
@@ -186,7 +190,7 @@ class SessionFilesDriver(ForgettingDriver):
         return rows, [replace(draft, entries=tuple(entries)) for draft, entries in zip(drafts, rest, strict=True)]
 
     async def _recover(self) -> None:
-        """Make session files of the drafts whose process is gone; once, and where it can't be done it is left."""
+        """Write session files for the drafts of ended processes, once; drafts that fail are left in place."""
         if self._has_recovered:
             return
         self._has_recovered = True
@@ -220,7 +224,7 @@ class SessionFilesDriver(ForgettingDriver):
         return hits
 
     def _metadata_entry(self, row: SessionRow, path: str) -> Entry:
-        """Return a session as an entry: where it stands and what it was about, never what was saved in it."""
+        """Return a session as an entry with its path and its topic, without the entries saved in it."""
         return Entry(
             content=f"[{path}] {row.summary}".rstrip(),
             kind="session-summary",
@@ -235,9 +239,9 @@ class SessionFilesDriver(ForgettingDriver):
 
 @asynccontextmanager
 async def open_session_files(opening: OpenRequest) -> AsyncIterator[Backend]:
-    """Open the session files of a folder; `?last=5` says how many sessions the preamble shows.
+    """Open the session files of a folder; `?last=5` sets the number of sessions in the preamble.
 
-    At the end what runs is written to session files. Raises: InvalidSetting.
+    At the end, running sessions are written to session files. Raises: InvalidSetting.
     """
     last = read_options(opening.address, "last").get("last", str(LAST_SESSIONS))
     if not last.isdecimal():
@@ -251,7 +255,7 @@ async def open_session_files(opening: OpenRequest) -> AsyncIterator[Backend]:
 
 
 def _searchable_text(row: SessionRow) -> str:
-    """Return everything by which a session is found."""
+    """Return the text that is searched for a session."""
     texts = [row.summary, *row.threads, *row.files]
     for entry in row.entries:
         texts += [entry.content, *entry.tags]

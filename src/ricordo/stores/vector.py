@@ -1,9 +1,9 @@
-"""Vectors: entries in daily files, ranked by the cosine of their vectors to that of the query.
+"""The vector store: entries in daily files, ranked by the cosine of their vectors to the vector of the query.
 
-An entry is durable before it is embedded. One without a vector of its text by the present model is found by its text,
-and embedded at the next save or opening at which the embedder answers. The preamble is the newest entries by time.
+An entry is durable before it is embedded. An entry without a vector of its current text and model is found by its text,
+and embedded at the next save or opening when the embedder answers. The preamble shows the newest entries by time.
 
-Invariants: the vectors are a cache beside the files. A failing or slow embedder fails no save and no recall.
+Invariants: the vectors are a cache next to the files. A failing or slow embedder fails no save and no recall.
 """
 
 import logging
@@ -56,22 +56,23 @@ __all__ = [
 
 
 _MAX_EMBEDDED_CHARACTERS = 8_000
-"""The most characters of an entry that are embedded: its beginning, which every usual model takes."""
+"""How many characters at the beginning of an entry are embedded; all common models accept this length."""
 
 
 def text_to_embed(entry: Entry) -> str:
-    """Return what is embedded of an entry: its beginning and its tags."""
+    """Return the text of an entry for the embedder: its beginning and its tags."""
     text = "\n".join((entry.content[:_MAX_EMBEDDED_CHARACTERS], *entry.tags))
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def entry_digest(entry: Entry) -> str:
-    """Return what tells whether a vector was made of what the entry says now."""
+    """Return a digest that shows whether a vector was made from the present text of the entry."""
     return text_digest(text_to_embed(entry))
 
 
 def create_filter(entries: Mapping[str, Entry], query: Query) -> Callable[[str, str], bool]:
-    """Return what tells of an id and a digest whether the entry may be found and the vector is of what it says now."""
+    """Return a filter of ids and digests: the entry matches the query, and the vector was made from its present text.
+    """
     filters = replace(query, text="")
 
     def passes(identity: str, digest: str) -> bool:
@@ -82,7 +83,7 @@ def create_filter(entries: Mapping[str, Entry], query: Query) -> Callable[[str, 
 
 
 def hits_by_vector(entries: Mapping[str, Entry], near: Sequence[VectorMatch]) -> list[Hit]:
-    """Return the hits of what is near, best first; what has nothing in common with the query is left out."""
+    """Return the hits for the nearest vectors, best first, without those that have nothing in common with the query."""
     ids = {one.id for one in near}
     concerned = [entry for entry in entries.values() if entry.id in ids or entry.supersedes]
     hits = {hit.entry.id: hit for hit in match_entries(concerned, Query(text=""), len(concerned))}
@@ -90,7 +91,7 @@ def hits_by_vector(entries: Mapping[str, Entry], near: Sequence[VectorMatch]) ->
 
 
 def merge_hits(by_text: Sequence[Hit], nearest: Sequence[Hit], limit: int) -> list[Hit]:
-    """Return both: first what was found by text, in at most half of the places unless the others leave more free."""
+    """Return both: first the hits by text, in at most half of the places unless the others leave more free."""
     share = max(limit - len(nearest), (limit + 1) // 2)
     return [*by_text[:share], *nearest][:limit]
 
@@ -103,7 +104,7 @@ def _score_hit(hit: Hit, cosine: float) -> Hit:
 _LOG = logging.getLogger("ricordo.stores")
 _BATCH_SIZE = 64
 _PAUSE_SECONDS = 60.0
-"""How long an embedder that did not answer in time is not asked again."""
+"""The pause in seconds after the embedder did not answer in time."""
 _TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
 
 
@@ -112,15 +113,15 @@ class ListsUnembedded(Protocol):
     """A backend that finds entries by their vectors."""
 
     async def missing_vectors(self) -> tuple[str, ...]:
-        """Return the ids of the entries without a vector of the embedder, newest first: they are found by text."""
+        """Return the ids of the entries without a vector, newest first; they are found by text."""
         ...
 
 
 class EntryEmbedder:
-    """The way from entries to the vectors of one index."""
+    """Embeds entries into one index."""
 
     def __init__(self, embedder: Embedder, index: VectorIndex) -> None:
-        """Embed by `embedder` into `index`."""
+        """Embed with `embedder` into `index`."""
         self.index = index
         self._embedder = embedder
         self._refused_digests: set[tuple[str, str]] = set()
@@ -130,7 +131,7 @@ class EntryEmbedder:
         self._digests: dict[str, tuple[Entry, str]] = {}
 
     async def embed_text(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
-        """Return the vector of a text; None when the embedder fails, or takes longer than `seconds`."""
+        """Return the vector of a text; None if the embedder fails, or takes longer than `seconds`."""
         try:
             rows = await self._request_vectors([text], seconds)
         except ModelError as error:
@@ -139,7 +140,7 @@ class EntryEmbedder:
         return None if rows is None else rows[0]
 
     async def embed(self, entries: Sequence[Entry], *, seconds: float) -> bool:
-        """Give entries their vectors; tell whether all of them have one now."""
+        """Embed entries; return whether all of them have a vector now."""
         try:
             rows = await self._request_vectors([text_to_embed(entry) for entry in entries], seconds)
         except _TEXT_ERRORS as error:
@@ -160,9 +161,9 @@ class EntryEmbedder:
         return await self.index.add(vectors)
 
     async def embed_missing(self, entries: Sequence[Entry], *, seconds: float) -> bool:
-        """Embed for at most `seconds` what has no vector, in its order; tell whether nothing is left to be tried.
+        """Embed entries without a vector, in order, for at most `seconds`; return whether nothing is left to try.
 
-        What belongs to none of `entries`, or to another model, is removed once all of them have a vector.
+        Vectors of other entries, or of another model, are removed once all of `entries` have a vector.
         """
         if self._is_filling:
             return False
@@ -173,7 +174,7 @@ class EntryEmbedder:
             self._is_filling = False
 
     def find_missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
-        """Return the entries without a vector of the text that they have now."""
+        """Return the entries without a vector of their present text."""
         made = [_digest_entry(entry, self._digests.get(entry.id)) for entry in entries]
         self._digests = {one[0].id: one for one in made}
         return [entry for entry, digest in made if digests.get(entry.id) != digest]
@@ -188,7 +189,7 @@ class EntryEmbedder:
                 return False
         if todo:
             return False
-        # the length of the vectors may have turned out to be another one
+        # the length of the vectors may have turned out to be different
         if not self.find_missing(entries, await self.index.digests()):
             await self.index.retain({entry.id for entry in entries})
         return True
@@ -211,7 +212,7 @@ class EntryEmbedder:
         return unit
 
     def _warn(self, trouble: object) -> None:
-        """Say once that embedding fails, until it works again."""
+        """Log once that embedding fails, until it works again."""
         if not self._has_warned:
             _LOG.warning(
                 "%s: %s. What is saved is kept, and found by its text until it can be embedded.",
@@ -222,15 +223,15 @@ class EntryEmbedder:
 
 
 def _digest_entry(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
-    """Return the entry with its digest, which is made once for one that is still the same object."""
+    """Return the entry with its digest; the known digest is reused while the entry is the same object."""
     return known if known is not None and known[0] is entry else (entry, entry_digest(entry))
 
 
 _VECTORS_NAME = "memory_vectors.db"
 _ANSWER_SECONDS = 5.0
-"""How long a save or a recall waits for the embedder."""
+"""How many seconds a save or a recall waits for the embedder."""
 _BACKLOG_SECONDS = 2.0
-"""How long a save goes on to embed what could not be embedded before."""
+"""How many seconds a save spends on embedding earlier entries without a vector."""
 _OPENING_SECONDS = 30.0
 _HASHING = "hashing"
 
@@ -241,9 +242,9 @@ class VectorStore(Backend):
     def __init__(
         self, parts: StoreParts, home: StoreFolder, folder: Path, embedder: Embedder, *, newest: int = DEFAULT_NEWEST
     ) -> None:
-        """Keep everybody's entries in their folder of `home`, and their vectors below `folder`.
+        """Store each owner's entries in their folder of `home`, and their vectors below `folder`.
 
-        `newest` is how many entries the preamble shows at most.
+        `newest` is the largest number of entries in the preamble.
         """
         super().__init__(parts)
         self._home = home
@@ -253,11 +254,11 @@ class VectorStore(Backend):
         self._drivers: dict[str, _VectorDriver] = {}
 
     async def catch_up(self, scope: Scope) -> None:
-        """Embed what has no vector, for at most half a minute; the rest is left to the saves that follow."""
+        """Embed entries without a vector for at most half a minute; later saves embed the rest."""
         await self._driver(scope).catch_up(_OPENING_SECONDS)
 
     async def close(self) -> None:
-        """Let the files of vectors go; a second time does nothing."""
+        """Close the vector files; a second call does nothing."""
         for driver in self._drivers.values():
             await driver.embedding.index.close()
 
@@ -290,7 +291,7 @@ class _VectorDriver(ForgettingDriver):
         try:
             is_embedded = await self.embedding.embed([entry], seconds=_ANSWER_SECONDS)
         finally:
-            # also when the save is cancelled, as the entry is there already
+            # even when the save is cancelled, since the entry is already stored
             self._is_behind = self._is_behind or not is_embedded
         if is_embedded and self._is_behind:
             await self.catch_up(_BACKLOG_SECONDS)
@@ -300,7 +301,7 @@ class _VectorDriver(ForgettingDriver):
         return await self._ledgers.entries()
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        """Return at most `limit` hits: what has no vector by its text, at most half of them, then the nearest."""
+        """Return at most `limit` hits: entries without a vector by their text, at most half, then the nearest."""
         located = {one.entry.id: one for one in await self._ledgers.located_entries(query.path)}
         query = replace(query, path="")
         entries = {identity: one.entry for identity, one in located.items()}
@@ -338,8 +339,8 @@ class _VectorDriver(ForgettingDriver):
 async def open_vector(opening: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `vector:./notes?embedder=openai:text-embedding-3-small&newest=20`.
 
-    `?embedder=hashing` needs no key and no network, and finds by shared words alone. Raises: InvalidSetting without an
-    embedder, and for a number below 1; what `load_embedder` does.
+    `?embedder=hashing` needs no key and no network, and matches only by shared words. Raises: InvalidSetting without an
+    embedder, or for a number below 1; the errors of `load_embedder`.
     """
     given = read_options(opening.address, "embedder", "newest").get("embedder")
     newest = parse_newest_option(opening.address)

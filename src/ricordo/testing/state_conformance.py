@@ -1,11 +1,10 @@
-"""The conformance suite of stores of agent states, as checks that need no test framework.
+"""The conformance suite for stores of agent states, as checks that need no test framework.
 
     @pytest.mark.parametrize("check", STATE_STORE_CHECKS)
     async def test_my_states(check):
         await check(MyStates())
 
-A check takes an empty store, returns when the store does what it has to, and raises `AssertionError` with a sentence
-when it does not.
+A check takes an empty store. It returns if the store passes, and raises `AssertionError` with a sentence if it does not.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,11 +1,11 @@
-"""The conformance suite of stores, as a class for pytest and as checks that need no test framework.
+"""The conformance suite for stores, as a class for pytest and as checks that need no test framework.
 
     class TestMyStore(StoreConformance):
         address = "mine:{folder}"
 
-Each check opens the store in a folder of its own and raises `AssertionError` with a sentence when it does not do what
-it has to. What a store declares of itself stands in `StoreSubject`; checks that do not apply to it are skipped, with
-the reason. Ricordo's own stores are declared here too, and the tables of the docs are rendered from them.
+Each check opens the store in its own folder and raises `AssertionError` with a sentence if the store does not pass. A
+store declares its properties in a `StoreSubject`; checks that do not apply are skipped with a reason. Ricordo's own
+stores are declared here too, and the tables of the docs are rendered from these declarations.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,12 +1,11 @@
-"""The state of an agent in a session, kept for the process that resumes it, and its document: one versioned JSON
-object.
+"""The state of an agent in a session, stored for the process that resumes it, as one versioned JSON document.
 
-The transcript is what was said. The state is the window as it was last sent, and the work state beside it (plan, todos,
+The transcript holds what was said. The state holds the window as it was last sent, and the work state (plan, todos,
 permission rules, delivered results), which no compaction changes. Version 1 of the document had neither `learns` nor
 the work state.
 
-Invariants: a decoded document is the encoded state, and fields of newer versions survive in `extra`. Of a damaged
-document the intact parts are salvaged; where rules or the plan are lost, every tool call is asked about.
+Invariants: decoding an encoded state returns the same state, and fields of newer versions survive in `extra`. Of a
+damaged document the intact parts are salvaged; if rules or the plan are lost, every tool call needs approval.
 """
 
 import math
@@ -43,7 +42,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Todo:
-    """One thing to do; its `id` stays as long as its content does."""
+    """One thing to do; its `id` stays the same while its content does."""
 
     id: str
     content: str
@@ -52,10 +51,10 @@ class Todo:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanState:
-    """Whether the agent is only planning (`active`), and the file of the plan, as a path in the workspace.
+    """Whether the agent is in plan mode (`active`), and the plan file, as a path in the workspace.
 
-    With a path and not active the plan is in force; without a path there is none. `by` is who began planning.
-    `approved` tells that a person let the plan in this file be carried out.
+    With a path and not active the plan is in force; without a path there is no plan. `by` is who started plan mode.
+    `approved` means that a person allowed the plan in this file to be carried out.
     """
 
     active: bool = False
@@ -66,10 +65,10 @@ class PlanState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkState:
-    """What stands beside the window, whatever happens to that.
+    """The part of the state that does not depend on the window.
 
-    `todos` are in their order, at most one of them in progress. `permissions` are the rules that were granted or
-    imposed in this session, oldest first. `delivered` names the results of background tasks that the model was told.
+    `todos` are in order, at most one of them in progress. `permissions` are the rules granted or imposed in this
+    session, oldest first. `delivered` names the results of background tasks that were reported to the model.
     """
 
     plan: PlanState = field(default_factory=PlanState)
@@ -82,13 +81,12 @@ class WorkState:
 class AgentState:
     """The state of `agent` in `session`.
 
-    `window` are the messages that the next request begins with, the system prompt not among them. `last` is the id of
-    the newest message that was recorded when it was so: what the transcript holds after it is not in the window yet.
-    `user` is whose session it is, empty where nobody was named. `learns` tells whether what is said in it may be
-    learned from. `turns` counts the turns that ended. `undone` counts the messages that the window had when a
-    person last undid a compaction, 0 when nobody did. `ratio` is what the token estimate is multiplied by, learned
-    from reported usage. `work_state` is what no compaction touches. `extra` holds fields of other versions, kept as
-    they are.
+    `window` holds the messages that begin the next request, without the system prompt. `last` is the id of the newest
+    message recorded at that time: later messages in the transcript are not in the window yet. `user` is the owner of
+    the session, empty if none was named. `learns` says whether its messages may be learned from. `turns` counts
+    finished turns. `undone` is the number of messages in the window when a person last undid a compaction, or 0.
+    `ratio` is the factor for token estimates, learned from reported usage. `work_state` is not changed by compaction.
+    `extra` preserves fields of other versions.
     """
 
     agent: str
@@ -106,9 +104,9 @@ class AgentState:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredState:
-    """A state as it is stored, and the version to name when it is replaced; `set_aside` names an unreadable one.
+    """A stored state, and its version for the next replacement; `set_aside` names an unreadable document.
 
-    Of one that was set aside, `state` is what could be read, and its version is that of none.
+    If the document was set aside, `state` is the salvaged part, and `version` is that of a missing file.
     """
 
     state: AgentState
@@ -117,13 +115,14 @@ class StoredState:
 
 
 class StateStore(Protocol):
-    """Where states are kept."""
+    """Where states are stored."""
 
     async def load(self, agent: str, session: str) -> StoredState:
-        """Return the stored state, an empty one when there is none.
+        """Return the stored state, or an empty one if there is none.
 
-        One that can't be parsed is kept under another name, never overwritten, and named in `set_aside`; the state is
-        then what can be read of it. Where its rules or its plan can't be, the first rule is that all is asked for.
+        A document that can't be parsed is kept under another name, never overwritten, and named in `set_aside`; the
+        state is then its salvaged part. If its rules or its plan can't be read, the first rule asks for approval of
+        every tool call.
         """
         ...
 
@@ -133,15 +132,15 @@ class StateStore(Protocol):
 
 
 class WorkStateHolder(Protocol):
-    """Whoever holds what stands in a session; see `SessionState` of the harness."""
+    """An object that holds the work state of a session; see `SessionState` of the harness."""
 
     @property
     def work_state(self) -> WorkState:
-        """What stands now."""
+        """The current work state."""
         ...
 
     async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
-        """Go on with what `change` makes of what stands, durably, and return it.
+        """Replace the work state by the result of `change`, durably, and return it.
 
         Raises: StorageError, and then nothing has changed; what `change` raises.
         """
@@ -156,7 +155,7 @@ UNKNOWN_RULES = PermissionRule(
     why="the state of this session could not be read, so its rules are not known",
     source="damaged state",
 )
-"""What a session begins with whose rules or plan mode could not be read, until a person removes it."""
+"""The first rule of a session whose rules or plan mode could not be read, until a person removes it."""
 _WORK_STATE_KEYS = ("plan", "todos", "permissions", "delivered")
 _KNOWN_KEYS = frozenset(
     {"agent", "session", "user", "learns", "turns", "undone", "ratio", *_WORK_STATE_KEYS, "window", "last"}
@@ -165,7 +164,7 @@ _T = TypeVar("_T")
 
 
 def encode_state(state: AgentState) -> bytes:
-    """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document has no form for."""
+    """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document can't represent."""
     extra = dict(state.extra)
     version = extra.pop("v", STATE_VERSION)
     if not _KNOWN_KEYS.isdisjoint(extra) or ("v" in state.extra and not _is_newer_version(version)):
@@ -189,7 +188,7 @@ def encode_state(state: AgentState) -> bytes:
 
 
 def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
-    """Read the document of `agent` in `session`. Raises: InvalidMessage if it is none."""
+    """Read the document of `agent` in `session`. Raises: InvalidMessage if it is invalid."""
     fields = require_object(loads(data), "The state")
     version = require_integer(fields.get("v"), "v")
     if version < 1:
@@ -216,11 +215,10 @@ def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
 
 
 def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
-    """Return what can be read of a damaged document: whose it is, whether it is learned from, and what stands.
+    """Return the readable parts of a damaged document: its user, whether it is learned from, and its work state.
 
-    Each of these is as it was written, or as in a new state where it can't be read; of the rules each one that is
-    whole. Where a rule, all of them or the plan can't be read, `UNKNOWN_RULES` comes first. The window is in the
-    transcript.
+    Each part is as written, or as in a new state if it can't be read; each valid rule is kept. If a rule, all of them
+    or the plan can't be read, `UNKNOWN_RULES` comes first. The window is in the transcript.
     """
     try:
         fields = require_object(loads(data), "The state")
@@ -244,7 +242,7 @@ def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
 
 
 def _read_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
-    """Return whether all rules can be read, and those that can."""
+    """Return whether all rules can be read, and those that can be."""
     listed = _salvage_field(fields, "permissions", [])
     if not isinstance(listed, list):
         return False, []
@@ -256,7 +254,7 @@ def _read_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionR
 
 
 def _salvage_field(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
-    """Return a field of a damaged document, which may be `absent` in version 1; later ones always write it."""
+    """Return a field of a damaged document, or `absent` for version 1; later versions always have the field."""
     is_first = _read_or(0, lambda: require_integer(fields.get("v"), "v")) == 1
     return fields.get(name, absent if is_first else None)
 
@@ -351,7 +349,7 @@ def _parse_rule_record(fields: Mapping[str, JsonValue], where: str) -> Permissio
 
 
 def _render_rule_line(rule: PermissionRule) -> str:
-    """Return the line of a rule, if it is read back as this rule: one that is not would lose the whole document."""
+    """Return the line of a rule, if it parses back to the same rule; any other line would make the document invalid."""
     try:
         line = render_rule(rule)
         if parse_rule(line, why=rule.why, source=rule.source) == rule:

@@ -1,7 +1,7 @@
-"""Saving the state of a session that other processes save too: each save is merged with what they stored meanwhile.
+"""Saving the state of a session that other processes save too: each save merges what they stored in the meantime.
 
-Invariants: a version is replaced only by a state that was merged with it. What only one side changed of the work state
-is as that side left it. A denial that one side added, or both have, is never lost, and todos are one list or the other.
+Invariants: a version is replaced only by a state that was merged with it. A change of the work state by only one side
+is kept. A denial that one side added, or both have, is never lost, and todos are one side's complete list.
 """
 
 import logging
@@ -24,14 +24,14 @@ __all__ = ["StateSaver", "merge_states"]
 
 _T = TypeVar("_T")
 _STRICTNESS: Mapping[Decision, int] = {"allow": -1, "ask": 1, "deny": 2}
-"""A pattern without a rule has 0: nothing is let through unasked because of it, and nothing is refused."""
+"""A pattern without a rule has 0: such a call is neither allowed without asking nor denied."""
 
 
 def merge_states(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState:
-    """Return the state to go on with where `theirs` was stored after `base`, which became `ours` here.
+    """Merge `ours`, which developed from `base` here, with `theirs`, which was stored after `base`.
 
-    The window and what belongs to it, which are `last`, `undone` and `ratio`, stay ours: each process goes on with its
-    own, and the transcript has what both said. Turns of both are counted. What one of them may learn from, is learned.
+    The window and its fields `last`, `undone` and `ratio` stay ours: each process continues with its own window, and
+    the transcript has the messages of both. Turns of both are counted. The result learns if either side learns.
     """
     return replace(
         ours,
@@ -72,7 +72,7 @@ def _merge_permissions(
 def _merge_rules(
     base: tuple[PermissionRule, ...], ours: tuple[PermissionRule, ...], theirs: tuple[PermissionRule, ...]
 ) -> tuple[PermissionRule, ...]:
-    """Return the rules of one pattern; where both changed them, the stricter ones, theirs if they are equal."""
+    """Return the rules of one pattern; if both sides changed them, the stricter ones, or theirs if equally strict."""
     if base in (ours, theirs):
         return _prefer_changed(base, ours, theirs)
     return ours if _strictness(ours) > _strictness(theirs) else theirs
@@ -90,7 +90,7 @@ def _group_by_pattern(rules: Iterable[PermissionRule]) -> dict[ToolPattern, tupl
 
 
 def _merge_delivered(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return theirs, with what was added here, and without what was taken out here."""
+    """Return theirs, plus what was added here, minus what was removed here."""
     if base in (ours, theirs):
         return _prefer_changed(base, ours, theirs)
     gone = set(base).difference(ours)
@@ -115,10 +115,10 @@ _LOG = logging.getLogger("ricordo.agent")
 
 
 class StateSaver:
-    """What the store holds of one session, as far as this process knows; one saving at a time."""
+    """The stored state of one session as far as this process knows it; one save at a time."""
 
     def __init__(self, states: StateStore, known: AgentState, version: str) -> None:
-        """Go on from `known`, of which the store has this `version`, `ABSENT` when it has nothing yet."""
+        """Start with `known`, stored as this `version`, or `ABSENT` if nothing is stored yet."""
         self._states = states
         self._version = version
         self._known = _empty_state(known) if version == ABSENT else known
@@ -126,14 +126,14 @@ class StateSaver:
         self._doubtful: deque[tuple[AgentState, AgentState]] = deque(maxlen=_MAX_DOUBTFUL)
 
     def is_up_to_date(self, state: AgentState) -> bool:
-        """Tell whether just this was the last to be saved here."""
+        """Return whether exactly this state was the last one saved here."""
         return self._is_whole and state == self._known
 
     async def save(self, state: AgentState) -> AgentState:
-        """Save durably what `state` and what others saved meanwhile come to, and return it.
+        """Save `state` merged with what others saved in the meantime, durably, and return the result.
 
-        Where others come first each time it tries again for some 5 seconds. Raises: VersionConflict then; StorageError.
-        After an error the store may hold `state` all the same; the next saving does not take it for another's then.
+        On conflicts it retries for about 5 seconds. Raises: VersionConflict after that; StorageError. After an error
+        the store may hold `state` nevertheless; the next save then does not treat it as another process's state.
         """
         wanted, version, known, others = state, self._version, self._known, self._known
         until, tries = anyio.current_time() + _SECONDS, 0
@@ -144,7 +144,7 @@ class StateSaver:
             except VersionConflict as error:
                 if tries >= _MIN_TRIES and anyio.current_time() >= until:
                     raise _contention_error(state, tries) from error
-                # another process was faster; who waits by chance does not meet the same one again
+                # another process was faster; a random pause avoids the next collision
                 await anyio.sleep(randbelow(min(2 + tries, _MAX_PAUSE_MS)) / 1000)
                 stated = await self._states.load(state.agent, state.session)
                 (wanted, known, others), version = self._merge_stored(known, wanted, stated), stated.version
@@ -160,8 +160,7 @@ class StateSaver:
     def _merge_stored(
         self, known: AgentState, ours: AgentState, stated: StoredState
     ) -> tuple[AgentState, AgentState, AgentState]:
-        """Return what `ours` and the stored state come to, the state that the next merge begins with, and what of the
-        stored one is not from here."""
+        """Return `ours` merged with the stored state, the base of the next merge, and the part stored by others."""
         theirs = stated.state
         if stated.set_aside:
             _LOG.warning(
@@ -173,16 +172,16 @@ class StateSaver:
             return ours, theirs, theirs
         for doubtful, others in self._doubtful:
             if _mergeable_part(theirs) == _mergeable_part(doubtful):
-                # what was refused here reached the store, together with what others had made
+                # the save that failed here reached the store, together with the changes of others
                 return merge_states(known, ours, others), theirs, others
-        # who began anew, because the state could not be read, counts its turns anew
+        # a process that started over, as the state could not be read, counts turns from 0
         return merge_states(known if theirs.turns >= known.turns else _empty_state(known), ours, theirs), theirs, theirs
 
 
 def _add_salvaged(known: AgentState, left: AgentState) -> AgentState:
-    """Return `known` with what another process added to it, as far as it is left of a document that broke.
+    """Return `known` with what another process added to it, as far as it survives in a broken document.
 
-    What is missing there may be lost, so it is not taken for removed. The rules are known here.
+    What is missing in the document may be lost, so it does not count as removed. The rules are known here.
     """
     here, there = known.work_state, left.work_state
     rules = [rule for rule in there.permissions if rule != UNKNOWN_RULES or rule in here.permissions]
@@ -197,7 +196,7 @@ def _add_salvaged(known: AgentState, left: AgentState) -> AgentState:
 
 
 def _mergeable_part(state: AgentState) -> AgentState:
-    """Return of a state what a merge takes: a window is stored without its secrets, and would never be the same."""
+    """Return the merged parts of a state; its window is stored redacted, so it would never compare equal."""
     return replace(state, window=(), last="", undone=0, ratio=1.0)
 
 

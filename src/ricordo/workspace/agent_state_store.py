@@ -1,7 +1,7 @@
 """Stores of agent states: one document of the workspace for each session, or the memory of the process.
 
 Secrets are redacted before the first byte is written. A document that can't be read is kept as `<name>.broken-<n>`. A
-rule that allows calls counts only where it was granted in the user's data folder, as the workspace can come from
+rule that allows calls is valid only if it was granted in the user's data folder, because the workspace may come from
 somebody else.
 
 Invariants: a rule is granted before a state with it is stored, and revoked after a state without it is stored. A broken
@@ -28,15 +28,15 @@ __all__ = ["FileStateStore", "InMemoryStateStore", "PermissionGrants", "drop_ung
 
 
 class PermissionGrants:
-    """The permissions of the sessions of one root, below `folder` of `files`, which are in the user's data folder."""
+    """The permission grants for sessions of one root, in `folder` of `files`, which are in the user's data folder."""
 
     def __init__(self, files: FileStore, folder: str) -> None:
-        """Read nothing yet."""
+        """Use `folder` of `files`; nothing is read yet."""
         self._files = files
         self._folder = folder
 
     async def read(self, agent: str, session: str) -> frozenset[str]:
-        """Return the lines of the rules that were granted in a session; none if they can't be read."""
+        """Return the lines of the rules granted in a session; none if they can't be read."""
         return (await self._read(agent, session))[0]
 
     async def change(
@@ -76,7 +76,7 @@ def render_allow_rules(rules: Collection[PermissionRule]) -> frozenset[str]:
 
 
 def drop_ungranted_rules(rules: Collection[PermissionRule], granted: Collection[str]) -> tuple[PermissionRule, ...]:
-    """Return the rules without those that allow calls and were not granted."""
+    """Return the rules without allow rules that were not granted."""
     return tuple(rule for rule in rules if rule.decision != "allow" or render_rule(rule) in granted)
 
 
@@ -87,9 +87,9 @@ class FileStateStore:
     """The states in the workspace of `files`."""
 
     def __init__(self, files: FileStore, redactor: Redactor, grants: PermissionGrants | None = None) -> None:
-        """Read and write through `files`, and let `redactor` take secrets out on the way.
+        """Read and write through `files`, and redact secrets with `redactor` before writing.
 
-        `open_grants` keeps the rules that let calls through; without it none of those is read back.
+        `grants` stores the granted allow rules; without it none of them is loaded.
         """
         self._files = files
         self._redactor = redactor
@@ -98,10 +98,10 @@ class FileStateStore:
         self._known_grants: dict[str, frozenset[str]] = {}
 
     async def load(self, agent: str, session: str) -> StoredState:
-        """Return the stored state, an empty one when there is none, and of one that can't be read what can.
+        """Return the stored state, an empty one if there is none, or the readable parts of a broken one.
 
-        An unreadable one is kept under another name, and the next saving takes its place. In a root that can't be
-        written to it is named in `set_aside` as it is, and saving is refused.
+        A broken document is kept under another name, and the next save replaces it. In a read-only root `set_aside` is
+        its unchanged path, and saving is refused.
         """
         path = state_path(agent, session)
         self._broken.pop(path, None)
@@ -120,7 +120,7 @@ class FileStateStore:
     async def save(self, state: AgentState, *, expected: str) -> str:
         """Replace the version `expected` durably and return the new version.
 
-        Raises: VersionConflict; InvalidMessage for a value that the document has no form for.
+        Raises: VersionConflict; InvalidMessage for a value that the document can't represent.
         """
         path = state_path(state.agent, state.session)
         clean = await run_in_thread(lambda: _redact_state(state, self._redactor))
@@ -128,7 +128,7 @@ class FileStateStore:
         allowed, before = render_allow_rules(clean.work_state.permissions), self._known_grants.get(path, frozenset())
         if self._grants:
             await self._grants.change(state.agent, state.session, add=allowed - before)
-        # what is granted for a state that then can't be stored is taken back by the next one
+        # if this save fails, the next one revokes what was granted for it
         self._known_grants[path] = before | allowed
         version = await self._files.replace(path, data, expected=expected or self._broken.get(path, ABSENT))
         if self._grants:
@@ -138,7 +138,7 @@ class FileStateStore:
         return version
 
     async def _drop_ungranted(self, state: AgentState, path: str) -> AgentState:
-        """Return the state without rules that let calls through and were not granted on this machine."""
+        """Return the state without allow rules that were not granted on this machine."""
         rules = state.work_state.permissions
         allowed = render_allow_rules(rules)
         granted = await self._grants.read(state.agent, state.session) if allowed and self._grants else frozenset()
@@ -187,14 +187,14 @@ def _redact_rule(rule: PermissionRule, redactor: Redactor) -> PermissionRule:
 
 
 class InMemoryStateStore:
-    """The states of this process, as the documents that a file would hold; secrets are left as they are."""
+    """The states of this process, as encoded documents; secrets are not redacted."""
 
     def __init__(self) -> None:
-        """Begin without any state."""
+        """Start without any state."""
         self._documents: dict[tuple[str, str], bytes] = {}
 
     async def load(self, agent: str, session: str) -> StoredState:
-        """Return the stored state, an empty one when there is none."""
+        """Return the stored state, or an empty one if there is none."""
         data = self._documents.get((agent, session))
         if data is None:
             return StoredState(state=AgentState(agent=agent, session=session), version=ABSENT)
@@ -203,7 +203,7 @@ class InMemoryStateStore:
     async def save(self, state: AgentState, *, expected: str) -> str:
         """Replace the version `expected` and return the new version.
 
-        Raises: VersionConflict; InvalidMessage for a value that the document has no form for.
+        Raises: VersionConflict; InvalidMessage for a value that the document can't represent.
         """
         data, key = encode_state(state), (state.agent, state.session)
         held = self._documents.get(key)

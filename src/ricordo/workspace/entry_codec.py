@@ -47,10 +47,10 @@ __all__ = [
 ]
 
 PINNED_FIELD = b"[pinned:: yes]"
-"""What the line of a pinned entry holds."""
+"""The field in the line of a pinned entry."""
 
 RULE_FIELD_START = b"[rule:: "
-"""What begins the field of an entry that is a rule for tool calls."""
+"""The start of the field of an entry with a rule for tool calls."""
 
 _SUFFIX_PATTERN = lazy_compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
@@ -59,7 +59,7 @@ _SUFFIX_PATTERN = lazy_compile(
 _PLAIN_TAG = lazy_compile(r"(?=[\w/-]*[^\W\d_])[\w/-]++")
 _HEADING = lazy_compile(r"(#{1,6})(?:\s|$)")
 _HIDDEN = "\0"
-"""Stands in for an entry that is not shown; no line of a document is this."""
+"""A placeholder for a hidden entry; no line of a document equals it."""
 
 _LONG_PATH_PATTERN = lazy_compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
 _BULLET_PATTERN = lazy_compile(rb"[-*+] +(?=\S)")
@@ -69,9 +69,9 @@ _SCOPE_KEYS = tuple(field.name for field in fields(Scope))
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedEntry:
-    """An entry and where it stands: lines are 1-based and inclusive, `offset` and `length` count bytes.
+    """An entry and its location: lines are 1-based and inclusive, `offset` and `length` count bytes.
 
-    `long_path` is the path of the file that holds the whole content when the bullet shows only its beginning.
+    `long_path` is the path of the file with the full content if the bullet shows only its beginning.
     """
 
     entry: Entry
@@ -84,9 +84,7 @@ class LocatedEntry:
 
 
 def render_entry(entry: Entry, *, long: str | None = None) -> str:
-    """Return the bullet of `entry`, ending in a newline; with `long_path`, the first line and a pointer to
-    that file.
-    """
+    """Return the bullet of `entry`, ending in a newline; with `long`, the first line and a pointer to that file."""
     content = preview_line(entry.content) if long else entry.content
     body = escape_content(content).replace("\n", "\n  ")
     body = re.sub(r"\n  (?=\n)", "\n", body)
@@ -104,13 +102,13 @@ def render_entry(entry: Entry, *, long: str | None = None) -> str:
 
 
 def preview_line(content: str, limit: int = 120) -> str:
-    """Return the first line of `content` with something on it, cut to `limit` characters with an ellipsis."""
+    """Return the first non-blank line of `content`, cut to `limit` characters with an ellipsis."""
     first = next((line.strip() for line in content.splitlines() if line.strip()), "").strip()
     return first if len(first) <= limit and first == content else f"{first[: limit - 1].rstrip()}…"
 
 
 def parse_entry(bullet: str) -> Entry:
-    """Return the entry of one bullet as `render_entry` wrote it. Raises `DocumentInvalid` if it is none."""
+    """Parse one bullet written by `render_entry`. Raises `DocumentInvalid` if it is not one entry."""
     found = parse_entries(bullet, "")
     if len(found) != 1:
         raise DocumentInvalid(f"This is not one bullet with an entry: {bullet[:60]!r}.")
@@ -121,11 +119,11 @@ def parse_entry(bullet: str) -> Entry:
 def parse_entries(
     document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None
 ) -> list[LocatedEntry]:
-    """Return the entries of a Markdown document in its order; headings, prose, front matter and fenced code are none.
+    """Return the entries of a Markdown document in order; headings, prose, front matter and fenced code are not entries.
 
-    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are; in a
-    document in UTF-16 entries are placed where they stand in `to_utf8` of it. With
-    `only`, bullets for whose bytes it is False are passed over, which costs much less than reading them.
+    Bytes that are not UTF-8 become replacement characters in the content and do not affect other entries. In a UTF-16
+    document, the offsets are those in its `to_utf8` form. With `only`, bullets for whose bytes it returns False are
+    skipped, which is much cheaper than parsing them.
     """
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else to_utf8(document)
     seen: Counter[str] = Counter()
@@ -159,8 +157,8 @@ def remove_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
 def render_prompt_lines(document: bytes) -> list[str]:
     """Return the lines of a memory document for a prompt.
 
-    Entries come without their fields; those that are superseded or retired, and blank lines, are left out, and so is a
-    heading that has nothing but such entries below it.
+    Entries are shown without their fields. Superseded and retired entries and blank lines are left out, and so is a
+    heading with only such entries below it.
     """
     document = to_utf8(document).removeprefix(BYTE_ORDER_MARK)
     shown, end = list[bytes](), 0
@@ -174,7 +172,7 @@ def render_prompt_lines(document: bytes) -> list[str]:
 
 
 def _without_empty_headings(lines: Sequence[str]) -> list[str]:
-    """Return the lines without those of hidden entries, and without headings that have nothing else below them."""
+    """Return the lines without hidden entries, and without headings that have only hidden entries below them."""
     below, has_hidden = list[str](), False
     for line in reversed(lines):
         level = _level(line)
@@ -188,13 +186,13 @@ def _without_empty_headings(lines: Sequence[str]) -> list[str]:
 
 
 def _level(line: str) -> int:
-    """Return the level of a heading; 0 for another line."""
+    """Return the level of a heading; 0 for any other line."""
     match = _HEADING.match(line)
     return len(match[1]) if match else 0
 
 
 def derive_id(path: str, content: str, ordinal: int) -> str:
-    """Return the id of a bullet that has none: 26 characters that start with `h`, which no given id does."""
+    """Return the id of a bullet without one: 26 characters that start with `h`, unlike any assigned id."""
     digest = hashlib.blake2b(f"{path}\0{content}\0{ordinal}".encode("utf-8", "replace"), digest_size=16).digest()
     return "h" + encode_id(int.from_bytes(digest))[1:]
 
@@ -228,7 +226,7 @@ def _iter_fields(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
-    """Yield (first line, last line, offset, bytes) of each bullet at the left margin, its blank tail left out."""
+    """Yield (first line, last line, offset, bytes) of each bullet at the left margin, without trailing blank lines."""
     offset = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     lines = split_lines(data[offset:])
     number = 0
@@ -249,7 +247,7 @@ def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _front_matter_length(lines: list[bytes]) -> int:
-    """Return how many lines a YAML front matter takes at the top of the document."""
+    """Return the number of lines of YAML front matter at the top of the document."""
     if not lines or lines[0].strip() != b"---":
         return 0
     return next((number + 1 for number in range(1, len(lines)) if lines[number].strip() in {b"---", b"..."}), 0)
@@ -263,7 +261,8 @@ def _next_fence(fence: bytes | None, mark: re.Match[bytes] | None, line: bytes) 
 
 
 def _find_bullet_end(lines: list[bytes], start: int) -> int:
-    """Return the number of the line after the bullet: it goes on while lines are indented, also after blank ones."""
+    """Return the number of the line after the bullet, which continues while lines are indented, even after blank lines.
+    """
     end = number = start + 1
     while number < len(lines):
         if lines[number].startswith((b"  ", b"\t")) and lines[number].strip():
@@ -275,7 +274,7 @@ def _find_bullet_end(lines: list[bytes], start: int) -> int:
 
 
 def _parse_bullet(block: str) -> tuple[Entry, str | None] | None:
-    # a carriage return of the content is escaped, so one at the end of a line is an editor's
+    # a carriage return in the content is escaped, so one at the end of a line comes from an editor
     lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     lines[0] = re.sub(r"^[-*+] +", "", lines[0])
     lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
@@ -309,7 +308,7 @@ def _split_suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str
 
 
 def _split_fields(named: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
-    """Part the fields we can read from those we only keep."""
+    """Separate the fields we can read from those we only preserve."""
     known: dict[str, str] = {}
     extra = []
     for key, value in named:

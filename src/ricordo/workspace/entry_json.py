@@ -31,7 +31,7 @@ _EXTRA_KEY = "extra"
 
 
 def entry_to_json(entry: Entry) -> dict[str, JsonValue]:
-    """Return the object of an entry; what is at its default is left out."""
+    """Return the JSON object of an entry without fields at their default."""
     source = entry.source
     known: dict[str, JsonValue] = {
         "id": entry.id or None,
@@ -58,7 +58,7 @@ def entry_to_json(entry: Entry) -> dict[str, JsonValue]:
 
 
 def entry_from_json(record: Mapping[str, JsonValue]) -> Entry:
-    """Return the entry of an object. Raises: DocumentInvalid if it is none."""
+    """Return the entry of an object. Raises: DocumentInvalid if it is invalid."""
     read = _FieldReader(record)
     kind = read.text("kind")
     content = read.text("content") or ""
@@ -93,7 +93,7 @@ def entry_from_json(record: Mapping[str, JsonValue]) -> Entry:
 
 
 class _FieldReader:
-    """Our fields of one object; nothing (`null`) says the same as leaving a field out."""
+    """The known fields of one object; null counts as a missing field."""
 
     def __init__(self, record: Mapping[str, JsonValue]) -> None:
         self._record = record
@@ -170,7 +170,7 @@ def _format_time(time: datetime | None) -> str | None:
 
 
 def _foreign_fields(extra: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
-    """Return the fields that are not ours as they stood; as a list of pairs where they are not read back so."""
+    """Return the foreign fields as they were; as a list of pairs if they would not be read back the same."""
     spread: dict[str, JsonValue] = {}
     for name, value in extra:
         decoded = _decode_extra(value)
@@ -181,7 +181,7 @@ def _foreign_fields(extra: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
 
 
 def _extra_fields(record: Mapping[str, JsonValue]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of an object that are not ours."""
+    """Return the foreign fields of an object."""
     pairs = _parse_pairs(record.get(_EXTRA_KEY))
     extra = list(pairs or ())
     together: dict[str, JsonValue] = {}
@@ -208,7 +208,7 @@ def _parse_pairs(value: JsonValue) -> list[tuple[str, str]] | None:
 
 @lru_cache(maxsize=1_024)
 def _is_free_name(name: str, *, together: bool = False) -> bool:
-    """Tell whether a field of an entry may have this name."""
+    """Return whether an extra field of an entry may have this name."""
     if name == _FOREIGN_KEY:
         return together
     try:
@@ -219,12 +219,12 @@ def _is_free_name(name: str, *, together: bool = False) -> bool:
 
 
 def _encode_extra(value: JsonValue) -> str:
-    """Return a value as the text of an extra field, from which `_decode_extra` makes it again."""
+    """Return a value as the text of an extra field, which `_decode_extra` decodes."""
     return value if isinstance(value, str) and _decode_extra(value) == value else f"{_JSON_PREFIX}{_dump_json(value)}"
 
 
 def _decode_extra(text: str) -> JsonValue:
-    """Return what `_encode_extra` made this text of; the text itself where it made none."""
+    """Decode a text from `_encode_extra`; return any other text unchanged."""
     if not text.startswith(_JSON_PREFIX):
         return text
     try:

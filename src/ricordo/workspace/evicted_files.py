@@ -1,9 +1,9 @@
-"""Cleanup of the files of evicted results that nothing refers to any more.
+"""Cleanup of evicted result files that nothing refers to any more.
 
-A file stays while its name stands in a session's state or in its journal of compactions, and while the session is in
+A file stays while its name occurs in a session's state or in its journal of compactions, and while the session is in
 use. Nothing is lost with a file: the transcript holds every whole result.
 
-Invariant: only files of sessions with both a state and a transcript are removed, and none that is young.
+Invariant: only old files are removed, and only those of sessions with both a state and a transcript.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ __all__ = [
 GRACE_PERIOD = timedelta(days=1)
 """How long a file stays, and a session counts as in use, after the last change."""
 _FILE_NAME = lazy_compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
-# the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
+# the digest identifies a file; matching a whole name would take quadratic time on a long word
 _REFERENCE = lazy_compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 
 
@@ -44,7 +44,7 @@ _REFERRING_KINDS = frozenset({"state", "compactions"})
 
 @dataclass(frozen=True, kw_only=True)
 class CleanupResult:
-    """How many files were removed, and how many bytes they had."""
+    """The number of removed files, and their total size in bytes."""
 
     count: int = 0
     bytes: int = 0
@@ -52,9 +52,9 @@ class CleanupResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionReferences:
-    """What is known of one session: its state files and journals, and when its state and its transcript last changed.
+    """The references of one session: its states and journals, and when its state and transcript last changed.
 
-    `documents` are the paths of what may refer to evicted files, those of states that were set aside included.
+    `documents` are the paths of files that may refer to evicted files, including states that were set aside.
     """
 
     documents: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class SessionReferences:
 def select_unreferenced(
     files: Iterable[FileInfo], kept: SessionReferences, mentioned: Collection[str], *, before: int
 ) -> list[FileInfo]:
-    """Return which files of one session may go; `before` is a time in nanoseconds that all of it must be older than.
+    """Return the removable files of one session; files, state and transcript must be older than `before`, in nanoseconds.
 
     `mentioned` are the ends of names, digest and type, that its documents refer to.
     """
@@ -76,9 +76,9 @@ def select_unreferenced(
 async def remove_unreferenced(
     files: FileStore, clock: Clock, *, eviction_path: str | None = None, grace: timedelta = GRACE_PERIOD
 ) -> CleanupResult:
-    """Remove the files that nothing refers to, of all sessions of the workspace in `files`.
+    """Remove the unreferenced files of all sessions of the workspace in `files`.
 
-    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. Raises `StorageError`.
+    `eviction_path` is that of the `ToolResultEvictionConfig`; None means its default. Raises `StorageError`.
     """
     folder = evicted_folder(eviction_path)
     by_session = _group_by_session(folder, await files.list(folder))
@@ -101,12 +101,12 @@ async def remove_unreferenced(
 
 
 def evicted_folder(eviction_path: str | None) -> str:
-    """Return the folder that holds evicted results, by session, where the configuration says `eviction_path`."""
+    """Return the folder of evicted results, grouped by session, for this `eviction_path`."""
     return f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
 
 
 def _group_by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
-    """Return the evicted files by the folder of their session; nothing that stands elsewhere or has another name."""
+    """Return the evicted files by the folder of their session, leaving out other files."""
     found: defaultdict[str, list[FileInfo]] = defaultdict(list)
     for info in evicted:
         session, slash, name = info.path.removeprefix(f"{folder}/").partition("/")
@@ -116,7 +116,7 @@ def _group_by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, 
 
 
 def _sessions_by_folder(documents: Iterable[FileInfo]) -> Mapping[str, SessionReferences]:
-    """Return what is known of each session, by the folder of its evicted files."""
+    """Return the references of each session, by the folder of its evicted files."""
     found: defaultdict[str, SessionReferences] = defaultdict(SessionReferences)
     for info in documents:
         record = parse_record_path(info.path)
@@ -131,7 +131,7 @@ def _sessions_by_folder(documents: Iterable[FileInfo]) -> Mapping[str, SessionRe
 
 
 async def find_references(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
-    """Return the end of every name in these documents that an evicted file could have."""
+    """Return the end of every name in these documents that could belong to an evicted file."""
     found: set[str] = set()
     for path in paths:
         try:
@@ -143,7 +143,7 @@ async def find_references(files: FileStore, paths: Iterable[str]) -> frozenset[s
 
 
 def reference_suffix(path: str) -> str:
-    """Return the end of the name of an evicted file, by which documents refer to it."""
+    """Return the end of an evicted file's name, with which documents refer to it."""
     return f"-{path.rpartition('-')[2]}"
 
 

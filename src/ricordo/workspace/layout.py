@@ -1,7 +1,7 @@
-"""The layout of a root: where every document lies, as paths below the root.
+"""The layout of a root: the paths of all documents below the root.
 
-Names of sessions stay apart where upper and lower case are the same. `rename_records` gives records with older names
-those of today; a file is written under its new name before the old one is removed, so a kill loses nothing. All else is
+File names of sessions differ even if case is ignored. `rename_records` gives records with former names their current
+ones; a file is written under its new name before the old one is removed, so an interruption loses nothing. All else is
 pure.
 """
 
@@ -72,14 +72,14 @@ TOPICS = f"{LEDGERS}/topics"
 SESSIONS = f"{WORKSPACE}/sessions"
 TRASH = "trash"
 USERS = "users"
-"""The folder of a root that holds a place for each user of its project or team, with the layout of a root."""
+"""The folder with the place of each user in a shared root; each place has the layout of a root."""
 PROJECT_PREFIX = "project"
-"""How the workspace that a project shares is named where the workspace of one of its users comes first."""
+"""The label of shared memory when a user's own place comes first."""
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
 AGENT_NOTES = "memories"
-"""The folder of the notes that an agent keeps itself, below the workspace."""
+"""The folder of the notes that an agent writes, below the workspace."""
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"
 PROJECT_FILE = "project.json"
 GUARD_KEY = "guard.key"
@@ -99,9 +99,9 @@ _SESSION_ID_PATTERN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRecordPath:
-    """What the path of a record of a session tells: the agent's folder, the kind of record and the session's id.
+    """The parts of a session record's path: the agent's folder, the kind of record and the session's id.
 
-    `kind` is transcript, cursor, state, compactions or tasks. `is_set_aside` tells that it was set aside as unreadable.
+    `kind` is transcript, cursor, state, compactions or tasks. `is_set_aside` means that it was set aside as unreadable.
     """
 
     folder: str
@@ -111,12 +111,12 @@ class SessionRecordPath:
 
 
 def ledger_path(day: date) -> str:
-    """Return where the ledger of `day` lies."""
+    """Return the path of the ledger of `day`."""
     return f"{LEDGERS}/{day.isoformat()}.md"
 
 
 def ledger_date(path: str) -> date | None:
-    """Return the day of the ledger at `path`, archived ones included; None when it is no ledger."""
+    """Return the day of the ledger at `path`, including archived ones; None if it is not a ledger."""
     match = _LEDGER_PATTERN.fullmatch(path)
     if match is None:
         return None
@@ -127,30 +127,30 @@ def ledger_date(path: str) -> date | None:
 
 
 def archive_path(ledger: str) -> str:
-    """Return where a ledger goes when it is past its time."""
+    """Return the archive path of an expired ledger."""
     return f"{LEDGERS}/archive/{ledger.rpartition('/')[2]}"
 
 
 def is_ledger(path: str) -> bool:
-    """Tell whether `path` is a ledger that is still written to or consolidated."""
+    """Return whether `path` is a ledger that is not archived."""
     return ledger_date(path) is not None and "/archive/" not in path
 
 
 def is_memory(path: str) -> bool:
-    """Tell whether `path` is a memory document: curated memory, a ledger, a topic, an archive or a long entry."""
+    """Return whether `path` is a memory document: curated memory, a ledger, a topic, an archive or a long entry."""
     return path == MEMORY_PATH or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
 
 
 def profile_path(agent: str = DEFAULT_AGENT) -> str:
-    """Return where the profile lies that this agent has of whose place it is."""
+    """Return the path of the profile that this agent has of the place's owner."""
     agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{encode_folder_name(agent)}/"
     return f"{WORKSPACE}/{agents}profile.json"
 
 
 def profile_path_for(owner: Scope, scope: Scope) -> str:
-    """Return where the profile of the user and agent of `scope` lies in the place of `owner`, not named there.
+    """Return the path of the profile for the user and agent of `scope` in the place of `owner`.
 
-    Empty where that place holds no profile for `scope`, as it is one of another, or shared by several users.
+    Empty if that place has no profile for `scope`, because it belongs to another owner or is shared by several users.
     """
     if not owner.parts().items() <= scope.parts().items() or scope.user != owner.user:
         return ""
@@ -159,61 +159,59 @@ def profile_path_for(owner: Scope, scope: Scope) -> str:
 
 
 def is_profile(path: str) -> bool:
-    """Tell whether `path` is the profile of somebody."""
+    """Return whether `path` is a profile."""
     return _PROFILE_PATTERN.fullmatch(path) is not None
 
 
 def long_entry_path(entry_id: str) -> str:
-    """Return where the content of a long entry lies."""
+    """Return the path of a long entry's content."""
     return f"{LEDGERS}/long/{encode_folder_name(entry_id)}.md"
 
 
 def transcript_path(agent: str, session: str) -> str:
-    """Return where the transcript of a session lies. Raises `InvalidMessage` for an id that could be none."""
+    """Return the path of a session's transcript. Raises `InvalidMessage` for an invalid id."""
     return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/sessions/{_session_stem(session)}.log.jsonl"
 
 
 def cursor_path(agent: str, session: str) -> str:
-    """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
+    """Return the path of a session's extraction cursor. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/state/{_session_stem(session)}.cursor.json"
 
 
 def cursor_path_for(transcript: str) -> str:
-    """Return where the cursor of the session with this transcript lies. The path is one that `parse_transcript_path`
-    knows.
-    """
+    """Return the path of the cursor for a transcript path, which must be valid for `parse_transcript_path`."""
     folder, _, name = transcript.rpartition("/")
     return f"{folder.removesuffix('/sessions')}/state/{name.removesuffix('.log.jsonl')}.cursor.json"
 
 
 def agent_from_folder(folder: str) -> str | None:
-    """Return the agent whose folder this is; None where the folder does not tell the whole name."""
+    """Return the agent of this folder; None if the folder does not encode the whole name."""
     name = unquote(folder)
     return name if encode_folder_name(name) == folder else None
 
 
 def state_path(agent: str, session: str) -> str:
-    """Return where the state of an agent in a session lies, never a cursor's place. Raises as `transcript_path`."""
+    """Return the path of a session's state, which is never that of a cursor. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/state/{_state_stem(_session_stem(session))}.json"
 
 
 def compactions_path(agent: str, session: str) -> str:
-    """Return where the journal of a session's compactions lies. Raises as `transcript_path`."""
+    """Return the path of a session's journal of compactions. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/compactions/{_session_stem(session)}.jsonl"
 
 
 def tasks_path(agent: str, session: str) -> str:
-    """Return where the background tasks of a session are recorded. Raises as `transcript_path`."""
+    """Return the path of a session's background tasks. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{encode_folder_name(agent)}/tasks/{_session_stem(session)}.json"
 
 
 def plan_path(name: str) -> str:
-    """Return where the plan with this name lies, as a path in the workspace, such as `plans/release.md`."""
+    """Return the path of the plan with this name in the workspace, such as `plans/release.md`."""
     return f"plans/{encode_folder_name(name)}.md"
 
 
 def parse_transcript_path(path: str) -> tuple[str, str] | None:
-    """Return the folder of the agent and the session of a transcript's path; None when it is no transcript."""
+    """Return the agent's folder and the session of a transcript path; None if it is not a transcript."""
     record = parse_record_path(path)
     return (
         (record.folder, record.session) if record and record.kind == "transcript" and not record.is_set_aside else None
@@ -221,13 +219,13 @@ def parse_transcript_path(path: str) -> tuple[str, str] | None:
 
 
 def session_from_stem(stem: str) -> str:
-    """Return the session whose records and evicted results have this name, without its ending."""
+    """Return the session whose records and evicted results have this file stem."""
     session, _, digest = stem.rpartition("-")
     return session if session != session.lower() and digest == name_digest(session) else stem
 
 
 def parse_record_path(path: str) -> SessionRecordPath | None:
-    """Return what the path of a session's record tells, also where it has its name from before; None for another."""
+    """Parse the path of a session's record, including former names; None for any other path."""
     match = _RECORD_PATTERN.fullmatch(path)
     if match is None:
         return None
@@ -238,9 +236,9 @@ def parse_record_path(path: str) -> SessionRecordPath | None:
 
 
 def current_record_path(path: str) -> str | None:
-    """Return the path that a session's record has today; None where it has it, and for any other file.
+    """Return the current path of a session's record with a former name; None for any other file.
 
-    Before, the names of sessions whose ids differ only by case did so too, and were one where case is ignored.
+    Formerly, sessions whose ids differ only by case had names that were the same if case is ignored.
     """
     match = None if path == path.lower() else _RECORD_PATTERN.fullmatch(path)
     if match is None:
@@ -259,7 +257,7 @@ def _split_record_match(match: re.Match[str]) -> tuple[str, str]:
 
 
 def _session_stem(session: str) -> str:
-    """Return the name of the files of a session, without their endings. Raises `InvalidMessage`."""
+    """Return the file name of a session, without extension. Raises `InvalidMessage`."""
     if not _SESSION_ID_PATTERN.fullmatch(session):
         raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes, underscores.")
     if has_secret(session):
@@ -268,9 +266,7 @@ def _session_stem(session: str) -> str:
 
 
 def _add_case_digest(session: str) -> str:
-    """Return the id, with a digest where another one could differ from it only by case, as
-    `encode_folder_name` does.
-    """
+    """Return the id, with a digest if another id could differ only by case, as `encode_folder_name` does."""
     return session if session == session.lower() else f"{session}-{name_digest(session)}"
 
 
@@ -285,7 +281,7 @@ _RENAME_LOCK = "renaming"
 
 
 async def rename_records(files: FileStore, paths: Iterable[str]) -> None:
-    """Rename the records below `AGENTS_FOLDER` that have a name from before; `paths` are those of the files there.
+    """Rename the records below `AGENTS_FOLDER` that have a former name; `paths` are those of the files there.
 
     Raises: StorageError.
     """

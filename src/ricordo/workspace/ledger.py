@@ -1,8 +1,8 @@
-"""The ledger: the daily log of entries, append-only; and entries of all memory documents, read or found by id.
+"""The ledger, an append-only daily log of entries; and reading entries of all memory documents, or finding them by id.
 
-The writer adds bullets to the file of the local day and never changes an earlier byte. An entry over 4 KB goes to a
-file of its own, which is durable before the line that points to it. An id is found whole or by six characters of its
-beginning or end, without parsing documents that can't contain it.
+The writer adds bullets to the file of the local day and never changes an earlier byte. An entry over 4 KB gets a
+separate file, which is durable before the line that points to it. An id is found by its full text, or by six or more
+leading or trailing characters, without parsing documents that can't contain it.
 """
 
 import re
@@ -59,12 +59,12 @@ __all__ = [
 _LAST_ID_PATTERN = lazy_compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
 _TAIL_BYTES = 65_536
 LONG_ENTRY_BYTES = 4096
-"""UTF-8 bytes of content up to which an entry stands in the ledger itself."""
+"""The maximum size, in UTF-8 bytes, of content stored in the ledger itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerBlock:
-    """What one append writes: the bytes, where they go (`offset` is -1 before), and the entries as stored."""
+    """The data of one append: its bytes, its place (`offset` is -1 before the append), and the entries as stored."""
 
     path: str
     data: bytes
@@ -82,14 +82,14 @@ async def append_entries(
 ) -> LedgerBlock:
     """Append `entries`, which have ids and times, to the ledger of `day` as one block, durably.
 
-    What appends is `files`, or that which has more to do with what is appended. Raises: StorageFull, StorageReadOnly,
-    StorageBusy; then no bullet of the block is written.
+    The block is appended by `through`, or by `files` if it is None. Raises: StorageFull, StorageReadOnly, StorageBusy;
+    then no bullet of the block is written.
     """
     return await append_block(through or files, await render_block(files, day, entries, redactor))
 
 
 async def render_block(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> LedgerBlock:
-    """Return the block that `entries` make in the ledger of `day`; the files of long ones are written by this."""
+    """Return the block of `entries` for the ledger of `day`, and write the files of long entries."""
     stored = await all_redacted_beside(entries, redactor)
     bullets = [await _render_bullet(files, entry) for entry in stored]
     data = "".join(bullets).encode("utf-8", "surrogatepass")
@@ -97,7 +97,7 @@ async def render_block(files: FileStore, day: date, entries: Sequence[Entry], re
 
 
 async def append_block(files: SupportsAppend, block: LedgerBlock) -> LedgerBlock:
-    """Append a rendered block to its ledger, durably, and return it with its place."""
+    """Append a rendered block to its ledger, durably, and return it with its offset."""
     day = block.path.rpartition("/")[2].removesuffix(".md")
     appended = await files.append(block.path, block.data, header=f"# {day}\n\n".encode())
     return replace(block, offset=appended.offset)
@@ -106,7 +106,7 @@ async def append_block(files: SupportsAppend, block: LedgerBlock) -> LedgerBlock
 async def read_entries(
     files: FileStore, path: str, *, only: Callable[[bytes], bool] | None = None
 ) -> list[LocatedEntry]:
-    """Return the entries of one document in its order, long ones whole; `only` is as in `parse_entries`.
+    """Return the entries of one document in its order, with the full content of long ones; `only` is as in `parse_entries`.
 
     Raises: FileMissing.
     """
@@ -116,7 +116,7 @@ async def read_entries(
 
 
 async def read_curated_entries(files: FileStore) -> list[LocatedEntry]:
-    """Return the entries of MEMORY.md and the topics; a file that vanishes or can't be read is left out."""
+    """Return the entries of MEMORY.md and the topics; a file that disappears or can't be read is left out."""
     found: list[LocatedEntry] = []
     for path in [MEMORY_PATH, *(info.path for info in await files.list(TOPICS) if info.path.endswith(".md"))]:
         with suppress(FileMissing, StorageError):
@@ -127,7 +127,7 @@ async def read_curated_entries(files: FileStore) -> list[LocatedEntry]:
 async def read_all_entries(files: FileStore) -> list[LocatedEntry]:
     """Return the entries of every memory document of the workspace: curated memory first, then by path.
 
-    A file that vanishes or can't be read is left out; `doctor` names the latter.
+    A file that disappears or can't be read is left out; `doctor` names the latter.
     """
     listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     found: list[LocatedEntry] = []
@@ -140,12 +140,12 @@ async def read_all_entries(files: FileStore) -> list[LocatedEntry]:
 
 
 def find_newest_id(data: bytes) -> str:
-    """Return the id of a given entry in a document that sorts last; empty for a document without any."""
+    """Return the greatest id assigned by Ricordo in a document; empty if there is none."""
     return max(_LAST_ID_PATTERN.findall(data), default=b"").decode("ascii")
 
 
 async def read_newest_id(files: FileStore) -> str:
-    """Return the id that sorts last at the end of the last ledger; empty where there is none. Raises `StorageError`."""
+    """Return the greatest id at the end of the last ledger; empty if there is none. Raises `StorageError`."""
     ledgers = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
     if not ledgers:
         return ""
@@ -167,7 +167,7 @@ async def _render_bullet(files: FileStore, entry: Entry) -> str:
 
 
 def _is_encodable(content: str) -> bool:
-    """Tell whether a file of its own keeps every character; lone surrogates need the escapes of a bullet."""
+    """Return whether a separate file preserves every character; lone surrogates need the escapes of a bullet."""
     try:
         content.encode("utf-8")
     except UnicodeEncodeError:
@@ -176,7 +176,7 @@ def _is_encodable(content: str) -> bool:
 
 
 async def load_long_entry(files: FileStore, found: LocatedEntry) -> LocatedEntry:
-    """Return an entry with its whole content, as far as the file that holds it can be read."""
+    """Return an entry with its full content, if the file with the content can be read."""
     if found.long_path is None:
         return found
     try:
@@ -187,7 +187,7 @@ async def load_long_entry(files: FileStore, found: LocatedEntry) -> LocatedEntry
 
 
 MIN_ID_PART = 6
-"""How many characters of an id are needed at least."""
+"""The minimum number of characters of a partial id."""
 _DERIVED_PREFIX = "h"
 _ID_LENGTH = 26
 _PLAIN_WORD = lazy_compile("[a-z0-9]+")
@@ -195,13 +195,13 @@ _EXTRACTED_FIELD = b"[by:: flush]"
 
 
 def may_contain_id(document: bytes, entry_id: str) -> bool:
-    """Tell whether an id that is this, or begins or ends so, can be in the document."""
+    """Return whether the document may contain this id, or an id that begins or ends with it."""
     derived = entry_id.startswith(_DERIVED_PREFIX) or len(entry_id) < _ID_LENGTH
     return derived or f"^{entry_id}".encode("utf-8", "replace") in document
 
 
 def matches_id(wanted: str, entry_id: str) -> bool:
-    """Tell whether `wanted` is this id, or the six or more characters it begins or ends with."""
+    """Return whether `wanted` is this id, or six or more leading or trailing characters of it."""
     part = len(wanted) >= MIN_ID_PART and (entry_id.startswith(wanted) or entry_id.endswith(wanted))
     return part or entry_id == wanted
 
@@ -209,7 +209,7 @@ def matches_id(wanted: str, entry_id: str) -> bool:
 async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
     """Return the entries with this id, and those whose id begins or ends with these six or more characters.
 
-    Curated memory comes first, then by path. A document that vanishes or can't be read is left out.
+    Curated memory comes first, then by path. A document that disappears or can't be read is left out.
     """
     if not entry_id:
         return []
@@ -225,9 +225,9 @@ async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
 
 
 async def find_extracted_or_similar(files: FileStore, contents: Collection[str]) -> list[LocatedEntry]:
-    """Return what was learned from messages, and what shares the longest word of one of `contents`, by path.
+    """Return entries extracted from messages, and entries sharing the longest word of one of `contents`, by path.
 
-    A document that vanishes or can't be read is left out.
+    A document that disappears or can't be read is left out.
     """
     found: list[LocatedEntry] = []
     longest = [max(_PLAIN_WORD.findall(content.casefold()), key=len, default="").encode() for content in contents]
@@ -243,9 +243,9 @@ async def find_extracted_or_similar(files: FileStore, contents: Collection[str])
 
 
 def resolve_id(ids: Sequence[str], wanted: str) -> str:
-    """Return `wanted` where it is one of these ids, else the only id that begins or ends so.
+    """Return `wanted` if it is one of these ids, else the only id that begins or ends with it.
 
-    Raises: EntryNotFound if there is none, or more than one, and for a blank text.
+    Raises: EntryNotFound if no id matches, if several do, or for a blank text.
     """
     if not wanted.strip():
         raise EntryNotFound("No id was given: `ricordo memory list` shows the ids.")
@@ -262,7 +262,7 @@ def resolve_id(ids: Sequence[str], wanted: str) -> str:
 async def find_entry(files: FileStore, entry_id: str) -> LocatedEntry:
     """Return the entry with this id, or the only one whose id begins or ends with these six or more characters.
 
-    Raises: EntryNotFound if there is none, or more than one.
+    Raises: EntryNotFound if no id matches, or several do.
     """
     located = await find_entries(files, entry_id)
     chosen = resolve_id([found.entry.id for found in located], entry_id)

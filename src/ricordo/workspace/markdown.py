@@ -1,8 +1,8 @@
-"""The text of Markdown documents: encodings, line ends, escapes, and the frame around topics. Pure.
+"""The text of Markdown documents: encodings, line ends, escapes, and generated parts of curated memory. Pure.
 
-Documents are UTF-8 with any line ends; UTF-16 is read where its byte order mark says so. In a bullet only what could be
-taken for a tag, field, id, heading or fence is escaped, with a backslash. The frame is what consolidation writes around
-memories: the front matter of a topic, and the lines of MEMORY.md that list topics.
+Documents are UTF-8 with any line ends; UTF-16 is read if it has a byte order mark. In a bullet only text that could be
+parsed as a tag, field, id, heading or fence is escaped, with a backslash. Consolidation generates the front matter of a
+topic, and the lines of MEMORY.md that list topics.
 
 Invariant: `unescape(escape_content(text)) == text` for any text.
 """
@@ -40,40 +40,40 @@ _LONE_RETURN = lazy_compile(rb"\r(?!\n)")
 
 
 def is_utf16(document: bytes) -> bool:
-    """Tell whether the document is in UTF-16: it begins with the mark, and its spaces and newlines have zeros."""
+    """Return whether the document is UTF-16: it begins with the mark, and contains zero bytes."""
     return document.startswith(_UTF16_MARKS) and b"\0" in document
 
 
 def to_utf8(document: bytes) -> bytes:
-    """Return the document in UTF-8; it is the same bytes unless it is UTF-16.
+    """Return the document in UTF-8, unchanged unless it is UTF-16.
 
-    Entries that were appended to UTF-16 are UTF-8 already. What is neither becomes replacement characters.
+    Entries that were appended to UTF-16 are UTF-8 already. Invalid bytes become replacement characters.
     """
     if not is_utf16(document):
         return document
     appended = _APPENDED_BULLET.search(document)
     end = appended.start() if appended else len(document)
-    # half of a character is a newline that stands before what was appended
+    # half of a character is the newline before the appended entries
     end += end % 2 if appended else 0
     return document[:end].decode("utf-16", "replace").encode("utf-8", "surrogatepass") + document[end:]
 
 
 def split_lines(document: bytes) -> list[bytes]:
-    """Return the lines of a document with their ends; joined they are the document."""
+    """Return the lines of a document with their ends; joined, they equal the document."""
     return (_LINE_WITH_RETURNS if b"\r" in document else _LINE).findall(document)
 
 
 def decode_lines(document: bytes) -> list[str]:
-    """Return the lines of a document without their ends; the last one is empty where the document ends with one.
+    """Return the lines of a document without their ends; the last one is empty if the document ends with a line end.
 
-    Bytes that are no UTF-8 become replacement characters.
+    Bytes that are not UTF-8 become replacement characters.
     """
     text = to_utf8(document).removeprefix(BYTE_ORDER_MARK).decode("utf-8", "replace")
     return _LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def count_line_ends(document: bytes) -> int:
-    """Return how many ends of lines are in these bytes."""
+    """Return the number of line ends in these bytes."""
     return document.count(b"\n") + (len(_LONE_RETURN.findall(document)) if b"\r" in document else 0)
 
 
@@ -88,7 +88,7 @@ _TRAILING_SPACE = lazy_compile(r"[ \t](?=\n|\Z)")
 
 
 def escape_content(text: str) -> str:
-    """Return `text` so that no line of it reads as a tag, field, id, heading or fence, and nothing of it gets lost."""
+    """Return `text` so that no line of it parses as a tag, field, id, heading or fence, without loss."""
     shown = _AMBIGUOUS.sub(r"\\\\", text)
     shown = _LOOKALIKE.sub(lambda match: match.group() + "\\", shown)
     shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r"))
@@ -101,7 +101,7 @@ def escape_content(text: str) -> str:
 
 
 def escape_value(text: str) -> str:
-    """Return `text` on one line for the inside of a field's brackets."""
+    """Return `text` on one line, escaped for the brackets of a field."""
     shown = re.sub(r"[\\\[\]]", lambda match: "\\" + match.group(), text)
     shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r").replace("\n", "\\n"))
     shown = re.sub(r"^[ \t]|[ \t]$", lambda match: "\\s" if match.group() == " " else "\\t", shown)
@@ -109,7 +109,7 @@ def escape_value(text: str) -> str:
 
 
 def unescape(shown: str) -> str:
-    """Return the text that was escaped; a backslash that starts no escape stays."""
+    """Return the unescaped text; a backslash that starts no escape stays."""
     return _ESCAPE.sub(_unescape_match, shown)
 
 
@@ -126,14 +126,14 @@ def _unescape_match(match: re.Match[str]) -> str:
 
 
 TOPIC_LIST_LINE: Final = lazy_compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
-"""A line of MEMORY.md that we wrote to list a topic."""
+"""A line of MEMORY.md that consolidation wrote to list a topic."""
 TOPIC_FRONT_MATTER: Final = lazy_compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
-"""What stands between the marks of a front matter that we wrote."""
+"""The text between the marks of a front matter that consolidation wrote."""
 _FRONT_MATTER_BLOCK = lazy_compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")
 
 
 def find_frame_lines(document: bytes) -> frozenset[int]:
-    """Return the numbers, from 1, of the lines of a curated document that only repeat what memories say."""
+    """Return the numbers, from 1, of the generated lines of a curated document, which only repeat its entries."""
     front = _FRONT_MATTER_BLOCK.match(document)
     heading = range(1, document.count(b"\n", 0, front.end()) + 1) if front else ()
     listed = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))

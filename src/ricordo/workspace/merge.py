@@ -1,7 +1,7 @@
 """Three-way merges: of text by lines, and of profiles by summaries and facts. Pure.
 
-Invariant: what only one side changed is in the result as that side has it. What both changed differently is never
-chosen between: lines give None, profiles raise `VersionConflict`.
+Invariant: a change of only one side is kept. If both sides changed the same part differently, neither is chosen: lines
+give None, profiles raise `VersionConflict`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +21,10 @@ _Hunk: TypeAlias = tuple[int, int, Sequence[bytes]]
 
 
 def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return `base` with the changes of both sides, or None where they overlap or two rewrites touch.
+    """Return `base` with the changes of both sides, or None if they overlap or two rewrites touch.
 
-    What both insert at one place is kept from both, theirs first; a change that both made is made once. With equal
-    sides the result is that side; a side equal to `base` gives the other one, to the byte.
+    Insertions of both sides at one place are both kept, theirs first; an identical change is made once. If the sides
+    are equal the result is that side; if one side equals `base` the result is the other side, to the byte.
     """
     if ours in (theirs, base):
         return theirs
@@ -45,13 +45,13 @@ def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _collide(first: _Hunk, second: _Hunk) -> bool:
-    """Tell whether what is replaced overlaps; beside it something may be inserted or removed."""
+    """Return whether the replaced lines overlap; next to them, lines may be inserted or removed."""
     both_rewrite = all(start < end and new for start, end, new in (first, second))
     return second[0] < first[1] or (second[0] == first[1] and both_rewrite)
 
 
 def _find_hunks(lines: list[bytes], side: bytes) -> list[_Hunk]:
-    """Return what `side` replaces in `lines`: from, to, and the new lines."""
+    """Return the replacements of `side` in `lines`: start, end, and the new lines."""
     new = side.splitlines(keepends=True)
     matcher = SequenceMatcher(None, lines, new, autojunk=False)
     return [(a, b, new[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 def merge_profiles(base: Profile, ours: Profile, theirs: Profile) -> Profile:
-    """Return `theirs` with what `ours` changed of `base`; facts that both add in the same words are added once.
+    """Return `theirs` with the changes that `ours` made to `base`; a fact added by both in the same words is added once.
 
     Raises: VersionConflict, which names what both changed.
     """
@@ -83,8 +83,10 @@ def merge_profiles(base: Profile, ours: Profile, theirs: Profile) -> Profile:
 
 
 def stamp_changes(profile: Profile, before: Profile, now: datetime) -> Profile:
-    """Return `profile` as the save after `before`: what changed carries the time and, if it is a fact, one more
-    revision, unless its writer has set them."""
+    """Return `profile` as the save after `before`, with its new revision and time.
+
+    What changed gets the time and, if it is a fact, one more revision, unless its writer has set them.
+    """
     at = format_profile_time(now)
     return replace(
         profile,
@@ -98,14 +100,14 @@ def stamp_changes(profile: Profile, before: Profile, now: datetime) -> Profile:
 
 
 def has_same_content(one: Profile, other: Profile) -> bool:
-    """Tell whether two profiles differ in nothing but in when and how often they were saved."""
+    """Return whether two profiles differ only in their revision and time of saving."""
     return replace(one, revision=0, last_updated="") == replace(other, revision=0, last_updated="")
 
 
 def merge_profile_documents(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return the document `ours` with what `theirs` changed of `base`, as the next revision; empty is no document.
+    """Return the document `ours` with the changes of `theirs` to `base`, as the next revision; empty is no document.
 
-    None where they collide, or where one of them can't be read.
+    None if the changes collide, or if a document can't be read.
     """
     try:
         old, mine, other = (_read_profile(data) for data in (base, ours, theirs))
@@ -127,7 +129,7 @@ def _read_profile(data: bytes) -> Profile:
 def _merge_facts(base: Profile, ours: Profile, theirs: Profile) -> tuple[Fact, ...]:
     old, mine, other = ({fact.id: fact for fact in side.facts} for side in (base, ours, theirs))
     said = {_fact_key(fact) for fact in theirs.facts if fact.id not in old}
-    # the order of ours is taken over where theirs has none of its own
+    # ours determines the order if theirs did not change it
     first, second = (mine, other) if [*old] == [*other] else (other, mine)
     found: list[Fact] = []
     for name in [*first, *(name for name in second if name not in first)]:
@@ -139,7 +141,7 @@ def _merge_facts(base: Profile, ours: Profile, theirs: Profile) -> tuple[Fact, .
 
 
 def _choose_side(name: str, base: _T, ours: _T, theirs: _T, bare: Callable[[_T], object] = lambda side: side) -> _T:
-    """Return the side that changed `base`; `bare` leaves out of a side what no change is told by.
+    """Return the side that changed `base`; `bare` removes the parts that do not count as a change.
 
     Raises: VersionConflict.
     """
@@ -157,7 +159,7 @@ def _merge_extra(
 ) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for name in {**theirs, **ours}:
-        # what is not there is told apart from what is null
+        # a missing value is distinguished from null
         old, mine, other = ([side[name]] if name in side else [] for side in (base, ours, theirs))
         for value in _choose_side(name, old, mine, other):
             found[name] = value

@@ -1,11 +1,10 @@
-"""The profile: what is known of a user, as one value, and its document `profile.json`, in the shape of DeerFlow's
-memory.
+"""The profile: what is known of a user, and its document `profile.json`, in the format of DeerFlow's memory.
 
-A person may edit the document, and other programs write it, so it is read record by record. What can't be read is
-reported with its place, and the rest is used. Times are kept as they were written.
+People may edit the document, and other programs write it, so it is read record by record. Unreadable parts are reported
+with their place, and the rest is used. Times are stored as they were written.
 
-Invariants: parsing a rendered profile gives that profile. What has no name here stays in `extra`. A document that is no
-JSON object is an error and no empty profile.
+Invariants: parsing a rendered profile gives that profile. Unknown fields stay in `extra`. A document that is not a JSON
+object is an error, not an empty profile.
 """
 
 import json
@@ -67,30 +66,30 @@ _KIND_BY_CATEGORY: Mapping[str, str] = {
 
 
 def category_for_kind(kind: str) -> str:
-    """Return the category of a fact that was a memory of this kind; an unknown kind is its own category."""
+    """Return the fact category for an entry of this kind; an unknown kind is used as the category."""
     return _CATEGORY_BY_KIND.get(kind, kind)
 
 
 def kind_for_category(category: str) -> str:
-    """Return the kind of a memory that was a fact of this category; an unknown category is a plain fact."""
+    """Return the entry kind for a fact of this category; "fact" for an unknown category."""
     return _KIND_BY_CATEGORY.get(category, "fact")
 
 
 FACT_ID_PREFIX = "fact_"
-"""How the id of a fact begins."""
+"""The prefix of fact ids."""
 USER_SUMMARIES = ("workContext", "personalContext", "topOfMind")
-"""The summaries of the user level, by their names in the document."""
+"""The user-level summaries, by their names in the document."""
 HISTORY_SUMMARIES = ("recentMonths", "earlierContext", "longTermBackground")
-"""The summaries of the history level, by their names in the document."""
+"""The history-level summaries, by their names in the document."""
 CORRECTION = "correction"
-"""The category of what a user set right."""
+"""The category of a user's correction."""
 CATEGORIES = ("preference", "knowledge", "context", "behavior", "goal", CORRECTION)
-"""The categories that have a name; any other one is kept as it is."""
+"""The predefined categories; any other one is stored unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileSummary:
-    """One of the six summaries: its text, empty when nothing is known, and when it was written."""
+    """One of the six summaries: its text, empty if nothing is known, and the time it was written."""
 
     summary: str = ""
     updated_at: str = ""
@@ -99,9 +98,9 @@ class ProfileSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class FactSource:
-    """Where a fact comes from: a `thread` (session), or who gave it: manual, import, consolidation, unknown.
+    """The source of a fact: a `thread` (session), or one of manual, import, consolidation, unknown.
 
-    `messages` are the ids of the messages it rests on, `quote` words that stand in the first of them.
+    `messages` are the ids of its messages, `quote` words that occur in the first of them.
     """
 
     thread: str = "unknown"
@@ -111,12 +110,12 @@ class FactSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One thing that is known. `confidence` is in 0..1, higher is surer; it counts as confirmed `confirmations` times.
+    """One known fact. `confidence` is in 0..1, higher is surer; `confirmations` counts how often it was confirmed.
 
-    `source_error` says what was wrong before, for a correction. `valid_days` is how long it is expected to hold from
-    its last confirmation on, None for no end of its own. `merged_from` are the ids of the facts it stands for.
-    `revision` counts its changes, from 1 on. A `pinned` one and one that a person gave (`source.thread` is `manual`)
-    is never dropped by itself.
+    For a correction, `source_error` says what was wrong before. `valid_days` is how long it is expected to hold from
+    its last confirmation, None for no limit. `merged_from` are the ids of the facts it replaces. `revision` counts its
+    changes, from 1. A fact that is `pinned` or given by a person (`source.thread` is `manual`) is never dropped
+    automatically.
     """
 
     id: str
@@ -144,9 +143,9 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What is known of one user. `summaries` holds the six by their names in the document; `facts` are oldest first.
+    """The profile of one user. `summaries` holds the six by their names in the document; `facts` are oldest first.
 
-    `revision` counts the saves of the document, 0 for one that was never saved.
+    `revision` counts the saves of the document, 0 if it was never saved.
     """
 
     version: str = "1.0"
@@ -159,24 +158,24 @@ class Profile:
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def find_fact(self, fact_id: str) -> Fact | None:
-        """Return the fact with this id; None when there is none."""
+        """Return the fact with this id, or None."""
         return next((fact for fact in self.facts if fact.id == fact_id), None)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is known."""
+        """Whether it has neither facts nor summary text."""
         return not self.facts and not any(each.summary.strip() for each in self.summaries.values())
 
 
 def create_profile(now: datetime) -> Profile:
-    """Return the profile of somebody of whom nothing is known yet; it shares nothing with another one."""
+    """Return a new, empty profile that shares no data with others."""
     return Profile(last_updated=format_profile_time(now))
 
 
 def create_fact_id(content: str, taken: Collection[str]) -> str:
-    """Return an id for a fact that says this: `fact_` and 8 hex digits, none of those that are `taken`.
+    """Return an id for a fact with this content: `fact_` and 8 hex digits, not among `taken`.
 
-    The same content gets the same id as long as that is free.
+    The same content gets the same id while that is free.
     """
     said = content.encode("utf-8", "surrogatepass")
     found = (f"{FACT_ID_PREFIX}{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
@@ -184,7 +183,7 @@ def create_fact_id(content: str, taken: Collection[str]) -> str:
 
 
 def parse_profile_time(written_time: str) -> datetime | None:
-    """Return a time as it was written, in UTC; one without a zone is UTC, and None is what can't be read."""
+    """Parse a time into UTC; without a zone it counts as UTC. None if it can't be parsed."""
     try:
         found = datetime.fromisoformat(written_time.strip())
     except ValueError:
@@ -196,7 +195,7 @@ def parse_profile_time(written_time: str) -> datetime | None:
 
 
 def format_profile_time(moment: datetime) -> str:
-    """Return a time as the document has it: UTC, ISO 8601 with a Z at its end."""
+    """Return a time in the document's format: UTC, ISO 8601 with a trailing Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -216,9 +215,9 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenRecord:
-    """What can't be read in a document: `where` it stands, such as `facts[3]`, `why`, and the `record` as it stands.
+    """An unreadable part of a document: `where` it is, such as `facts[3]`, `why`, and the `record` unchanged.
 
-    With `is_used` the record is used as far as it can be read.
+    With `is_used` the readable parts of the record are used.
     """
 
     where: str
@@ -229,16 +228,16 @@ class BrokenRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedProfile:
-    """A profile as it was read, and the records of its document that could not be."""
+    """A parsed profile, and the unreadable records of its document."""
 
     profile: Profile
     broken: tuple[BrokenRecord, ...] = ()
 
 
 def parse_profile(data: bytes, name: str = "profile.json", *, foreign: bool = False) -> ParsedProfile:
-    """Read the document `name`; of a `foreign` one it is not known that it is a profile at all.
+    """Parse the document `name`; a `foreign` one might not be a profile at all.
 
-    Raises `DocumentInvalid` for bytes that are no JSON object, with their place, and for a foreign object that has
+    Raises `DocumentInvalid` for bytes that are not a JSON object, with their place, and for a foreign object that has
     none of the parts of a profile.
     """
     try:
@@ -253,7 +252,7 @@ def parse_profile(data: bytes, name: str = "profile.json", *, foreign: bool = Fa
 
 
 def profile_from_document(document: Mapping[str, JsonValue]) -> ParsedProfile:
-    """Read a profile from the value of its document."""
+    """Read a profile from the decoded JSON of its document."""
     fields = _FieldReader(document)
     extra = {name: value for name, value in document.items() if name not in _TOP_KEYS}
     summaries: dict[str, ProfileSummary] = {}
@@ -280,7 +279,7 @@ def profile_from_document(document: Mapping[str, JsonValue]) -> ParsedProfile:
 
 
 def parse_facts(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...]:
-    """Read the list of facts, each with an id of its own; what can't be read is added to `broken`."""
+    """Read the list of facts, each with a unique id; unreadable records are added to `broken`."""
     if not isinstance(value, list):
         if value is not None:
             broken.append(BrokenRecord(where="facts", why="a list is needed", record=value))
@@ -298,12 +297,12 @@ def parse_facts(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...
 
 
 def render_profile(profile: Profile) -> bytes:
-    """Write the document. Raises `InvalidInput` for a summary with a name that it has no place for."""
+    """Write the document. Raises `InvalidInput` for a summary with an unknown name."""
     return dump_profile_json(profile_to_document(profile))
 
 
 def render_printable_profile(profile: Profile) -> str:
-    """Return the document as text whose control and format characters are escapes; it says the same.
+    """Return the document as text in which control and format characters are JSON escapes.
 
     Raises `InvalidInput` as `render_profile` does.
     """
@@ -311,7 +310,7 @@ def render_printable_profile(profile: Profile) -> str:
 
 
 def profile_to_document(profile: Profile) -> dict[str, JsonValue]:
-    """Return the value of the document. Raises `InvalidInput` as `render_profile` does."""
+    """Return the document as a JSON value. Raises `InvalidInput` as `render_profile` does."""
     unknown = profile.summaries.keys() - {*USER_SUMMARIES, *HISTORY_SUMMARIES}
     if unknown:
         raise InvalidInput(f"A profile has no summary {sorted(unknown)[0]!r}.")
@@ -331,7 +330,7 @@ def profile_to_document(profile: Profile) -> dict[str, JsonValue]:
 
 
 def dump_profile_json(document: JsonValue) -> bytes:
-    """Write JSON for people: indented, in their own letters, with a line end. Raises `InvalidInput`."""
+    """Write human-readable JSON: indented, unescaped, with a final newline. Raises `InvalidInput`."""
     try:
         text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
     except (TypeError, ValueError, RecursionError) as error:
@@ -340,7 +339,7 @@ def dump_profile_json(document: JsonValue) -> bytes:
 
 
 class _FieldReader:
-    """The fields of one record; those of a wrong type are listed in `invalid`, and null is as good as no field."""
+    """The fields of one record; fields of a wrong type are listed in `invalid`, and null counts as missing."""
 
     def __init__(self, record: Mapping[str, JsonValue]) -> None:
         self._record = record
@@ -384,7 +383,7 @@ class _FieldReader:
 def _parse_level(
     level: str, names: tuple[str, ...], value: JsonValue, broken: list[BrokenRecord]
 ) -> tuple[dict[str, ProfileSummary], dict[str, JsonValue]]:
-    """Return the summaries of one level, and what else stands there."""
+    """Return the summaries of one level, and its other fields."""
     if value is not None and not isinstance(value, dict):
         broken.append(BrokenRecord(where=level, why="an object is needed", record=value))
     sections = value if isinstance(value, dict) else {}
@@ -393,7 +392,7 @@ def _parse_level(
 
 
 def _parse_summary(value: JsonValue, where: str, broken: list[BrokenRecord]) -> ProfileSummary:
-    """Return a section; a bare text is taken for its summary."""
+    """Return a summary; a bare text becomes its text."""
     if isinstance(value, str):
         return ProfileSummary(summary=value)
     if not isinstance(value, dict):
@@ -456,7 +455,7 @@ def _parse_fact(
 
 
 def _parse_category(fields: _FieldReader, extra: dict[str, JsonValue]) -> str:
-    """Return the category; what another program files as `other` has its own name beside it."""
+    """Return the category; other programs store a custom category as `other` with its name in another field."""
     category = fields.text("category", "context")
     named = extra.get(_EXTENSION_KEY)
     if category == _OTHER_CATEGORY and isinstance(named, str) and named.strip():
@@ -466,7 +465,7 @@ def _parse_category(fields: _FieldReader, extra: dict[str, JsonValue]) -> str:
 
 
 def _parse_source(value: Mapping[str, JsonValue], fields: _FieldReader, extra: dict[str, JsonValue]) -> FactSource:
-    """Return where a fact comes from; a source with fields of its own is kept whole beside the fact."""
+    """Return the source of a fact; a source object with extra fields is preserved with the fact."""
     thread = value.get("source")
     if isinstance(thread, dict):
         kind, session = thread.get("type"), thread.get("threadId")
@@ -479,7 +478,7 @@ def _parse_source(value: Mapping[str, JsonValue], fields: _FieldReader, extra: d
 
 
 def _render_fact(fact: Fact) -> dict[str, JsonValue]:
-    """Return the record of a fact, without what says nothing."""
+    """Return the record of a fact without fields at their default."""
     said: dict[str, tuple[JsonValue, JsonValue]] = {
         "updatedAt": (fact.updated_at, ""),
         "sourceMessages": ([*fact.source.messages], []),
@@ -506,7 +505,7 @@ def _render_fact(fact: Fact) -> dict[str, JsonValue]:
 
 
 def _to_number(value: JsonValue) -> int | float | None:
-    """Return a finite number, also one that is written as text; None for anything else."""
+    """Return a finite number, which may be written as text; None for anything else."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -518,7 +517,7 @@ def _to_number(value: JsonValue) -> int | float | None:
 
 
 def _parse_float(text: str) -> float | str:
-    """Return a number; one that no float can hold stays the text that it is."""
+    """Return a number, or the text itself if a float can't represent it."""
     value = float(text)
     return value if math.isfinite(value) else text
 

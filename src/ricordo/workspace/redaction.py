@@ -1,7 +1,7 @@
-"""Redaction of messages and entries: before their first byte is written, and again when they are shown.
+"""Redaction of messages and entries, before they are stored and when they are shown.
 
-Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write
-files by hand, so what is read is redacted too. The values that callers hold are not changed.
+Every writer of messages and entries uses these functions, so no stored or derived data holds a detected secret. People
+also edit the files directly, so text is redacted when it is read, too. The caller's values are not changed.
 """
 
 import base64
@@ -41,7 +41,7 @@ _TEXT_DATA_URI = lazy_compile(r"data:(?:[;,]|text/|[^;,]*(?:json|xml|yaml|javasc
 
 
 def redact_uri(uri: str, redactor: Redactor) -> str:
-    """Return a URI without secrets; of a data URI that holds text, what it says is cleaned, any other one stays."""
+    """Return a URI without secrets; the text in a text data URI is redacted, other data URIs stay unchanged."""
     if uri[:5].lower() != "data:":
         return redactor.clean(uri)
     head, comma, body = uri.partition(",")
@@ -60,8 +60,7 @@ def redact_uri(uri: str, redactor: Redactor) -> str:
 
 
 def redact_joined(texts: Sequence[str], redactor: Redactor) -> list[str]:
-    """Return these texts, read as one that is joined by newlines or spaces, with a mark in each that held some of a
-    secret."""
+    """Redact texts as if joined by newlines or spaces; each one with a part of a secret gets a mark."""
     return _redact_across(_redact_across(list(texts), " ", redactor), "\n", redactor)
 
 
@@ -85,15 +84,15 @@ def _decode_base64(body: str) -> str:
 
 
 _MAX_INLINE_CHARS = 10_000
-"""Characters of which no secret is looked for on the event loop."""
+"""The number of characters that may be searched for secrets on the event loop."""
 _EACH = 500
-"""As many characters more take as long as what each entry takes, however short it is."""
+"""The fixed cost of an entry, as an equivalent number of characters."""
 _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
 
 
 def redact_message(message: Message, redactor: Redactor) -> Message:
-    """Return `message` with typed marks in the place of secrets: in text, arguments, results and metadata."""
+    """Return `message` with typed marks in place of secrets: in text, arguments, results and metadata."""
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
         message,
@@ -106,15 +105,15 @@ def redact_message(message: Message, redactor: Redactor) -> Message:
 
 
 def redact_messages(messages: Iterable[Message], redactor: Redactor) -> tuple[Message, ...]:
-    """Return `messages` as `redact_message` returns each. Slow for many: call it in a thread."""
+    """Redact each message with `redact_message`. Slow for many messages: call it in a thread."""
     return tuple(redact_message(message, redactor) for message in messages)
 
 
 def redact_entry(entry: Entry, redactor: Redactor) -> Entry:
-    """Return `entry` with typed marks in the place of secrets, in every text it carries.
+    """Return `entry` with typed marks in place of secrets, in all of its texts.
 
-    Raises: InvalidEntry for a secret in its id or in the name of a field, InvalidScope for one in its scope, which
-    could not be what they are with a mark in them.
+    Raises: InvalidEntry for a secret in its id or in a field name, InvalidScope for one in its scope, because a mark
+    would make these invalid.
     """
     if has_secret(entry.id) or any(has_secret(key) for key, _ in entry.extra):
         raise InvalidEntry("The id and the names of the fields of an entry hold no secrets.")
@@ -124,9 +123,9 @@ def redact_entry(entry: Entry, redactor: Redactor) -> Entry:
 
 
 def redact_for_display(entry: Entry, redactor: Redactor) -> Entry:
-    """Return `entry` as it is shown: with typed marks in the place of secrets, which a person may have written.
+    """Return `entry` for display, with typed marks in place of secrets that a person may have written.
 
-    The same object where there are none. Its id stays, by which it is found.
+    It is the same object if there are none. Its id is not changed, so it can be found.
     """
     if not has_secret("\n".join(_iter_texts(entry))):
         return entry
@@ -140,13 +139,13 @@ def redact_for_display(entry: Entry, redactor: Redactor) -> Entry:
 
 
 def _redact_field(name: str, value: str, redactor: Redactor) -> str:
-    """Return the value of a field, without the secret that the name of the field tells of."""
+    """Return the value of a field, redacted if the name of the field indicates a secret."""
     cleaned = redactor.clean_json({name: value})
     return str(next(iter(cleaned.values()))) if isinstance(cleaned, dict) else value
 
 
 def _iter_texts(entry: Entry) -> Iterator[str]:
-    """Give every text of an entry but its id."""
+    """Yield every text of an entry except its id."""
     source = entry.source
     yield from (entry.content, entry.kind, *entry.tags, *source.messages)
     yield from filter(None, (entry.reason, entry.rule, entry.supersedes, source.session, source.quote, source.origin))
@@ -176,12 +175,12 @@ def _redact_texts(entry: Entry, redactor: Redactor) -> Entry:
 
 
 def guarded_length(entries: Iterable[Entry]) -> int:
-    """Return about how many characters the guard reads of entries: their contents, and 500 for the fields of each."""
+    """Return the estimated redaction cost of entries in characters: their contents, and 500 for the fields of each."""
     return sum(_EACH + len(entry.content) for entry in entries)
 
 
 async def all_redacted_beside(entries: Sequence[Entry], redactor: Redactor) -> tuple[Entry, ...]:
-    """Return what `redact_entry` returns for each, made in a thread where they are long together."""
+    """Redact each entry with `redact_entry`, in a thread if they are long in total."""
     redacting = partial(_all_redacted, entries, redactor)
     return await compute(redacting, size=guarded_length(entries), at_once=_MAX_INLINE_CHARS)
 
@@ -191,14 +190,14 @@ def _all_redacted(entries: Iterable[Entry], redactor: Redactor) -> tuple[Entry, 
 
 
 async def redact_entry_in_thread(entry: Entry, redactor: Redactor) -> Entry:
-    """Return what `redact_entry` returns, made in a thread where the entry is long."""
+    """Redact an entry with `redact_entry`, in a thread if it is long."""
     if len(entry.content) <= _MAX_INLINE_CHARS:
         return redact_entry(entry, redactor)
     return await run_in_thread(redact_entry, entry, redactor)
 
 
 def _replace_changed(value: _D, **fields: Any) -> _D:
-    """Return `value` with these fields: itself where they are what it has, as they mostly are."""
+    """Return `value` with these fields, or the same object if nothing changes."""
     return replace(value, **fields) if any(getattr(value, name) != field for name, field in fields.items()) else value
 
 
@@ -208,7 +207,7 @@ def _redact_part(part: Part, redactor: Redactor) -> Part:
             return replace(part, text=redactor.clean(part.text))
         case Thinking():
             text, seal = redactor.clean(part.text), part.signature and redactor.clean(part.signature)
-            # a seal that no longer fits is none: providers refuse it
+            # a signature that no longer matches is dropped, as providers refuse it
             return part if (text, seal) == (part.text, part.signature) else Thinking(text=text)
         case ToolCall():
             return replace(
@@ -245,7 +244,7 @@ def _redact_inner_part(part: Text | Media | Unknown, redactor: Redactor) -> Text
 
 
 def _redact_text_parts(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]:
-    """Clean what the text parts say together: a secret can stand in one and its name in the one before."""
+    """Redact the text parts together: a secret may be in one part and its name in the previous one."""
     places = [number for number, part in enumerate(parts) if isinstance(part, Text)]
     if len(places) < 2:
         return parts
@@ -259,7 +258,7 @@ def _redact_text_parts(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, .
 
 
 def _redact_json_text(text: str, redactor: Redactor) -> str:
-    """Clean JSON by its values, so that it stays JSON; what is not JSON is cleaned as text."""
+    """Redact the values of JSON, so that it stays valid; other text is redacted as a whole."""
     try:
         value = loads(text)
     except InvalidMessage:

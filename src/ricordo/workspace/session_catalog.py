@@ -1,10 +1,10 @@
 """The catalog of session files in one folder: the files with their index, reconciled before each use.
 
-What people edit, rename, delete or add is seen at the next use. Every write of a file or of the index happens under one
-lock of the folder, is atomic, and is made of what was read inside that lock.
+Files that people edit, rename, delete or add are noticed at the next use. Every write of a file or of the index happens
+under one lock of the folder, is atomic, and is based on what was read inside that lock.
 
-Invariants: no answer comes from a row that differs from its file. An index that is lost, broken or foreign costs
-nothing but the time to rebuild it.
+Invariants: no result comes from a row that differs from its file. An index that is missing, broken or foreign costs
+only the time to rebuild it.
 """
 
 import logging
@@ -39,22 +39,22 @@ __all__ = ["SessionCatalog"]
 
 
 EditRecorder: TypeAlias = Callable[[Sequence[Edit]], Awaitable[object]]
-"""Makes these edits, or raises `VersionConflict`, and keeps what was there before."""
+"""Applies these edits, or raises `VersionConflict`, and stores the previous content."""
 _LOG = logging.getLogger("ricordo.stores")
 _MAX_TRIES = 20
 _LOCK_SECONDS = 2.0
 
 
 class SessionCatalog:
-    """The session files below one folder."""
+    """The session files of one folder."""
 
     def __init__(
         self, files: FileStore, folder: str, recording: EditRecorder | None = None, *, redactor: Redactor | None = None
     ) -> None:
-        """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write.
+        """Read `<folder>sessions/` and `<folder>index.json`; files are created only when needed.
 
-        With `recording` the session files are written by that. `redactor` is the root's own; without it the marks of
-        secrets that people wrote into them can't be compared with others.
+        With `recording`, session files are written through it. `redactor` is the root's own; without it, marks of
+        secrets in the files can't be compared with marks elsewhere.
         """
         self._redactor = redactor or Redactor(token_bytes(32))
         self._files = files
@@ -71,29 +71,29 @@ class SessionCatalog:
             yield
 
     async def rows(self, *, locked: bool = False) -> list[SessionRow]:
-        """Return what is known of each session file now, the newest first; the index is written where it differs.
+        """Return the current row of each session file, newest first; an outdated index is rewritten.
 
-        With `locked` the caller holds the lock, and writes the index.
+        With `locked` the caller holds the lock and writes the index.
         """
         index, changed = await self._reconcile()
         if changed and not locked:
-            # the rows are right without it, and a disk that can't be written keeps nobody from reading
+            # the rows are correct without it, so a read-only disk does not prevent reading
             with suppress(StorageError), anyio.move_on_after(_LOCK_SECONDS):
                 async with self.lock():
                     await self.write_index()
         return sorted(index.rows.values(), key=row_sort_key, reverse=True)
 
     async def find_row(self, session: str) -> SessionRow | None:
-        """Return the row of a session, or None when it has no file yet."""
+        """Return the row of a session, or None if it has no file yet."""
         index, _ = await self._reconcile()
         return next((row for row in sorted(index.rows.values(), key=row_sort_key) if row.session == session), None)
 
     async def write(
         self, row: SessionRow | None, change: Callable[[SessionFile | None], SessionFile], start: datetime
     ) -> str:
-        """Change the file of `row`, or create one that is named by `start`, and return its path; hold the lock.
+        """Change the file of `row`, or create one named after `start`, and return its path; hold the lock.
 
-        `change` is given what the file says, None for a new one, and may be asked again when somebody else was faster.
+        `change` receives the parsed file, None for a new one, and may be called again after a concurrent edit.
         """
         if row is None:
             return await self._create_file(change(None), start)
@@ -109,9 +109,9 @@ class SessionCatalog:
         raise VersionConflict(f"{row.path} changed each time that it was to be written: try again.")
 
     async def write_index(self) -> None:
-        """Bring `index.json` to what the files say; hold the lock.
+        """Update `index.json` to match the files; hold the lock.
 
-        One that is broken or somebody else's is kept under another name first.
+        An index that is broken or foreign is first kept under another name.
         """
         index, _ = await self._reconcile()
         path = f"{self._folder}index.json"
@@ -153,7 +153,7 @@ class SessionCatalog:
             await self._files.replace(whole, data, expected=expected)
 
     async def _reconcile(self) -> tuple[SessionIndex, bool]:
-        """Return the index as the files say it is, and whether the one on the disk has to be written."""
+        """Return the index matching the files, and whether the one on disk is outdated."""
         changed = False
         if self._index is None:
             loaded = await self._load_index()
@@ -173,7 +173,7 @@ class SessionCatalog:
         return self._index, changed and (bool(rows) or bool(before.rows) or await self._has_index())
 
     async def _load_index(self) -> SessionIndex | None:
-        """Return the index on the disk; None when there is none, or it can't be read as one."""
+        """Return the index on disk; None if it is missing or unreadable."""
         try:
             stored = await self._files.read(f"{self._folder}index.json")
         except (FileMissing, StorageError):
@@ -181,7 +181,7 @@ class SessionCatalog:
         return await self._decode_stored(stored)
 
     async def _decode_stored(self, stored: StoredFile) -> SessionIndex | None:
-        """Return the index that was read, None for a broken one; what was written here is not parsed again."""
+        """Return the stored index, None if broken; an index written by this object is not parsed again."""
         version, written = self._last_written
         return written if stored.version == version else await run_sync(_decode_redacted, stored.data, self._redactor)
 
@@ -189,14 +189,14 @@ class SessionCatalog:
         return await self._files.info(f"{self._folder}index.json") is not None
 
     async def _list_files(self) -> list[FileInfo]:
-        """Return the files that can be session files: Markdown right in the folder, but for hidden ones."""
+        """Return the potential session files: Markdown files directly in the folder, except hidden ones."""
         folder = f"{self._folder}sessions/"
         found = await self._files.list(folder.removesuffix("/"))
         names = [(info, info.path.removeprefix(folder)) for info in found]
         return [info for info, name in names if name.endswith(".md") and "/" not in name and name[0] != "."]
 
     async def _read_row(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
-        """Return the row of a file; of one that is no session file none, of one that can't be read the one it had."""
+        """Return the row of a file; None if it is not a session file, the previous row if it can't be read."""
         if self._ignored_files.get(path) == info:
             return None
         try:
@@ -213,7 +213,7 @@ class SessionCatalog:
 
 
 def _decode_redacted(data: bytes, redactor: Redactor) -> SessionIndex | None:
-    """Return the index, None for a broken one; in one that holds a secret no row is taken for current."""
+    """Return the index, None if broken; if it holds a secret, all of its rows count as outdated."""
     cleaned = redactor.clean_bytes(data)
     try:
         index = decode_index(cleaned)
@@ -225,7 +225,7 @@ def _decode_redacted(data: bytes, redactor: Redactor) -> SessionIndex | None:
 
 
 def _copy_extra_fields(there: SessionIndex, index: SessionIndex) -> SessionIndex:
-    """Return `index` with the fields that others have in the one that is there."""
+    """Return `index` with the foreign fields of the index on disk."""
     rows: dict[str, SessionRow] = {}
     for path, row in index.rows.items():
         other = there.rows.get(path, row)

@@ -63,7 +63,7 @@ _DATE_PATTERN = lazy_compile(r"(?P<day>\d{4}-\d\d-\d\d)(?:[T -]+(?P<hour>\d\d)[:
 
 @dataclass(kw_only=True)
 class SessionSection:
-    """A heading of the second level with what stands below it; `name` is the text of the heading."""
+    """A second-level heading with the text below it; `name` is the text of the heading."""
 
     name: str
     heading: str
@@ -77,7 +77,7 @@ class SessionHeader:
     lines: list[str] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """Return what a field says, also one in the front matter; empty without it."""
+        """Return the value of a field, which may be in the front matter; empty without it."""
         for line in self.lines:
             match = _FIELD_LINE.fullmatch(line.strip())
             if match and match["name"].lower() == name:
@@ -85,12 +85,12 @@ class SessionHeader:
         return ""
 
     def get_list(self, name: str) -> tuple[str, ...]:
-        """Return the words of a field, which commas part."""
+        """Return the comma-separated words of a field."""
         words = (to_tag(word) for word in self.get(name).strip("[]").split(","))
         return tuple(dict.fromkeys(word for word in words if word))
 
     def set_field(self, name: str, value: str) -> None:
-        """Set a field, in its place where it has one; without a value the field goes."""
+        """Set a field, in place if it exists; an empty value removes it."""
         at = next((number for number in self._line_numbers() if self._is_field(number, name)), None)
         if at is not None:
             self.lines[at : at + 1] = [f"{name}: {value}\n"] if value else []
@@ -111,7 +111,7 @@ class SessionHeader:
         return match is not None and name in {"", match["name"].lower()}
 
     def _line_numbers(self) -> range:
-        """Return the numbers of the lines below the front matter."""
+        """Return the range of lines below the front matter."""
         start = 0
         if self.lines and self.lines[0].strip() == "---":
             ends = (number for number in range(1, len(self.lines)) if self.lines[number].strip() in {"---", "..."})
@@ -129,7 +129,7 @@ class SessionHeader:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionTotals:
-    """How long something took and what it cost in US dollars; None where that is not known."""
+    """The duration of some work and its cost in US dollars; None if unknown."""
 
     minutes: int | None = None
     turns: int | None = None
@@ -149,7 +149,7 @@ _COST_PATTERN = lazy_compile(r"\$(\d+(?:\.\d+)?)")
 
 
 def parse_totals(text: str) -> SessionTotals:
-    """Return what a line such as `12 minutes, 5 turns, $0.0123` says; what it does not say is not known."""
+    """Parse a line such as `12 minutes, 5 turns, $0.0123`; missing parts are unknown."""
     found = {name: pattern.search(text) for name, pattern in _COUNT_PATTERNS.items()}
     counts = {name: int(match[1].replace(",", "") or 0) for name, match in found.items() if match}
     tokens = {name: counts.get(name, 0) for name in ("input", "output", "cache_read", "cache_write")}
@@ -163,7 +163,7 @@ def parse_totals(text: str) -> SessionTotals:
 
 
 def render_totals(amount: SessionTotals) -> str:
-    """Return the line from which `parse_totals` reads this again."""
+    """Return the line that `parse_totals` parses back to this value."""
     usage = amount.usage
     shown = [_render_count(amount.minutes, "minute"), _render_count(amount.turns, "turn")]
     if usage != Usage():
@@ -175,7 +175,7 @@ def render_totals(amount: SessionTotals) -> str:
 
 
 def split_session(data: bytes) -> tuple[SessionHeader, list[SessionSection]]:
-    """Return the frame of a document; bytes that are no UTF-8 are kept as they are."""
+    """Split a document into its header and sections; bytes that are not UTF-8 are preserved."""
     text = data.decode("utf-8", "surrogateescape")
     found = list(_HEADING.finditer(text))
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -188,13 +188,13 @@ def split_session(data: bytes) -> tuple[SessionHeader, list[SessionSection]]:
 
 
 def join_session(head: SessionHeader, sections: list[SessionSection]) -> bytes:
-    """Return the document that has this frame."""
+    """Return the document with this header and these sections."""
     text = "".join([*head.lines, *(section.heading + section.body for section in sections)])
     return text.encode("utf-8", "surrogateescape")
 
 
 def find_start(head: SessionHeader, path: str) -> datetime | None:
-    """Return when a session began: by its field, else its title, else the name of its file, which are in local time."""
+    """Return the start of a session: from its field, else its title, else its file name, both in local time."""
     try:
         started = datetime.fromisoformat(head.get("started"))
         if started.tzinfo is not None:
@@ -214,7 +214,7 @@ def find_start(head: SessionHeader, path: str) -> datetime | None:
 
 
 def to_tag(text: str) -> str:
-    """Return a text as a tag of a session: in one line, without commas and the marks around it."""
+    """Return a text as a tag of a session: on one line, without commas and surrounding marks."""
     return " ".join(text.replace(",", " ").split()).strip("#\"'[] ")
 
 
@@ -241,10 +241,11 @@ _LINE_ENDS = "\r\n"
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFile:
-    """One session: when it was, what it was about, and the entries that were saved in it, the oldest first.
+    """One session: its time, its topic, and the entries that were saved in it, oldest first.
 
-    `started` is aware. `worked` is what the session took, `closing` the request that summed it up. With `pending` the
-    summary is a digest made by rules, until one is made; with `outdated` the session went on after it was made.
+    `started` is aware. `worked` is the cost of the session, `closing` that of the request for its summary. If
+    `pending`, the summary is a digest made by rules until a model writes one; if `outdated`, the session continued
+    after its summary.
     """
 
     started: datetime
@@ -261,7 +262,7 @@ class SessionFile:
 
 
 def create_digest(entries: Sequence[Entry]) -> str:
-    """Return a sentence of the newest entries, for a session without a summary: at most 300 characters, "" for none."""
+    """Return a digest of the newest entries for a session without a summary: at most 300 characters, or ""."""
     shown = ""
     for entry in reversed(entries):
         line = preview_line(entry.content)
@@ -273,14 +274,14 @@ def create_digest(entries: Sequence[Entry]) -> str:
 
 
 def parse_session(data: bytes, path: str) -> SessionFile | None:
-    """Return what a document in `sessions/` says; None when neither it nor its name tells when the session was."""
+    """Parse a document in `sessions/`; None if neither it nor its name has the time of the session."""
     head, sections = split_session(data)
     started = find_start(head, path)
     if started is None:
         return None
     summary = _read_summary(sections)
     state, _, check = head.get("summary").lower().partition(" ")
-    # what a person has rewritten waits for no other summary
+    # a summary edited by a person is neither pending nor outdated
     waits = check.strip() in {"", _summary_checksum(summary)}
     return SessionFile(
         started=started,
@@ -298,10 +299,10 @@ def parse_session(data: bytes, path: str) -> SessionFile | None:
 
 
 def update_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
-    """Return the document (empty: none yet) changed to what `wanted` says.
+    """Update the document (empty: none yet) to match `wanted`.
 
-    Entries that it lacks are added, and those that `wanted` lacks are taken out. One with the id and the time of one
-    that is there is that one, so a hand edit of it stays.
+    Missing entries are added, and entries not in `wanted` are removed. An entry with the same id and time as an
+    existing one is the same entry, so a person's edit of it stays.
     """
     head, sections = split_session(data)
     present = parse_session(data, path) if data else None
@@ -345,7 +346,7 @@ def _changed_fields(wanted: SessionFile, present: SessionFile | None) -> dict[st
 
 
 def _summary_checksum(summary: str) -> str:
-    """Return eight hex digits by which it is seen whether a person has changed the summary."""
+    """Return eight hex digits that show whether a person has changed the summary."""
     return compute_version(" ".join(summary.split()).encode("utf-8", "replace"))[:8]
 
 
@@ -361,7 +362,7 @@ def _escape_summary(summary: str) -> str:
 
 
 def _read_items(sections: Sequence[SessionSection], name: str) -> tuple[str, ...]:
-    """Return the bullets of a section, one line each; those that a person ticked off are left out."""
+    """Return the bullets of a section, one line each, without those that a person ticked off."""
     lines = [
         line.strip() for section in sections if _section_name(section) == name for line in section.body.split("\n")
     ]
@@ -378,7 +379,7 @@ def _section_name(section: SessionSection) -> str:
 
 
 def _read_numbered_entries(sections: Sequence[SessionSection], path: str) -> list[tuple[int, Entry]]:
-    """Return the entries with their numbers (0: none), the oldest first."""
+    """Return the entries with their numbers (0: none), oldest first."""
     found: list[tuple[tuple[int, bool, str], Entry]] = []
     for section in sections:
         data = _normalize_body(section)
@@ -396,7 +397,7 @@ def _read_numbered_entries(sections: Sequence[SessionSection], path: str) -> lis
 
 
 def _locate_entries(section: SessionSection, path: str) -> list[LocatedEntry]:
-    """Return the entries of a section; in those of people, only bullets that say of what kind they are."""
+    """Return the entries of a section; in a section added by a person, only bullets with a kind."""
     name = _section_name(section)
     if name in _PROSE_SECTIONS:
         return []
@@ -405,14 +406,14 @@ def _locate_entries(section: SessionSection, path: str) -> list[LocatedEntry]:
 
 
 def _normalize_body(section: SessionSection) -> bytes:
-    """Return what stands in a section, as if no editor had changed its line ends."""
+    """Return the body of a section with normalized line ends."""
     return section.body.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
 
 
 def _remove_other_entries(
     sections: list[SessionSection], path: str, stays: Collection[tuple[str, datetime | None]]
 ) -> None:
-    """Take out all other entries, and sections of ours in which nothing is left then."""
+    """Remove all other entries, and standard sections left empty by this."""
     for section in [*sections]:
         body = rest = _normalize_body(section)
         for one in reversed(_locate_entries(section, path)):
@@ -429,7 +430,7 @@ def _has_kind_field(bullet: bytes) -> bool:
 
 
 def _number_new_entries(present: Sequence[tuple[int, Entry]], wanted: Sequence[Entry]) -> Iterator[Entry]:
-    """Yield the entries that are not there yet, with a number where their ids do not tell the order of saving."""
+    """Yield the new entries, numbered if their ids do not show the order of saving."""
     there = {(entry.id, entry.time) for _, entry in present}
     added = [entry for entry in wanted if (entry.id, entry.time) not in there]
     number = max((number for number, _ in present), default=0)
@@ -445,14 +446,14 @@ def _number_new_entries(present: Sequence[tuple[int, Entry]], wanted: Sequence[E
 def _append_bullets(section: SessionSection, bullets: str) -> None:
     body = section.body.rstrip(_LINE_ENDS)
     if "```" in body or "~~~" in body:
-        # below a fence that nobody closed it would be no bullet
+        # below an unclosed fence it would not be a bullet
         section.body = f"\n{bullets}{section.body}"
     else:
         section.body = f"{body}\n{bullets}\n"
 
 
 def _set_section_text(sections: list[SessionSection], name: str, text: str) -> None:
-    """Let `text` be all that stands in the sections of this name; without any there is none."""
+    """Set the text of the section with this name and remove further ones; an empty text removes all of them."""
     if text:
         _get_or_insert_section(sections, name).body = f"\n{text.rstrip()}\n\n"
     first = next((section for section in sections if _section_name(section) == name), None)
@@ -460,7 +461,7 @@ def _set_section_text(sections: list[SessionSection], name: str, text: str) -> N
 
 
 def _get_or_insert_section(sections: list[SessionSection], name: str) -> SessionSection:
-    """Return the first section of this name; one that is not there is made, in its place among the others."""
+    """Return the first section of this name, inserting it in the standard order if it is missing."""
     for section in sections:
         if _section_name(section) == name:
             return section
@@ -471,7 +472,7 @@ def _get_or_insert_section(sections: list[SessionSection], name: str) -> Session
 
 
 def _separate_sections(head: SessionHeader, sections: list[SessionSection]) -> None:
-    """Let a blank line stand above each heading, and none at the end of the document."""
+    """Ensure a blank line above each heading, and none at the end of the document."""
     if head.lines and sections and head.lines[-1].strip():
         head.lines[-1] = head.lines[-1].rstrip(_LINE_ENDS) + "\n\n"
     for section in sections[:-1]:

@@ -31,10 +31,9 @@ _OWN_KEYS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRow:
-    """What the index knows of a session: `path` is relative to the folder of the index, `summary` is never a body.
-    `pending` says that it has no summary yet, or one that is outdated.
+    """The indexed data of a session: `path` is relative to the folder of the index, `summary` is never a body. `pending` means that the summary is missing or outdated.
 
-    `size` is in bytes; below 0 it says that the row was not made by us, so its file is read again.
+    `size` is in bytes; below 0 it means that another program wrote the row, so its file is read again.
     """
 
     path: str
@@ -52,20 +51,20 @@ class SessionRow:
 
     @cached_property
     def json_text(self) -> str:
-        """Its JSON, made once: most rows of an index that is written again are as they were."""
+        """The row as JSON, cached because most rows do not change between writes."""
         return json.dumps(_row_to_json(self), ensure_ascii=False, indent=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionIndex:
-    """The rows by their paths, and the fields of others beside them."""
+    """The rows by path, and fields of other programs."""
 
     rows: Mapping[str, SessionRow] = field(default_factory=dict)
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def create_row(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, JsonValue]) -> SessionRow:
-    """Return the row of a session file of which `info` was known before it was read."""
+    """Return the row of a session file; `info` was obtained before the file was read."""
     return SessionRow(
         path=path,
         date=file.started,
@@ -83,22 +82,22 @@ def create_row(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str,
 
 
 def row_sort_key(row: SessionRow) -> tuple[datetime, int, str]:
-    """Order rows by when their sessions began, the oldest first; those of one moment by the numbers in their names."""
+    """Order rows by the start of their sessions, oldest first; equal ones by the numbers in their names."""
     number = row.path.removesuffix(".md").rpartition("-")[2]
     return row.date, int(number) if number.isdecimal() else 1, row.path
 
 
 def encode_index(index: SessionIndex) -> bytes:
-    """Return the document of an index, the oldest session first."""
+    """Return the document of an index, oldest session first."""
     rows = ",\n".join(row.json_text for row in sorted(index.rows.values(), key=row_sort_key))
     others = [f"{json.dumps(name)}: {json.dumps(value, indent=1)}" for name, value in index.extra.items()]
     text = ",\n".join([f'"sessions": [\n{rows}\n]', *others])
-    # a lone surrogate travels as an escape, which is what JSON has for it
+    # a lone surrogate is written as a JSON escape
     return f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace")
 
 
 def decode_index(data: bytes) -> SessionIndex:
-    """Return the index of a document. Raises: DocumentInvalid for one that is broken, or something else."""
+    """Decode an index document. Raises: DocumentInvalid if it is broken or not an index."""
     try:
         value = loads(data)
     except InvalidMessage as error:

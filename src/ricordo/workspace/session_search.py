@@ -1,7 +1,7 @@
-"""Past sessions as one viewer may see them: listed, read back, and searched for a phrase in any script.
+"""Past sessions as one viewer may see them: listed, read, and searched for a phrase in any script.
 
 Invariants: a session is only looked up among those that the viewer may see, so no id becomes a path. Text that memory
-or these tools wrote into a conversation is not searched. Skipping lines leaves out no message that holds the phrase.
+or these tools wrote into a conversation is not searched. Skipping lines never misses a message with the phrase.
 """
 
 import re
@@ -59,15 +59,15 @@ __all__ = [
 
 
 SESSION_FENCE = "past-session"
-"""The name of the block in which past sessions are shown to a model."""
+"""The name of the block that shows past sessions to a model."""
 SESSION_TOOL_NAMES = frozenset({"session_list", "session_history", "session_search"})
-"""The tools that show past sessions: a search finds neither its own words nor what it gave out."""
+"""The tools that show past sessions: a search skips their calls and results."""
 _MEMORY_FENCES = ("memory", SESSION_FENCE, "record")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageText:
-    """One text of a message: what was said, the arguments of a call of `tool`, or its result or error."""
+    """One text of a message: its content, the arguments of a call of `tool`, or its result or error."""
 
     sort: Literal["text", "call", "result", "error"]
     text: str
@@ -75,14 +75,14 @@ class MessageText:
 
 
 def message_texts(message: Message) -> tuple[MessageText, ...]:
-    """Return the texts of a message in their order, media by their names; thoughts are left out."""
+    """Return the texts of a message in order, media by their names; thoughts are left out."""
     return tuple(_iter_texts(message))
 
 
 def searchable_texts(message: Message) -> tuple[MessageText, ...]:
-    """Return the texts in which something is looked for; none of what nobody said.
+    """Return the searchable texts of a message; none if it is not dialogue.
 
-    Arguments stand as they were written and, where that differs, with their escapes read.
+    Arguments are returned as written and, if that differs, also unescaped.
     """
     if not is_dialogue(message):
         return ()
@@ -120,7 +120,7 @@ def _render_media(part: object) -> str:
 
 
 def _iter_strings(arguments: str) -> Iterator[str]:
-    """Yield the keys and texts in the JSON text of arguments; none when it is not JSON."""
+    """Yield the keys and strings in the JSON of arguments; none if it is not JSON."""
     try:
         left: list[JsonValue] = [loads(arguments)]
     except InvalidMessage:
@@ -144,10 +144,10 @@ _SPACES = r"(?:\s|\\[nrtf])+"
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFilter:
-    """Which messages are looked through, by default all: said from `since` up to `until`, in one session, by a speaker.
+    """Which messages to search, by default all: said from `since` up to `until`, in one session, by a speaker.
 
-    A speaker is a role, `user`, `assistant` or `tool`, or a name, whatever its capitals. A message without a time
-    passes no bound of time.
+    A speaker is a role, `user`, `assistant` or `tool`, or a name; case is ignored. A message without a time matches no
+    time filter.
     """
 
     since: datetime | None = None
@@ -156,7 +156,7 @@ class SessionFilter:
     speaker: str = ""
 
     def matches(self, message: Message) -> bool:
-        """Tell whether a message is one of them, whatever its session."""
+        """Return whether a message matches, ignoring the session."""
         speaker = self.speaker.casefold()
         if speaker and speaker not in {message.role, (message.name or "").casefold()}:
             return False
@@ -168,7 +168,7 @@ class SessionFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageExcerpt:
-    """What was said beside a finding: its beginning, on one line, and by whom."""
+    """The beginning of a message next to a match, on one line, and its speaker."""
 
     speaker: str
     text: str
@@ -176,10 +176,10 @@ class MessageExcerpt:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionMatch:
-    """A message that holds the phrase: its place, `line` from 1, and what stands around the phrase, on one line.
+    """A message with the phrase: its place, `line` from 1, and the text around the phrase, on one line.
 
-    `agent` is a folder. `piece` is the text in which it was found first. `before` and `after` are what people and
-    agents said next to it, None where there is nothing near.
+    `agent` is a folder. `piece` is the text with the first occurrence. `before` and `after` are what people and agents
+    said next to it, None if there is nothing near.
     """
 
     session: str
@@ -197,10 +197,10 @@ class SessionMatch:
 
 
 class Phrase:
-    """What is looked for: words that stand next to each other, any white space between them, in parts of words too."""
+    """The phrase to search for: consecutive words with any white space between them, also inside longer words."""
 
     def __init__(self, query: str) -> None:
-        """Look for `query`. Raises `InvalidQuery` if there is nothing in it."""
+        """Compile `query`. Raises `InvalidQuery` if it is blank."""
         words = _fold(query).split()
         if not words:
             raise InvalidQuery("There is nothing to look for: write a word or a phrase.")
@@ -208,13 +208,13 @@ class Phrase:
         self._raw_pattern = re.compile(_SPACES.join(re.escape(_fold(dumps(word)[1:-1])) for word in words))
 
     def may_match(self, line: str) -> bool:
-        """Tell whether a line of JSON could say the phrase."""
+        """Return whether a line of JSON may contain the phrase."""
         if any(escape in line for escape in _ESCAPES) or not unicodedata.is_normalized("NFC", line):
             return True
         return self._raw_pattern.search(line.casefold()) is not None
 
     def find_snippet(self, text: str) -> str | None:
-        """Return the first place of the phrase with what is around it, on one line; None when it is not there."""
+        """Return the first occurrence of the phrase with its surroundings, on one line, or None."""
         composed = unicodedata.normalize("NFC", text)
         folded = composed.casefold()
         match = self._pattern.search(folded)
@@ -229,7 +229,7 @@ class Phrase:
 def find_matches(
     data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: SessionFilter | None = None
 ) -> list[SessionMatch]:
-    """Return the messages of the log `data` that hold the phrase and are `within`, in the order of the log."""
+    """Return the messages of the log `data` that contain the phrase and match `within`, in log order."""
     found = []
     for number, message in _candidate_messages(data, phrase):
         if within and not within.matches(message):
@@ -256,7 +256,7 @@ def find_matches(
 
 
 def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMatch]:
-    """Return findings of the log `data` with what was said before and after each."""
+    """Return the matches in the log `data` with what was said before and after each."""
     lines = data.split(b"\n")
     return [
         replace(
@@ -269,7 +269,7 @@ def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMa
 
 
 def _first_excerpt(lines: Iterable[bytes]) -> MessageExcerpt | None:
-    """Return the first of these messages in which a person or an agent says something."""
+    """Return an excerpt of the first of these messages with text from a person or an agent."""
     for line in lines:
         try:
             message = decode_message(line) if line.startswith(b"{") else None
@@ -297,7 +297,7 @@ def _fold(text: str) -> str:
 
 
 def _original_index(text: str, at: int) -> int:
-    """Return the index of the character of `text` that character `at` of its folded form comes from."""
+    """Return the index in `text` of the character that folds to character `at` of its folded form."""
     reached = 0
     for index, character in enumerate(text):
         reached += len(character.casefold())
@@ -318,7 +318,7 @@ _MAX_COUNTED = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSearchResult:
-    """Messages that hold a phrase, newest first, and how many there are: in all when `whole`, else at the least."""
+    """Messages with a phrase, newest first, and their total number, which is a lower bound unless `whole`."""
 
     findings: tuple[SessionMatch, ...] = ()
     total: int = 0
@@ -326,18 +326,18 @@ class SessionSearchResult:
 
 
 class PastSessions:
-    """The sessions of a root that `user` may see: their own, and those that belong to nobody."""
+    """The sessions of a root that `user` may see: their own, and those without an owner."""
 
     def __init__(self, files: FileStore, *, user: str | None = NO_OWNER) -> None:
-        """Look through `files` for `user`: empty for somebody unnamed, None for who may see everybody's."""
+        """Search `files` for `user`: empty for an unnamed user, None for a viewer of all sessions."""
         self._files = files
         self._user = user
         self._catalogue = TranscriptCatalog(files)
 
     async def list_sessions(self, agent: str | None = None) -> list[SessionOverview]:
-        """Return the sessions of an agent, of all agents when None, the one with the newest message first.
+        """Return the sessions of an agent, or of all agents if None, newest message first.
 
-        Raises: SessionNotFound if there is none, or none that the viewer may see.
+        Raises: SessionNotFound if there is none that the viewer may see.
         """
         seen = [glance for glance in await self._catalogue.list_overviews() if self._can_see(glance)]
         if agent is not None:
@@ -348,21 +348,21 @@ class PastSessions:
         return seen
 
     async def find(self, agent: str, session: str) -> SessionOverview:
-        """Return the session with this id, written whole. Raises `SessionNotFound`."""
+        """Return the session with this full id. Raises `SessionNotFound`."""
         for glance in await self.list_sessions(agent):
             if glance.session == session:
                 return glance
         raise SessionNotFound
 
     async def describe(self, glance: SessionOverview) -> tuple[int, str]:
-        """Return how many messages a session has, and what it began with. Raises `FileMissing`, `StorageError`."""
+        """Return the number of messages in a session, and its title. Raises `FileMissing`, `StorageError`."""
         return await self._catalogue.count(glance), await self._catalogue.title(glance)
 
     async def read_newest(self, glance: SessionOverview, count: int, *, before: str = "") -> MessagePage:
-        """Return the newest `count` messages that were said, of those before the message `before` if given.
+        """Return the newest `count` dialogue messages, or those before the message `before`.
 
-        They are the original ones, whatever became of them in the window. Raises: SessionNotFound if there is no such
-        message, `StorageError`.
+        They are the original messages, even if the window no longer has them. Raises: SessionNotFound if there is no
+        such message, `StorageError`.
         """
         found = await read_newest_messages(self._files, glance.file, count, before=before)
         if found is None:
@@ -370,9 +370,9 @@ class PastSessions:
         return found
 
     async def read_messages(self, glance: SessionOverview, ids: Collection[str]) -> tuple[Message, ...]:
-        """Return the messages of a session with these ids, as they were said and in that order.
+        """Return the messages of a session with these ids, as recorded and in that order.
 
-        Raises: SessionNotFound if there is none of them, `StorageError`.
+        Raises: SessionNotFound if none of them exists, `StorageError`.
         """
         logged = await read_transcript(self._files, glance.file.path)
         found = tuple(message for message in logged.messages if message.id in ids)
@@ -383,14 +383,14 @@ class PastSessions:
     async def search(
         self, query: str, agent: str | None = None, *, limit: int, skip: int = 0, within: SessionFilter | None = None
     ) -> SessionSearchResult:
-        """Return the newest `limit` messages that hold `query`, a word or a phrase, whatever its capitals.
+        """Return the newest `limit` messages that contain `query`, a word or a phrase, ignoring case.
 
-        The newest `skip` of them are passed over, and only those `within` are looked at. Each comes with what was said
-        before and after it.
+        The newest `skip` matches are skipped, and only messages matching `within` are searched. Each match has what was
+        said before and after it.
 
-        It is looked for in what people and agents said, and in arguments and results of tools. From a thousand messages
-        on, sessions that ended before the oldest of the newest are not looked through. A transcript that can't be read
-        is left out. Raises: InvalidQuery if there is nothing to look for; SessionNotFound as `list_sessions`.
+        The search covers messages of people and agents, and arguments and results of tools. From a thousand matches on,
+        sessions that ended before the oldest of the newest matches are not searched. A transcript that can't be read is
+        left out. Raises: InvalidQuery for a blank query; SessionNotFound as `list_sessions`.
         """
         phrase = Phrase(query)
         seen = [glance for glance in await self.list_sessions(agent) if not _is_excluded(glance, within)]
@@ -411,7 +411,7 @@ class PastSessions:
         return SessionSearchResult(findings=await self._add_neighbours(kept[skip:]), total=total)
 
     async def _add_neighbours(self, kept: Sequence[tuple[float, str, int, SessionMatch]]) -> tuple[SessionMatch, ...]:
-        """Return findings in their order with what was said beside them, as far as it can be read."""
+        """Return matches in order with what was said next to them, as far as it can be read."""
         found = {row[1:3]: row[-1] for row in kept}
         for path in {path for path, _ in found}:
             with suppress(FileMissing, StorageError):
@@ -425,7 +425,7 @@ class PastSessions:
 
 
 def parse_pointer(pointer: str) -> tuple[str, tuple[str, ...]]:
-    """Return the session and the ids of messages that a memory names as where it is from, as `session#message,message`.
+    """Return the session and message ids in an entry's source, written as `session#message,message`.
 
     Without a `#` it is the session alone.
     """
@@ -434,7 +434,7 @@ def parse_pointer(pointer: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_excluded(glance: SessionOverview, within: SessionFilter | None) -> bool:
-    """Tell whether no message of a session can be among those that are looked for."""
+    """Return whether no message of a session can match the filter."""
     if within is None:
         return False
     return bool(within.session and glance.session != within.session) or bool(
@@ -451,5 +451,5 @@ def _search_log(
 
 
 def _folder_names(agent: str) -> tuple[str, ...]:
-    """Return the names that the folder of an agent can have: made of its name, or the folder as it was told."""
+    """Return the possible folder names of an agent: the encoded name, or the name itself."""
     return (encode_folder_name(agent), agent) if agent.isprintable() else ()

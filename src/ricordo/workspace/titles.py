@@ -1,6 +1,6 @@
-"""The title of a conversation in one line, and its tags. Pure.
+"""The one-line title of a conversation, and its tags. Pure.
 
-Words that come back in several messages count most, names and identifiers more than others, everyday words not at all.
+Words that occur in several messages count most, names and identifiers more than others, everyday words not at all.
 """
 
 import re
@@ -56,17 +56,17 @@ _COMMON_WORDS = frozenset(
 
 @dataclass
 class _TopicWords:
-    """The words of a talk: how much each one counts, by its folded form, and how it was written."""
+    """The words of a conversation: the weight of each, by its folded form, and its spellings."""
 
     weights: dict[str, float] = field(default_factory=dict)
     spellings: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 def extract_title(messages: Sequence[Message]) -> str:
-    """Return one line of at most 80 characters that says what the messages are about; empty when nothing was said.
+    """Return one line of at most 80 characters about the topic of the messages; empty if there is no text.
 
-    It is the sentence of the people, else of the assistant, that holds most of the topics, an early one rather than a
-    late one; the first words where no sentence says enough.
+    It is the sentence of a user, else of the assistant, with the most topics, preferring early ones; the first words if
+    no sentence qualifies.
     """
     said = _spoken_messages(messages)
     topics = _collect_topics(said)
@@ -81,7 +81,7 @@ def extract_title(messages: Sequence[Message]) -> str:
 
 
 def extract_tags(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Return up to five single words in lower case that tell the topics, the weightiest first; empty for no topics."""
+    """Return up to five lower-case words for the topics, the most important first; empty if there are no topics."""
     topics = _collect_topics(_spoken_messages(messages))
     ranked = sorted(topics.weights, key=lambda each: (-topics.weights[each], each))
     return tuple(_common_spelling(topics.spellings, each) for each in ranked[:_MAX_TAGS])
@@ -112,7 +112,7 @@ def _collect_topics(messages: Sequence[Message]) -> _TopicWords:
 
 
 def _topic_words(message: Message, language: Language) -> Mapping[str, str]:
-    """The topic words of a message, each once: its folded form and how it is written."""
+    """Return the topic words of a message, each once: the folded form and the spelling."""
     shown = SECRET_MARK.sub(" ", message.text[:_MAX_READ_CHARS])
     prose = " ".join(s.text for s in split_sentences(shown) if s.kind != "code")
     tokens = (token.casefold() for token in _TOKEN.findall(prose))
@@ -142,19 +142,19 @@ def _sentences(message: Message) -> Iterator[str]:
 
 
 def _score_sentence(text: str, weights: Mapping[str, float]) -> float:
-    """The topics in a sentence against its length, so that neither a word nor a paragraph wins."""
+    """Return the weight of the topics in a sentence relative to its length, so neither a word nor a paragraph wins."""
     shown = text[:_MAX_TITLE_CHARS]
     own = frozenset(content_words(shown))
     return sum(weights.get(word, 0.0) for word in own) / (6 + len(own)) if own else 0.0
 
 
 def _position_factor(text: str, at: int, count: int) -> float:
-    """How well a sentence can stand for a talk: openings, tasks and decisions do, and what points back does not."""
+    """Return how well a sentence suits as a title: openings, tasks and decisions rank higher, back references lower."""
     early = 1 + _EARLY_WEIGHT * (1 - at / count) + _OPENING_WEIGHT * (at == 0)
     telling = _TASK_FACTOR if detect_acts(text) & {"request", "decision", "goal"} else 1.0
     return early * telling * (_PRONOUN_FACTOR if _PRONOUN_OPENING.search(text) else 1.0)
 
 
 def _common_spelling(written: Mapping[str, Counter[str]], folded: str) -> str:
-    """The commonest way a topic was written, the shorter of two as common."""
+    """Return the most frequent spelling of a topic, the shorter one of two equally frequent."""
     return min(written[folded], key=lambda word: (-written[folded][word], len(word), word))

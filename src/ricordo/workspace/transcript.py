@@ -1,9 +1,9 @@
-"""Transcript: the lossless log of a session, one message a line, appended and never rewritten.
+"""Transcript: the lossless log of a session, one message a line, append-only.
 
 A message is durable when `append` returns. A message whose id is in the log is not written again, so a replay adds
-nothing; several processes may append to one log, each sees the union. An append reads only what others added since
-the last look, so its cost does not grow with the log. A line that can't be read, such as one torn by a crash, is
-reported and hides no other.
+nothing; several processes may append to one log, and each sees the union. An append reads only what others added since
+the last read, so its cost does not grow with the log. A line that can't be read, such as one torn by a crash, is
+reported and hides no other line.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _LOCK_COUNT = 16
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenLine:
-    """A line (1-based) of a log that holds no message, and why."""
+    """A line (1-based) of a log without a valid message, and the reason."""
 
     line: int
     reason: str
@@ -35,7 +35,7 @@ class BrokenLine:
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptContents:
-    """What a log holds: its messages in order, the 1-based line and the byte offset of each, and the broken lines.
+    """The content of a log: its messages in order, the 1-based line and byte offset of each, and the broken lines.
 
     Lines are counted from where reading began, offsets from the start of the log.
     """
@@ -48,14 +48,14 @@ class TranscriptContents:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendResult:
-    """What an append did: `messages` as they are stored, of which those in `added` were new."""
+    """The result of an append: `messages` as stored; `added` are the ids of the new ones."""
 
     messages: tuple[Message, ...] = ()
     added: tuple[str, ...] = field(default=())
 
 
 class Transcript:
-    """One session's log; keep it open to append cheaply."""
+    """The log of one session; reuse it for cheap appends."""
 
     def __init__(self, files: FileStore, path: str, *, session: str, redactor: Redactor) -> None:
         """Use the log at `path`; nothing is read or written yet."""
@@ -64,7 +64,7 @@ class Transcript:
         self._session = session
         self._redactor = redactor
         self._ids: dict[str, str] = {}
-        """The messages of the log in their order: their fingerprints by id."""
+        """The fingerprints of the messages in the log by id, in order."""
         self._fingerprint_counts: Counter[str] = Counter()
         self._last: str | None = None
         self._end = 0
@@ -72,12 +72,12 @@ class Transcript:
     async def append(
         self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None, again: bool = False
     ) -> AppendResult:
-        """Write the messages that the log does not hold, durably, and return all of them as stored.
+        """Append the messages that the log lacks, durably, and return all of them as stored.
 
-        Secrets are replaced, missing ids and parents given. `known` counts, by fingerprint, what came before these
-        messages in the conversation they are taken from; None when they follow what the log holds. With `again` they
-        may begin with messages that the log holds already, as `find_overlap` tells. Raises: StorageFull,
-        StorageReadOnly, StorageBusy; then none of them is written.
+        Secrets are replaced, and missing ids and parents assigned. `known` counts, by fingerprint, the messages before
+        these in their conversation; None if they follow the messages in the log. With `again` they may begin with
+        messages that the log already has, as determined by `find_overlap`. Raises: StorageFull, StorageReadOnly,
+        StorageBusy; then none of them is written.
         """
         clean = await run_in_thread(_redact_all, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCK_COUNT:x}"):
@@ -92,7 +92,7 @@ class Transcript:
         return AppendResult(messages=tuple(named), added=tuple(message.id for message in new))
 
     async def read(self) -> TranscriptContents:
-        """Return everything in the log; empty when there is none."""
+        """Return everything in the log; empty if there is no log."""
         return await read_transcript(self._files, self._path)
 
     def _prepare_messages(
@@ -101,7 +101,7 @@ class Transcript:
         known: Mapping[str, int] | None,
         again: bool,  # noqa: FBT001 - a step of `append`
     ) -> tuple[list[Message], list[Message], bytes]:
-        """Return the messages with their ids, those that the log does not hold, and the lines of these."""
+        """Return the messages with their ids, those that the log lacks, and the lines of the latter."""
         held = self._match_recorded(clean) if again else []
         rest = clean[len(held) :]
         named = [
@@ -112,7 +112,7 @@ class Transcript:
         return named, new, b"".join(map(encode_message, with_parents(new, after=self._last)))
 
     def _match_recorded(self, messages: Sequence[Message]) -> list[Message]:
-        """Return those of the first messages that the log holds already, with the ids that they have there."""
+        """Return the leading messages that the log already has, with their ids in the log."""
         given = [fingerprint(message) if not message.id else self._ids.get(message.id) for message in messages]
         held = [*self._ids]
         found = find_overlap([*self._ids.values()], given)
@@ -126,7 +126,7 @@ class Transcript:
         return list(new.values())
 
     async def _catch_up(self) -> None:
-        """Take in the whole lines that were appended since the last look; all lines when the log was cut or removed."""
+        """Read the complete lines appended since the last read; all lines if the log was cut or removed."""
         try:
             data = await self._files.read_from(self._path, max(0, self._end - 1))
             if self._end and not data.startswith(b"\n"):
@@ -137,13 +137,13 @@ class Transcript:
             return
         data = data[1:] if self._end else data
         whole = data[: data.rfind(b"\n") + 1]
-        # a last line may lack nothing but its end; taking it in makes the next look begin anew
+        # a complete last line may lack its line end; the next read then starts over
         whole = data if _decode_lines(data[len(whole) :])[0] else whole
         if whole:
             await self._add_lines(whole)
 
     async def _add_lines(self, whole: bytes) -> None:
-        """Take in the lines that stand next in the log."""
+        """Process the next lines of the log."""
         for name, said in await run_in_thread(_fingerprint_lines, whole):
             self._ids[name] = said
             self._fingerprint_counts[said] += 1
@@ -157,9 +157,9 @@ class Transcript:
 
 
 async def read_transcript(files: FileStore, path: str) -> TranscriptContents:
-    """Return everything in the log at `path`; a missing log is an empty one.
+    """Return everything in the log at `path`; a missing log is empty.
 
-    A message whose parent stood on a broken line follows the message before it, so the chain has no hole.
+    A message whose parent is on a broken line is linked to the message before it, so the chain has no gap.
     """
     try:
         stored = await files.read(path)
@@ -171,7 +171,7 @@ async def read_transcript(files: FileStore, path: str) -> TranscriptContents:
 async def read_transcript_from(
     files: FileStore, path: str, *, offset: int, message_id: str
 ) -> TranscriptContents | None:
-    """Return what the log holds from byte `offset` on; None when the message `message_id` does not stand there."""
+    """Return the log from byte `offset` on; None if the message `message_id` does not start there."""
     try:
         data = await files.read_from(path, max(0, offset - 1))
     except FileMissing:
@@ -201,12 +201,12 @@ def _redact_all(messages: Iterable[Message], redactor: Redactor) -> list[Message
 
 
 def _fingerprint_lines(whole: bytes) -> list[tuple[str, str]]:
-    """Return the id and the fingerprint of each message of these lines."""
+    """Return the id and the fingerprint of each message in these lines."""
     return [(message.id, fingerprint(message)) for message in _decode_lines(whole)[0].values()]
 
 
 def _decode_lines(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
-    """Return the messages by line, the lines that hold none, and where the former begin."""
+    """Return the messages by line, the broken lines, and the start offsets of the messages."""
     found: dict[int, Message] = {}
     broken, starts = [], []
     start = 0

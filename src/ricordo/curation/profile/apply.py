@@ -294,7 +294,7 @@ def _apply_removals(work: _UpdateState, removals: Sequence[FactRemoval]) -> froz
 
 
 def _inherit_source_error(work: _UpdateState, old_id: str, new_id: str) -> None:
-    """Set the `source_error` of a correction without one to the content that it replaces."""
+    """Set a missing `source_error` of a correction to the replaced content."""
     old, new = work.profile.find_fact(old_id), work.profile.find_fact(new_id)
     if old is not None and new is not None and new.category == "correction" and not new.source_error:
         work.put_fact(replace(new, source_error=old.content))

@@ -1,12 +1,13 @@
-"""The rules about facts: their rank and cap, the review of old ones, and the merging of those that say the same.
+"""The rules about facts: their rank and cap, the review of old facts, and the merging of facts that say the same.
 
-Rank is the confidence, or with the policy `hybrid` 0.65 of the confidence, 0.25 of how recently it was confirmed
-(halved every 90 days) and 0.10 of how often (log2, full from eight times on). Corrections have reserved places. A fact
-is reviewed when nobody confirmed it during its lifetime. A fact that is said again is confirmed and keeps its sources.
+Rank is the confidence, or with the policy `hybrid` 0.65 of the confidence, 0.25 of the recency of the last confirmation
+(halved every 90 days) and 0.10 of the number of confirmations (log2, full from eight on). Corrections have reserved
+places. A fact is reviewed when it was not confirmed during its lifetime. A repeated fact is confirmed and keeps its
+sources.
 
-Invariants: facts that stay keep their order. What a person gave or pinned is never reviewed, merged or dropped. Only
-facts that were shown are removed or extended by a review. A merge is never more certain than its sources. Without an
-embedder words alone decide.
+Invariants: remaining facts keep their order. A fact that a person added or pinned is never reviewed, merged or evicted.
+A review removes or extends only facts that were shown. A merged fact is never more certain than its sources. Without an
+embedder, similarity is decided by words alone.
 """
 
 import logging
@@ -67,7 +68,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class TrimResult:
-    """The facts that stay, in their order, and those that leave, lowest rank first, with their ranks."""
+    """The remaining facts, in order, and the evicted ones, lowest rank first, with their ranks."""
 
     facts: tuple[Fact, ...]
     left: tuple[Fact, ...] = ()
@@ -77,7 +78,7 @@ class TrimResult:
 def trim_facts(
     facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept: Collection[str] = ()
 ) -> TrimResult:
-    """Return at most `max_facts` facts; more only when a person gave more than that. `kept` are ids that stay."""
+    """Return at most `max_facts` facts; more only if more are protected. `kept` are ids that stay."""
     if len(facts) <= config.max_facts:
         return TrimResult(facts=tuple(facts))
     staying = {fact.id for fact in facts if fact.is_protected or fact.id in kept}
@@ -116,7 +117,7 @@ def fact_rank(fact: Fact, *, now: datetime, config: ProfileConfig) -> float:
 
 
 def last_confirmed(fact: Fact) -> datetime | None:
-    """Return when a fact was last confirmed, or else learned; None when no such time can be read."""
+    """Return when a fact was last confirmed, else when it was learned; None when neither time can be read."""
     return parse_profile_time(fact.confirmed_at) or parse_profile_time(fact.created_at)
 
 
@@ -125,7 +126,7 @@ _MAX_LIFETIME_DAYS = 36_500
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewResult:
-    """The facts after a review, the ids of those that went, and what was turned down."""
+    """The facts after a review, the ids of the removed ones, and the rejected items."""
 
     facts: tuple[Fact, ...]
     removed: tuple[str, ...] = ()
@@ -133,7 +134,7 @@ class ReviewResult:
 
 
 def lifetime_days(fact: Fact, config: ProfileConfig) -> int:
-    """Return how many days a fact holds from its last confirmation on."""
+    """Return the number of days that a fact holds after its last confirmation."""
     days: object = fact.valid_days
     if isinstance(days, bool) or not isinstance(days, int) or days < 1:
         return config.staleness_age_days
@@ -141,7 +142,7 @@ def lifetime_days(fact: Fact, config: ProfileConfig) -> int:
 
 
 def select_for_review(profile: Profile, *, now: datetime, config: ProfileConfig) -> tuple[Fact, ...]:
-    """Return the facts to ask about, the least sure first; empty when they are too few, or the review is off."""
+    """Return the facts to review, the least certain first; empty when there are too few, or the review is off."""
     if not config.staleness_review_enabled:
         return ()
     found = [fact for fact in profile.facts if _is_review_due(fact, now, config)]
@@ -159,7 +160,7 @@ def review_facts(
     now: datetime,
     config: ProfileConfig,
 ) -> ReviewResult:
-    """Return the facts after the verdicts on those with the ids `shown`; with none shown every verdict is refused."""
+    """Return the facts after the verdicts on the ids in `shown`; verdicts on other facts are rejected."""
     asked = {fact.id: fact for fact in facts if fact.id in set(shown) and _is_review_due(fact, now, config)}
     if not config.staleness_review_enabled:
         asked = {}
@@ -195,7 +196,7 @@ def _find_extensions(
     now: datetime,
     config: ProfileConfig,
 ) -> tuple[Mapping[str, int], tuple[RejectedItem, ...]]:
-    """Return the new lifetimes in days, and the extensions that were refused."""
+    """Return the new lifetimes in days, and the rejected extensions."""
     days: dict[str, int] = {}
     refused: list[RejectedItem] = []
     for extension in extensions:
@@ -213,7 +214,7 @@ def _find_extensions(
 
 
 def _apply_verdict(fact: Fact, asked: Mapping[str, Fact], days: Mapping[str, int], now: datetime) -> Fact:
-    """Return a fact with what a review wrote down of it; one that was not asked about as it is."""
+    """Return a reviewed fact with its new lifetime and review time; any other fact unchanged."""
     if fact.id not in asked:
         return fact
     kept = days.get(fact.id, fact.valid_days)
@@ -233,16 +234,16 @@ def _review_order(fact: Fact) -> tuple[float, str, str]:
 
 
 SOURCES_FIELD = "sources"
-"""The further field of a fact that holds where it was said again, oldest first."""
+"""The extra field of a fact with the sources of its repetitions, oldest first."""
 SimilarityFunction: TypeAlias = Callable[[str, str], float]
-"""Gives how alike the meanings of two contents are, as the cosine of their embeddings; 0 where that is not known."""
+"""Returns the similarity of two contents, as the cosine of their embeddings; 0 if unknown."""
 _MAX_SOURCES = 20
 _EARLIEST = "0001-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MergeResult:
-    """The facts after the mergings, the new ones among them, those that were taken in, and what was turned down."""
+    """The facts after merging, the ids of the new ones, the merged ones, and the rejected items."""
 
     facts: tuple[Fact, ...]
     added: tuple[str, ...] = ()
@@ -253,7 +254,7 @@ class MergeResult:
 def find_same_fact(
     content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: SimilarityFunction | None = None
 ) -> Fact | None:
-    """Return the fact that says the same as `content`; None when none does."""
+    """Return the fact that says the same as `content`; None without one."""
     contents = [fact.content for fact in facts]
     meanings = [meaning(content, other) for other in contents] if meaning else None
     at = find_duplicate(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
@@ -261,14 +262,14 @@ def find_same_fact(
 
 
 def fact_sources(fact: Fact) -> tuple[FactSource, ...]:
-    """Return every place where a fact was said, the first one first."""
+    """Return all sources of a fact, the first one first."""
     found = fact.extra.get(SOURCES_FIELD)
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
     return (fact.source, *map(_read_source, rows))
 
 
 def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: str | None, now: datetime) -> Fact:
-    """Return a fact that was said once more; the same messages that it rests on already confirm nothing."""
+    """Return a repeated fact with one more confirmation; unchanged if it already has these source messages."""
     sources = fact_sources(fact)
     known = {(each.thread, message) for each in sources for message in each.messages}
     if source.messages and all((source.thread, message) in known for message in source.messages):
@@ -287,7 +288,7 @@ def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: st
 
 
 def find_merge_groups(facts: Sequence[Fact], config: ProfileConfig) -> tuple[tuple[Fact, ...], ...]:
-    """Return the groups of facts of one category that may be made fewer, the largest first; none when it is off."""
+    """Return the groups of facts of one category that may be merged, the largest first; empty when merging is off."""
     if not config.consolidation_enabled:
         return ()
     groups: dict[str, list[Fact]] = {}
@@ -302,9 +303,9 @@ def find_merge_groups(facts: Sequence[Fact], config: ProfileConfig) -> tuple[tup
 def merge_facts(
     facts: Sequence[Fact], mergings: Sequence[FactMerge], *, now: datetime, config: ProfileConfig, ids: Sequence[str]
 ) -> MergeResult:
-    """Return the facts after `mergings`, of which each item is carried out or turned down by itself.
+    """Return the facts after `mergings`; each item is carried out or rejected separately.
 
-    `ids` are the ids that new facts get, one for each merging.
+    `ids` are the ids of the new facts, one for each merge.
     """
     done = MergeResult(facts=tuple(facts))
     used: set[str] = set()
@@ -372,7 +373,9 @@ def _max_confidence(sources: Sequence[Fact]) -> float:
 def _merge_sources(
     merging: FactMerge, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig
 ) -> Fact:
-    """Return the fact that stands for `sources`: as old as the newest of them, and due when the first of them is."""
+    """Return the fact that replaces `sources`: as old as the newest of them, and due for review with the first of
+    them.
+    """
     places = tuple(dict.fromkeys(place for fact in sources for place in fact_sources(fact) if place.messages))
     ends = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
     left = min((days - (now - last).days for last, days in ends), default=config.staleness_age_days)
@@ -413,15 +416,15 @@ _MAX_VECTORS = 1_000
 
 
 class FactSimilarity:
-    """The vectors of the texts that were asked about last, at most 1,000."""
+    """Compares texts by embeddings, and caches the last 1,000 vectors."""
 
     def __init__(self, embedder: Embedder) -> None:
-        """Ask `embedder`."""
+        """Embed texts with `embedder`."""
         self._embedder = embedder
         self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
 
     async def make_similarity(self, texts: Sequence[str]) -> SimilarityFunction | None:
-        """Return what tells of two of `texts`, whatever their white space, how alike they are; None when nobody can."""
+        """Return a similarity function for `texts`, which ignores white space; None when the embedder fails."""
         wanted = list(dict.fromkeys(_collapse_spaces(text) for text in texts if text.strip()))
         missing = [text for text in wanted if text not in self._vectors]
         if missing:

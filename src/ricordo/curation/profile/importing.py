@@ -1,9 +1,9 @@
-"""Import of profiles: what taking in a document changes, and profiles of DeerFlow and of older versions.
+"""Import of profiles: the changes by a document, and profiles of DeerFlow and of older versions.
 
 A foreign profile is one document, or the folder of a user: a document with the summaries and a Markdown file for each
-fact. Nothing is written where it was read.
+fact. The source is never written to.
 
-Invariant: an exported profile comes back as it was, but for the number and the time of its last save.
+Invariant: an exported profile is imported unchanged, except for the revision and the time of its last save.
 """
 
 import re
@@ -50,12 +50,12 @@ ImportPreference: TypeAlias = Literal["document", "profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileImport:
-    """What an import changes, or has changed when it `is_saved`; `profile` is the profile with it.
+    """The changes of an import, already made if `is_saved`; `profile` is the profile with them.
 
-    `added`, `changed` and `removed` are ids of facts, `summaries` the names of those that change. `known` counts the
-    facts that the profile has already, in these words. `conflicts` are ids and names of which the two say different
-    things; without a preference the profile's are kept. `mended` are places of the document of which a field could
-    not be read and has its default.
+    `added`, `changed` and `removed` are ids of facts, `summaries` the names of changed summaries. `known` counts the
+    facts that the profile already has in the same words. `conflicts` are ids and names with different content in the
+    document and the profile; without a preference those of the profile win. `mended` are places of the document where
+    an unreadable field got its default.
     """
 
     profile: Profile
@@ -73,7 +73,7 @@ class ProfileImport:
 def plan_import(
     profile: Profile, document: str | bytes, *, mode: ImportMode = "merge", prefer: ImportPreference | None = None
 ) -> ProfileImport:
-    """Return what taking in `document` changes in `profile`. Raises `DocumentInvalid` for one that can't be read."""
+    """Return the changes that importing `document` makes to `profile`. Raises `DocumentInvalid` if it can't be read."""
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
     return plan_parsed_import(profile, parse_profile(data, "The document", foreign=True), mode=mode, prefer=prefer)
 
@@ -81,7 +81,7 @@ def plan_import(
 def plan_parsed_import(
     profile: Profile, read: ParsedProfile, *, mode: ImportMode = "merge", prefer: ImportPreference | None = None
 ) -> ProfileImport:
-    """Return what taking in a profile that was read changes. Raises `DocumentInvalid` if a record was not read."""
+    """Return the changes that importing a parsed profile makes. Raises `DocumentInvalid` if a record is unreadable."""
     lost = [each for each in read.broken if not each.is_used]
     if lost:
         told = "; ".join(f"{each.where}: {each.why}" for each in lost)
@@ -94,7 +94,7 @@ def plan_parsed_import(
 
 
 def _plan_replacement(profile: Profile, given: Profile) -> ProfileImport:
-    """Return the import after which the profile is the given one."""
+    """Return the import that replaces the profile with the given one."""
     old, new = ({fact.id: fact for fact in side.facts} for side in (profile, given))
     return ProfileImport(
         profile=replace(given, revision=profile.revision, last_updated=profile.last_updated),
@@ -107,7 +107,7 @@ def _plan_replacement(profile: Profile, given: Profile) -> ProfileImport:
 
 
 def _plan_merge(profile: Profile, given: Profile, prefer: ImportPreference | None) -> ProfileImport:
-    """Return the import that adds what is missing."""
+    """Return the import that adds what is missing in the profile."""
     telling = [fact for fact in given.facts if fact.content.strip()]
     facts, added, changed, differing, known = _merge_facts(profile.facts, telling, prefer)
     summaries, written, apart = _merge_summaries(profile, given, prefer)
@@ -120,7 +120,7 @@ def _plan_merge(profile: Profile, given: Profile, prefer: ImportPreference | Non
 def _merge_facts(
     ours: Sequence[Fact], given: Sequence[Fact], prefer: ImportPreference | None
 ) -> tuple[tuple[Fact, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]:
-    """Return all facts, the ids of those that are new, changed and in conflict, and how many were known."""
+    """Return all facts, the ids of the new, changed and conflicting ones, and the number of known ones."""
     held = {fact.id: fact for fact in ours}
     said = {_statement_digest(fact) for fact in ours}
     added: list[str] = []
@@ -145,7 +145,7 @@ def _merge_facts(
 def _merge_summaries(
     profile: Profile, given: Profile, prefer: ImportPreference | None
 ) -> tuple[dict[str, ProfileSummary], tuple[str, ...], tuple[str, ...]]:
-    """Return all summaries, the names of those that change, and of those that differ."""
+    """Return all summaries, and the names of the changed and of the conflicting ones."""
     found = {**profile.summaries}
     written: list[str] = []
     conflicts: list[str] = []
@@ -170,7 +170,7 @@ def _statement_digest(fact: Fact) -> str:
 
 
 PROFILE_VERSION = Profile().version
-"""The version of our documents."""
+"""The current version of profile documents."""
 _FACT_PATH = lazy_compile(r"(?:agents/)?(?P<agent>[^/]+)/facts/(?:[^/]+/)?[^/]+\.md")
 _FRONT_MATTER = lazy_compile(r"---\r?\n(?P<matter>.*?)\r?\n---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.DOTALL)
 _HEADING = lazy_compile(r"\s*#[^\n]*(?:\n|\Z)")
@@ -180,7 +180,7 @@ _MAX_FACT_BYTES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignProfile:
-    """A profile of another system as it was read, and `data`, the bytes that it was read from, for a backup."""
+    """A parsed profile of another system, and `data`, the bytes of its source, for a backup."""
 
     read: ParsedProfile
     data: bytes
@@ -188,7 +188,7 @@ class ForeignProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileMigration:
-    """What a migration changes, or has changed; `backup` is where the source is kept, empty where nothing is."""
+    """The changes of a migration, planned or saved; `backup` is the path of the backup, empty without one."""
 
     imported: ProfileImport
     backup: str = ""
@@ -196,21 +196,22 @@ class ProfileMigration:
 
 @runtime_checkable
 class BackupStore(Protocol):
-    """A keeper of profiles that can keep the bytes of another one beside them."""
+    """A store of profiles that can back up other documents."""
 
     async def read_document(self) -> bytes | None:
-        """Return the document as it stands; None when there is none."""
+        """Return the bytes of the document; None when there is none."""
         ...
 
     async def back_up(self, data: bytes) -> str:
-        """Keep these bytes for good, once, and return where. Raises `AlreadyExists` if others stand there."""
+        """Save these bytes permanently, once, and return the path. Raises `AlreadyExists` if it has other bytes."""
         ...
 
 
 async def read_foreign_profile(files: FileStore, name: str = "", *, agent: str = "") -> ForeignProfile:
-    """Read the document `name` in `files`; without a name the folder itself, with the facts of this `agent`.
+    """Read the document `name` in `files`; without a name the whole folder, with the facts of `agent`.
 
-    Raises: FileMissing, DocumentInvalid; InvalidInput for a folder that has no such agent, or several and none named.
+    Raises: FileMissing, DocumentInvalid; InvalidInput for a folder without this agent, or with several if none is
+    named.
     """
     if name:
         data = (await files.read(name)).data
@@ -225,7 +226,7 @@ async def read_foreign_profile(files: FileStore, name: str = "", *, agent: str =
 
 
 def _find_fact_files(paths: list[str], agent: str) -> list[str]:
-    """Return the files of the facts of one agent."""
+    """Return the paths of the fact files of one agent."""
     found: dict[str, list[str]] = {}
     for path in paths:
         match = _FACT_PATH.fullmatch(path)
@@ -257,7 +258,7 @@ def _parse_folder(manifest: str, held: dict[str, bytes]) -> ParsedProfile:
 
 
 def _parse_fact_file(data: bytes) -> dict[str, JsonValue] | None:
-    """Return the record of a fact from its Markdown file; None for a file that is none."""
+    """Return the record of a fact from its Markdown file; None for an invalid file."""
     import yaml
 
     try:
@@ -273,7 +274,7 @@ def _parse_fact_file(data: bytes) -> dict[str, JsonValue] | None:
 
 
 def _to_json_value(value: object) -> JsonValue:
-    """Return what front matter says as JSON; times become the text that they are."""
+    """Return a front matter value as JSON; times become text."""
     if isinstance(value, dict):
         return {str(name): _to_json_value(each) for name, each in value.items()}
     if isinstance(value, list):

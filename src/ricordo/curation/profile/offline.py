@@ -1,7 +1,7 @@
-"""An update without a model, from what rules found in messages and from the profile itself. Pure.
+"""An update without a model, from facts that rules found in messages and from the profile itself. Pure.
 
 A correction replaces the fact that it contradicts. The summaries are made from the facts of the profile, newest first;
-only the current focus also lists the names that the last messages of the user repeat.
+only the current focus also lists the names that the user's last messages repeat.
 
 Invariant: it is deterministic, and every sentence of a summary is a fact or a list of names that the user wrote.
 """
@@ -33,7 +33,7 @@ __all__ = ["RULE_LABELS", "make_offline_update"]
 
 
 RULE_LABELS = UpdateLabels(scope="user", durability="durable", authority="descriptive")
-"""The labels of what the rules find: they take nothing that passes, and no order."""
+"""The labels of facts found by rules, which extract nothing temporary and no instructions."""
 _WORK_WORDS = lazy_compile(
     r"\b(?:work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|"
     r"client\w*|customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|"
@@ -56,10 +56,10 @@ _CURRENT_SUMMARIES = (("workContext", True), ("personalContext", False))
 def make_offline_update(
     profile: Profile, messages: Sequence[Message], facts: Sequence[NewFact], *, now: datetime, config: ProfileConfig
 ) -> ProfileUpdate:
-    """Return the update that `facts`, found in `messages` by rules, and the profile itself ask for."""
+    """Return the update from `facts`, which rules found in `messages`, and the profile itself."""
     found, removals = _apply_corrections(profile, [replace(fact, labels=RULE_LABELS) for fact in facts])
     if not found:
-        # nothing new was said, so what a person wrote into a summary stays
+        # without new facts, summaries that a person wrote stay
         return ProfileUpdate()
     gone = {removal.id for removal in removals}
     known = [fact for fact in profile.facts if fact.id not in gone]
@@ -76,7 +76,7 @@ def make_offline_update(
 
 
 def _apply_corrections(profile: Profile, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[FactRemoval]]:
-    """Return the facts, each correction with what was wrong before, and the removals of what they correct."""
+    """Return the facts, each correction with its `source_error`, and the removals of the corrected facts."""
     found: list[NewFact] = []
     removals: list[FactRemoval] = []
     for at, fact in enumerate(facts):
@@ -92,7 +92,7 @@ def _apply_corrections(profile: Profile, facts: Sequence[NewFact]) -> tuple[list
 def _find_corrected(profile: Profile, fact: NewFact, gone: set[str]) -> Fact | None:
     if fact.category != CORRECTION and not is_correction(fact.content):
         return None
-    # the newest statement is the one that a correction answers
+    # a correction refers to the newest statement
     for old in reversed(profile.facts):
         if old.id not in gone and not old.is_protected and contradicts(fact.content, old.content):
             return old
@@ -123,7 +123,7 @@ def _make_summaries(
 
 
 def _is_about_work(fact: Fact) -> bool:
-    """Tell whether a fact is about work; a rule that the user and others follow is."""
+    """Tell whether a fact is about work; rules that the user shares with others count as work."""
     rule = fact.category == "behavior" and _FIRST_PERSON_PLURAL.match(fact.content) is not None
     return rule or _WORK_WORDS.search(fact.content) is not None
 
@@ -136,7 +136,7 @@ def _select_by_age(facts: Sequence[Fact], within: Callable[[timedelta], bool], n
 def _make_summary(
     name: str, facts: Sequence[Fact], config: ProfileConfig, *, topics: str = ""
 ) -> Iterator[SummaryEdit]:
-    """Yield a summary of whole facts, as many as its length allows; none where nothing is known."""
+    """Yield a summary of whole facts, as many as its length allows; nothing without facts."""
     limit = config.summary_characters.get(name, 0) or 1_000
     chosen: list[str] = []
     left = limit - len(topics)
@@ -156,7 +156,7 @@ def _to_sentence(content: str) -> str:
 
 
 def _find_topics(messages: Sequence[Message]) -> str:
-    """Return the names that the last messages of the user repeat, the most frequent first; empty for none."""
+    """Return the names that the user's last messages repeat, the most frequent first; empty for none."""
     said = [message.text for message in messages if message.role == "user"][-_LAST_MESSAGES:]
     counts = Counter(mention.text for text in said for mention in find_names(text[:2_000]))
     named = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_TOPICS]

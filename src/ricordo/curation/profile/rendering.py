@@ -1,11 +1,11 @@
 """A profile as a prompt shows it, within a token budget, and its facts ranked by a query. Pure.
 
-Corrections come first, from a budget of their own; then the summaries, cut after a sentence; then other facts, by
-confidence or by the query. A fact that does not fit is passed over for smaller ones. A summary that only repeats facts
-is left out. Queries are scored by BM25 in the language of each fact.
+Corrections come first, with a budget of their own; then the summaries, cut after a sentence; then other facts, by
+confidence or by the query. A fact that does not fit is skipped in favour of smaller ones. A summary that only repeats
+facts is left out. Queries are scored by BM25 in the language of each fact.
 
-Invariants: the block stays within the budget by the built-in estimate, and nothing in a record leaves its line or the
-block. An empty profile has no block.
+Invariants: the block stays within the budget by the built-in estimate, and no record can leave its line or the block.
+An empty profile has no block.
 """
 
 import math
@@ -38,9 +38,9 @@ _K1, _B = 1.2, 0.75
 
 
 def find_facts(facts: Sequence[Fact], query: str = "", category: str | None = None) -> tuple[Fact, ...]:
-    """Return the facts of a category that have to do with `query`, best first; without a query all, as they stand.
+    """Return the facts of a category that match `query`, best first; without a query all, in document order.
 
-    Where no word of it is found, those that hold it as it is written. Category names are compared without case.
+    If no word of the query is found, facts that contain it literally are returned. Category names ignore case.
     """
     wanted = category.strip().casefold() if category is not None else None
     among = [fact for fact in facts if wanted is None or fact.category.strip().casefold() == wanted]
@@ -55,7 +55,7 @@ def find_facts(facts: Sequence[Fact], query: str = "", category: str | None = No
 
 
 def relevance(facts: Sequence[Fact], query: str) -> list[float]:
-    """Return for each fact how much it has to do with `query`, in 0..1; the best one that has any has 1.
+    """Return the relevance of each fact to `query`, in 0..1; the best match has 1.
 
     BM25 by Robertson and Zaragoza (2009), k1 1.2 and b 0.75, over the content words of the facts.
     """
@@ -113,9 +113,9 @@ _MIN_CUT_TOKENS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedItem:
-    """What is not shown, or not whole: the id of a fact or the name of a summary, and why.
+    """An item that is cut or not shown: the id of a fact or the name of a summary, and why.
 
-    `duplicates` is a summary that only says what facts beside it say.
+    `repeated` is a summary that only repeats shown facts.
     """
 
     id: str
@@ -124,7 +124,7 @@ class SkippedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedProfile:
-    """The block, empty for nothing; `shown` are the ids of its facts and the names of its summaries, in its order."""
+    """The block, empty without content; `shown` are the ids of its facts and the names of its summaries, in order."""
 
     text: str = ""
     shown: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def render_profile(
 ) -> RenderedProfile:
     """Return the block of a profile in at most `budget` tokens, by default those of `config`.
 
-    With a `query` the facts that have to do with it come before the others.
+    With a `query`, relevant facts come before the others.
     """
     config = config or InjectionConfig()
     most = config.max_injection_tokens if budget is None else min(budget.count, config.max_injection_tokens)
@@ -151,7 +151,7 @@ def render_profile(
     more, _ = _fit_facts(others, room - sum(map(_line_tokens, texts.values())))
     lines = [*kept, *more]
     while (text := _render_block(texts, lines)) and estimate_text(text) > most:
-        # what stands last is what matters least
+        # the last items are the least important
         if lines:
             lines.pop()
         else:
@@ -170,9 +170,9 @@ def render_fact(fact: Fact) -> str:
 
 
 def list_statements(profile: Profile) -> tuple[tuple[str, str], ...]:
-    """Return all that a profile says, line by line with the session that it comes from; empty for a summary.
+    """Return each statement of a profile as a line with its source session, which is empty for a summary.
 
-    How sure it is of a fact is left out, and so is a summary that only says what facts say.
+    Confidences are left out, and so are summaries that only repeat facts.
     """
     known = [(line.removeprefix("- "), "") for line in _summary_lines(profile)[0].values()]
     for fact in profile.facts:
@@ -182,7 +182,7 @@ def list_statements(profile: Profile) -> tuple[tuple[str, str], ...]:
 
 
 def _is_repeated(summary: str, facts: Sequence[Fact]) -> bool:
-    """Say whether each sentence of a summary stands in a fact."""
+    """Tell whether each sentence of a summary is contained in a fact."""
     contents = [_normalize_sentence(fact.content) for fact in facts]
     return all(
         any(_normalize_sentence(each.text) in content for content in contents) for each in split_sentences(summary)
@@ -194,7 +194,7 @@ def _normalize_sentence(sentence: str) -> str:
 
 
 def _rank_facts(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], list[SkippedItem]]:
-    """Return the facts that say something, best first, and the others; equal ones as they stand."""
+    """Return the facts with content, best first, and the blank ones; equal ranks keep their order."""
     said = [fact for fact in facts if _to_line(fact.content)]
     blank = [SkippedItem(id=fact.id, why="blank") for fact in facts if not _to_line(fact.content)]
     asked = relevance(said, query) if query and query.strip() else [0.0] * len(said)
@@ -205,14 +205,14 @@ def _rank_facts(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], l
 
 
 def _split_guaranteed(facts: Sequence[Fact], config: InjectionConfig) -> tuple[list[Fact], list[Fact]]:
-    """Return the facts that have a share of their own, and the others."""
+    """Return the facts with a guaranteed budget, and the others."""
     named = {each.strip().casefold() for each in config.guaranteed_categories} - {""}
     sure = [fact for fact in facts if _to_line(fact.category).casefold() in named]
     return sure, [fact for fact in facts if fact not in sure]
 
 
 def _fit_facts(facts: Sequence[Fact], room: int) -> tuple[list[Fact], list[Fact]]:
-    """Return the facts that fit, one after the other, and those that don't."""
+    """Return the facts that fit, in order, and the others."""
     kept: list[Fact] = []
     left: list[Fact] = []
     for fact in facts:
@@ -226,7 +226,9 @@ def _fit_facts(facts: Sequence[Fact], room: int) -> tuple[list[Fact], list[Fact]
 
 
 def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]:
-    """Return the lines of the summaries by name, in the order of the block, and those that only repeat facts."""
+    """Return the lines of the summaries by name, in the order of the block, and the summaries that only repeat
+    facts.
+    """
     found: dict[str, str] = {}
     repeated = []
     for _, names in SUMMARY_HEADINGS:
@@ -241,7 +243,7 @@ def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]
 
 
 def _fit_summaries(lines: dict[str, str], room: int) -> dict[str, str]:
-    """Return the lines within `room` tokens; one that is too long gives way to the shorter ones."""
+    """Return the lines within `room` tokens; long lines are cut before shorter ones."""
     left, share = room, {}
     for done, name in enumerate(sorted(lines, key=lambda each: _line_tokens(lines[each]))):
         share[name] = min(_line_tokens(lines[name]), max(left, 0) // (len(lines) - done))
@@ -251,7 +253,7 @@ def _fit_summaries(lines: dict[str, str], room: int) -> dict[str, str]:
 
 
 def _shorten_line(line: str, room: int) -> str:
-    """Return as many of the first sentences as fit, or words of the first one; nothing where there is hardly room."""
+    """Return the first sentences that fit, or words of the first sentence; empty if there is too little room."""
     if _line_tokens(line) <= room:
         return line
     for sentence in reversed(split_sentences(line)[:-1]):
@@ -264,7 +266,7 @@ def _shorten_line(line: str, room: int) -> str:
 
 
 def _render_block(texts: dict[str, str], facts: Sequence[Fact]) -> str:
-    """Return the block of these lines; parts without any are left out."""
+    """Return the block of these lines, without empty parts."""
     parts = []
     for heading, names in SUMMARY_HEADINGS:
         lines = [texts[name] for name, _ in names if name in texts]
@@ -294,7 +296,7 @@ def _skipped_facts(facts: Sequence[Fact], shown: Sequence[Fact]) -> list[Skipped
 
 
 def _frame_tokens(lines: dict[str, str], facts: Sequence[Fact]) -> int:
-    """Return the tokens of all but the lines: the block around them, and their headings."""
+    """Return the tokens of the block without its lines: the fence and the headings."""
     heads = [heading for heading, names in SUMMARY_HEADINGS if any(name in lines for name, _ in names)]
     return estimate_text(_fence_block("-")) + sum(
         estimate_text(head) + _JOINT_TOKENS for head in [*heads, *([FACTS_HEADING] * bool(facts))]
@@ -306,17 +308,17 @@ def _fact_tokens(facts: Sequence[Fact]) -> int:
 
 
 def _line_tokens(line: str) -> int:
-    """Return the tokens of a line with its end."""
+    """Return the tokens of a line with its line end."""
     return estimate_text(line) + 1
 
 
 def _to_line(value: object) -> str:
-    """Return a text on one line; empty for anything that is none."""
+    """Return a text on one line; empty for a value that is no text."""
     return _LINE_BREAKS.sub(" ", value.strip()) if isinstance(value, str) else ""
 
 
 def _confidence(fact: Fact) -> float:
-    """Return the confidence in 0..1; 0 for what is no number."""
+    """Return the confidence in 0..1; 0 for a value that is no number."""
     value: object = fact.confidence
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0.0

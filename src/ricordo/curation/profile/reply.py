@@ -1,10 +1,10 @@
-"""A model's reply to a request for an update: its JSON schema, and its parser, however the reply is wrapped.
+"""A model's reply to a request for an update: its JSON schema and its parser.
 
-The reply is the first object in the text that has the three required parts; marked thinking is skipped. An item that
-can't be read is dropped alone.
+The reply is the first object in the text that has the three required parts; marked thinking is skipped. An unreadable
+item is dropped alone.
 
-Invariants: a reply that is cut off gives no update, nor does one with a removal beside a new fact that can't be read,
-as that may be the replacement. Only `ReplyInvalid` is raised.
+Invariants: a truncated reply gives no update, nor does one with a removal and an unreadable new fact, because that may
+be the replacement. Only `ReplyInvalid` is raised.
 """
 
 import json
@@ -87,11 +87,11 @@ UPDATE_SCHEMA: Mapping[str, JsonValue] = {
     ],
     "additionalProperties": False,
 }  # fmt: skip
-"""The JSON schema of an update; `answer` reads it, and takes less than all of it as well."""
+"""The JSON schema of an update; `parse_update` parses it, and also accepts partial answers."""
 
 
 REQUIRED_PARTS = ("user", "history", "newFacts")
-"""What an answer must have to be one."""
+"""The required parts of an answer."""
 _Row: TypeAlias = Mapping[str, JsonValue]
 _Item = TypeVar("_Item")
 _THINKING = lazy_compile(r"<(think(?:ing)?|reasoning|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -101,9 +101,9 @@ _INVALID_REPLACEMENT = -1
 
 
 def parse_update(answer: JsonValue) -> ProfileUpdate:
-    """Return the update that an answer asks for: its text, a list of blocks of text, or the object itself.
+    """Return the update in an answer: its text, a list of text blocks, or the object itself.
 
-    Raises: ReplyInvalid when no object with every part stands in it, or a removal stands beside a broken new fact.
+    Raises: ReplyInvalid when no object has every required part, or a removal comes with an unreadable new fact.
     """
     found = answer if isinstance(answer, dict) and REQUIRED_PARTS[2] in answer else None
     if found is None:
@@ -127,7 +127,7 @@ def parse_update(answer: JsonValue) -> ProfileUpdate:
 
 
 def _answer_text(answer: JsonValue) -> str:
-    """Return the text of an answer: neighbouring strings are joined as they are, blocks by a line end."""
+    """Return the text of an answer: adjacent strings are concatenated, blocks are joined by a line end."""
     if isinstance(answer, str):
         return answer
     if not isinstance(answer, list):
@@ -156,7 +156,9 @@ def _find_object(text: str) -> dict[str, JsonValue]:
 
 
 def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
-    """Yield every object that begins somewhere in the text, also inside of others; empty ones for what is none."""
+    """Yield every object that begins somewhere in the text, including nested ones; an empty one for each invalid
+    start.
+    """
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     at = text.find("{")
     while at >= 0:
@@ -169,7 +171,7 @@ def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
 
 
 def _read_rows(value: JsonValue, *, texts: bool = False) -> list[_Row]:
-    """Return the objects of a list; with `texts` a bare text is one that has nothing but an id."""
+    """Return the objects of a list; with `texts` a plain text becomes an object with only an id."""
     rows: list[_Row] = []
     for each in value if isinstance(value, list) else []:
         if isinstance(each, dict):
@@ -196,7 +198,7 @@ def _read_summaries(found: _Row) -> Iterator[SummaryEdit]:
 
 
 def _read_facts(value: JsonValue) -> list[NewFact | None] | None:
-    """Return the new facts, None for one that can't be read; None for what is no list."""
+    """Return the new facts, None for an unreadable one; None if the value is no list."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -230,7 +232,7 @@ def _read_removal(row: _Row) -> FactRemoval | None:
     at = row.get("replacementFactIndex")
     if isinstance(at, str) and at.strip().isdecimal():
         at = int(at.strip()[:9])
-    # what is no number is no replacement that stands, and then the old fact stays
+    # an invalid number refers to no replacement, so the old fact stays
     number = at if isinstance(at, int) and not isinstance(at, bool) and at >= 0 else _INVALID_REPLACEMENT
     return FactRemoval(
         id=_read_text(row, "id"),
@@ -275,7 +277,7 @@ def _read_labels(row: _Row) -> UpdateLabels:
 
 
 def _read_confidence(value: JsonValue) -> float | None:
-    """Return a confidence, which may be written as a text; None for what is no finite number."""
+    """Return a confidence, which may be given as text; None unless it is a finite number."""
     if isinstance(value, str):
         try:
             value = float(value.strip())
@@ -285,7 +287,7 @@ def _read_confidence(value: JsonValue) -> float | None:
 
 
 def _read_days(value: JsonValue) -> int | None:
-    """Return a number of days from 1 on, fractions cut; None for anything else."""
+    """Return a number of days from 1 on, rounded down; None for anything else."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))

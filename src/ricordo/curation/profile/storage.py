@@ -309,9 +309,7 @@ class FileProfileStore:
         raise VersionConflict(f"{self.path} is being changed again and again: repeat the edit.")
 
     async def clear(self, *, by: str, why: str = "") -> SavedProfile:
-        """Save an empty profile; its facts are not learned again. An unreadable document is moved to a separate
-        file.
-        """
+        """Save an empty profile; its facts are not learned again. An unreadable document is moved to another file."""
         async with self._files.lock(_STORE_LOCK):
             try:
                 current = await self._load_current()
@@ -332,8 +330,8 @@ class FileProfileStore:
             return None
 
     async def back_up(self, data: bytes) -> str:
-        """Save these bytes next to the document permanently, without secrets, and return the path, which is a digest of
-        them.
+        """Save these bytes permanently next to the document, without secrets, and return the path, which has their
+        digest.
 
         Raises: AlreadyExists if the file exists with other bytes.
         """
@@ -424,7 +422,7 @@ class FileProfileStore:
         return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(kept))
 
     async def _tombstones_edit(self, gone: Sequence[Fact], saved: Profile) -> Edit:
-        """Return the edit that adds tombstones, so that the removed facts are not learned again."""
+        """Return the edit that adds tombstones for the facts `gone`."""
         stones = await read_tombstones(self._files)
         still = {content_digest(fact.content, self._key) for fact in saved.facts}
         new = [

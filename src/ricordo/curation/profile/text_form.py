@@ -1,10 +1,10 @@
-"""A profile as text that a person edits, one line for each summary and each fact, and its way back. Pure.
+"""A profile as editable text, one line for each summary and each fact, and its parser. Pure.
 
     - Work: Builds ships.
     - [preference | 0.80] Likes tea (avoid: coffee) ^fact_1a2b3c4d
 
-Invariants: an unchanged line is an unchanged record, with all that the line does not show. A text with lines that can't
-be read is refused as a whole, with their numbers.
+Invariants: an unchanged line is an unchanged record, including fields that the line does not show. A text with
+unreadable lines is rejected as a whole, with their numbers.
 """
 
 import re
@@ -40,7 +40,7 @@ _HELP_LINES = (
 
 
 def render_editable(profile: Profile) -> str:
-    """Return the text of a profile."""
+    """Return the editable text of a profile."""
     lines = [_revision_line(profile), *_HELP_LINES]
     for heading, names in SUMMARY_HEADINGS:
         lines += ["", heading]
@@ -50,18 +50,19 @@ def render_editable(profile: Profile) -> str:
 
 
 def is_current_text(profile: Profile, text: str) -> bool:
-    """Tell whether a text was made of this revision of the profile, or does not say of which one it was made."""
+    """Tell whether a text was made from this revision of the profile, or names no revision."""
     found = _REVISION_LINE.search(text)
     return found is None or found[0].rstrip() == _revision_line(profile)
 
 
 def _revision_line(profile: Profile) -> str:
-    # an undo gives a profile its old number back, and the next save counts up from there
+    # an undo restores the old revision, and the next save counts up from there
     return f"# revision {profile.revision} of {' '.join(profile.last_updated.split()) or 'no time'}"
 
 
 def apply_edited_text(profile: Profile, text: str, *, now: str = "") -> Profile:
-    """Return the profile with what the text changes of `render_editable(profile)`; a new fact was created `now`.
+    """Return the profile with the edits of `text`, made from `render_editable(profile)`; new facts are created at
+    `now`.
 
     Raises: InvalidInput, with the number of each line that can't be read.
     """
@@ -94,7 +95,7 @@ def _refuse_duplicate(name: str, seen: Collection[str]) -> None:
 
 
 def _join_lines(text: str) -> list[tuple[int, str]]:
-    """Return the lines that say something with their numbers; one that goes on is joined to the one before it."""
+    """Return the non-empty lines with their numbers; a continuation is joined to the line before it."""
     found: list[tuple[int, str]] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if line.startswith("#") or not line.strip():
@@ -122,7 +123,7 @@ def _parse_summary(line: str, profile: Profile) -> tuple[str, ProfileSummary]:
 
 
 def _with_text(old: ProfileSummary, text: str) -> ProfileSummary:
-    """Return a summary with this text; one that says nothing is as it was without one."""
+    """Return a summary with this text; unchanged if the text is the same."""
     return old if text == old.summary.strip() else replace(old, summary=text)
 
 
@@ -148,7 +149,7 @@ def _parse_fact(line: str, profile: Profile, taken: set[str], now: str) -> Fact:
     if old and line.rstrip() == _fact_line(old).rstrip():
         return old
     content = _unescape(found["content"].strip())
-    # what a line shows of a text is compared with what it showed, so that a text it can't show whole stays
+    # compare with the displayed text, so that a text that a line can't show exactly stays unchanged
     same = old is not None and _unescape(_escape(old.content).strip()) == content
     if not content and not same:
         raise ValueError("a fact says something; remove the line to remove the fact")
@@ -170,7 +171,7 @@ def _find_fact(name: str | None, profile: Profile) -> Fact | None:
 
 
 def _apply_label(fact: Fact, label: str) -> Fact:
-    """Return the fact with what stands in its brackets."""
+    """Return the fact with the fields in its brackets."""
     category, *rest = (part.strip() for part in re.split(r"(?<!\\)\|", label))
     if not rest:
         raise ValueError("a fact has a category and a confidence, such as `[preference | 0.90]`")
@@ -188,7 +189,7 @@ def _apply_label(fact: Fact, label: str) -> Fact:
 
 
 def _parse_confidence(text: str, old: float) -> float:
-    """Return the confidence; the one that was there where the text shows that one."""
+    """Return the confidence; the exact old one if the text shows it."""
     if text == f"{old:.2f}":
         return old
     try:
@@ -205,7 +206,7 @@ def _order_summaries(summaries: dict[str, ProfileSummary]) -> dict[str, ProfileS
 
 
 def _escape(text: str, more: str = "") -> str:
-    """Return a text on one line."""
+    """Return a text escaped to one line."""
     written = text.replace("\\", "\\\\").replace("\n", "\\n")
     written = _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
     for mark in more:
@@ -214,5 +215,5 @@ def _escape(text: str, more: str = "") -> str:
 
 
 def _unescape(text: str) -> str:
-    """Return the text that `_escape` was given."""
+    """Return the original text of `_escape`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else {"n": "\n"}.get(match[2], match[2]), text)

@@ -1,11 +1,11 @@
 """ProfileUpdater: updates a profile from a conversation, with a model or by rules.
 
-A long conversation takes several requests, and each sees what the one before changed. `section` and `accept` are the
-two halves for a request that asks a model for more than this.
+A long conversation takes several requests, and each sees the changes of the one before. `section` and `accept` are the
+two halves of an update inside a larger request to a model.
 
-Invariants: an answer that can't be used changes nothing. A new fact quotes the message that it rests on; a fact that
-nothing supports names no message and is rejected. What is dropped is archived before it is gone. If somebody else saves
-meanwhile, the update is applied again to what they saved.
+Invariants: an unusable answer changes nothing. A new fact quotes its source message; an unsupported fact names no
+message and is rejected. An evicted fact is archived before it is removed. If another writer saves meanwhile, the update
+is applied again to the saved profile.
 """
 
 import logging
@@ -69,7 +69,7 @@ _GENERIC_WORDS = frozenset(content_words("user users person", "en"))
 
 
 def select_learnable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the messages that a user or an assistant said; not what memory or a host put in, nor calls of tools."""
+    """Return the messages that a user or an assistant wrote, without injected memory, host messages and tool calls."""
     return tuple(
         message
         for message in messages
@@ -82,10 +82,10 @@ def select_learnable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: str) -> ProfileUpdate:
-    """Return an update whose new facts name what they rest on in `messages`, which are of `thread`.
+    """Return an update whose new facts name their sources in `messages`, which belong to `thread`.
 
-    A fact whose quote nobody said, and whose words one message holds, gets the sentence of it that does, and is less
-    sure; what only an assistant said is less sure too.
+    If the quote of a fact is in no message, but one message has its words, the fact gets the matching sentence and a
+    lower confidence; a fact that only an assistant said gets a lower confidence too.
     """
     mergings = tuple(
         replace(each, fact=replace(each.fact, source=FactSource(thread="consolidation"))) for each in update.mergings
@@ -96,7 +96,7 @@ def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: s
 
 
 def find_uploads(messages: Sequence[Message]) -> frozenset[str]:
-    """Return the names of the files that the metadata and the media of messages say were handed over."""
+    """Return the names of uploaded files, from the metadata and the media of messages."""
     found: set[str] = set()
     for message in messages:
         inner = message.metadata.get("additional_kwargs")
@@ -121,7 +121,7 @@ def _attach_source(fact: NewFact, messages: Sequence[Message], thread: str) -> N
     if surety is None:
         return fact
     known = {message.id for message in messages}
-    # what a person said goes before what an assistant said in the same words
+    # messages of a user go before messages of an assistant with the same words
     ordered = sorted(messages, key=lambda message: (message.id not in fact.source.messages, message.role != "user"))
     for message in ordered:
         words = _find_quote(fact.source.quote, message.text)
@@ -151,14 +151,14 @@ def _support_score(content: str, message: Message) -> float:
 
 
 def _find_supporting_sentence(content: str, text: str) -> str:
-    """Return the sentence of `text` that holds most of the words of `content`, as it stands there."""
+    """Return the sentence of `text` with the most words of `content`, verbatim."""
     wanted = content_words(content)
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
     return max(sentences, key=lambda sentence: containment(wanted, content_words(sentence))).strip()[:_MAX_STORED_QUOTE]
 
 
 def _find_quote(quote: str, text: str) -> str:
-    """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
+    """Return the words of `quote` as written in `text`, ignoring the white space between them; empty if not found."""
     words = quote[: _MAX_QUOTE + 1].split()
     if len(quote) > _MAX_QUOTE or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_LETTERS:
         return ""
@@ -169,14 +169,14 @@ def _find_quote(quote: str, text: str) -> str:
 _LOG = logging.getLogger(__name__)
 _MIN_ITEMS_TO_REPORT, _MAX_REJECTED_SHARE = 5, 0.6
 ForgottenFilterLoader: TypeAlias = Callable[[], Awaitable[Callable[[str], bool]]]
-"""Gives what tells whether a content was forgotten, as that is now."""
+"""Returns a function that tells whether a content is forgotten at this time."""
 _ForgottenFilter: TypeAlias = Callable[[str], bool]
 _MakeUpdate: TypeAlias = Callable[[Profile, _ForgottenFilter], ProfileUpdate]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Conversation:
-    """What was said, in which thread, and what it does."""
+    """The messages, their thread, the trace and the signals in them."""
 
     messages: Sequence[Message]
     signals: Collection[str]
@@ -185,7 +185,7 @@ class _Conversation:
 
     @property
     def last_time(self) -> datetime | None:
-        """When the last of it was said; None when no message tells."""
+        """The time of the last message; None when no message has a time."""
         return max((message.time for message in self.messages if message.time), default=None)
 
     @property
@@ -195,7 +195,7 @@ class _Conversation:
 
 @dataclass(frozen=True, kw_only=True)
 class _PendingUpdate:
-    """What there is to apply to a profile, where it comes from, and the ids of the facts that a review showed."""
+    """The update to apply, its conversation, and the ids of the facts that a review showed."""
 
     make: _MakeUpdate
     conversation: _Conversation
@@ -203,7 +203,7 @@ class _PendingUpdate:
 
 
 class ProfileUpdater:
-    """Keeps one user's profile up to date. Several may work on one store; each update is whole."""
+    """Keeps one user's profile up to date. Several updaters may share one store; each update is atomic."""
 
     def __init__(
         self,
@@ -216,11 +216,11 @@ class ProfileUpdater:
         archive: FactArchive | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        """Update what `store` keeps, asking `model`; without one by rules.
+        """Update the profile in `store` with `model`, or by rules without one.
 
-        `forgotten` keeps what was forgotten from being learned again, by default what the store says, `archive`
-        gets what leaves for want of room. `embedder` helps to tell what says the same. Raises: InvalidSetting for a
-        prompt without the places that it needs, or one that takes more than a third of the cap.
+        `forgotten` prevents forgotten content from being learned again, by default with the filter of the store;
+        `archive` receives evicted facts. `embedder` helps to find facts that say the same. Raises: InvalidSetting for a
+        prompt without the required slots, or one that takes more than a third of `max_prompt_tokens`.
         """
         self._store = store
         self._model = model
@@ -243,11 +243,12 @@ class ProfileUpdater:
         trace: str = "",
         facts: Sequence[NewFact] = (),
     ) -> UpdateResult | None:
-        """Learn from `messages` of `thread`; None when nothing in them was said by a user or an assistant.
+        """Learn from `messages` of `thread`; None without messages of a user or an assistant.
 
-        `signals` are what the user's words do, such as `correction`. `trace` is told with the change. `facts` are what
-        rules found, and count only where no model is asked. Raises: ModelError when the model can't be reached, or its
-        answer can't be used twice in a row; what earlier parts of a long conversation changed stays. StorageError.
+        `signals` are the kinds of the user's statements, such as `correction`. `trace` is recorded with the change.
+        `facts` were found by rules, and are used only without a model. Raises: ModelError when the model can't be
+        reached, or two answers in a row are unusable; changes from earlier parts of a long conversation stay.
+        StorageError.
         """
         said = select_learnable(messages)
         if not said:
@@ -283,7 +284,9 @@ class ProfileUpdater:
         thread: str = "unknown",
         trace: str = "",
     ) -> UpdateResult | None:
-        """Learn what rules found in `messages`, without a model; None as `update`. Raises: StorageError."""
+        """Learn the `facts` that rules found in `messages`, without a model; None as in `update`. Raises:
+        StorageError.
+        """
         said = select_learnable(messages)
         if not said:
             return None
@@ -298,7 +301,7 @@ class ProfileUpdater:
         return await self._apply(_PendingUpdate(make=make, conversation=told))
 
     async def section(self, *, signals: Collection[str] = frozenset()) -> ProfileSection:
-        """Return what to ask a model, for a request that asks for more than this. Raises: StorageError."""
+        """Return the profile section for a larger request to a model. Raises: StorageError."""
         profile = await self._store.load()
         return await run_sync(
             partial(
@@ -316,9 +319,9 @@ class ProfileUpdater:
         thread: str = "unknown",
         trace: str = "",
     ) -> UpdateResult:
-        """Apply what a model answered to `section`, of which `messages` were shown, and save it.
+        """Apply a model's answer to `section`, which was asked about `messages`, and save the profile.
 
-        Raises: ReplyInvalid for an answer that can't be used; then nothing is saved. StorageError.
+        Raises: ReplyInvalid for an unusable answer; then nothing is saved. StorageError.
         """
         shown = section.shown if section else ()
         told = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
@@ -329,7 +332,7 @@ class ProfileUpdater:
         return await self._apply(_PendingUpdate(make=lambda *_: supported, conversation=told, shown=shown))
 
     async def _ask_with_retry(self, model: ChatModel, asked: UpdateRequest) -> ProfileUpdate:
-        """Return what the model answers; it is asked once more when that can't be used."""
+        """Return the update from the model; it is asked once more if its answer is unusable."""
         try:
             return await _ask(model, asked.request)
         except ReplyInvalid:
@@ -338,7 +341,7 @@ class ProfileUpdater:
             return await _ask(model, [*before, again])
 
     async def _apply(self, update: _PendingUpdate) -> UpdateResult:
-        """Apply an update to the profile as it is, and save what that changes; anew when somebody else saved."""
+        """Apply an update to the current profile and save it; repeat if another writer saved meanwhile."""
         uploads = find_uploads(update.conversation.messages)
         attempts = self._config.conflict_attempts
         for attempt in range(1, attempts + 1):
@@ -386,7 +389,7 @@ async def _ask(model: ChatModel, request: Sequence[Message]) -> ProfileUpdate:
     try:
         reply = await model.complete(request, schema=UPDATE_SCHEMA)
     except ReplyInvalid as error:
-        # what is wrapped in prose is no good reply to a request for JSON, and may hold a good update
+        # JSON wrapped in prose is an invalid reply, but may hold a valid update
         if error.cut_off or not error.said:
             raise
         return parse_update(error.said)
@@ -394,7 +397,7 @@ async def _ask(model: ChatModel, request: Sequence[Message]) -> ProfileUpdate:
 
 
 def _combine_results(first: UpdateResult | None, second: UpdateResult) -> UpdateResult:
-    """Return what became of two updates, one after the other."""
+    """Return the combined result of two successive updates."""
     if first is None:
         return second
     return UpdateResult(
@@ -411,7 +414,7 @@ def _combine_results(first: UpdateResult | None, second: UpdateResult) -> Update
 
 
 def _report(done: UpdateResult) -> None:
-    """Tell, without any content, when most of what was asked for was turned down."""
+    """Log a warning, without any content, when most items of an update were rejected."""
     items = len(done.rejections) + len(done.added) + len(done.removed) + len(done.confirmed)
     if items >= _MIN_ITEMS_TO_REPORT and len(done.rejections) > _MAX_REJECTED_SHARE * items:
         counts = ", ".join(

@@ -298,7 +298,8 @@ class ChangeSets:
         await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
     async def _restore_file(self, changed: FileChange) -> bool:
-        """Restore a file that the change may have written, keeping others' later edits; return False if they collide."""
+        """Restore a file that the change may have written, keeping later edits by others; return False on a collision.
+        """
         found = await self._read_if_exists(changed.path)
         version = found.version if found else ABSENT
         if version == changed.before:
@@ -396,7 +397,7 @@ def _to_file_change(edit: Edit) -> FileChange:
 
 
 def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
-    """Revert the change from `before` to `after` in `found`; return None if others' edits can't be separated from it."""
+    """Revert the change from `before` to `after` in `found`; return None if others' edits can't be separated."""
     start = max((data for data in (before, after) if data and found.startswith(data)), key=len, default=b"")
     if start and start == before:
         return found

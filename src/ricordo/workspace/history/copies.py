@@ -34,7 +34,7 @@ _MAX_READ_BYTES = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class RecordCopies:
-    """The copies found: `tombstones` for statements in records, `edits` of evicted results, and the statements (`texts`).
+    """The copies found: `tombstones` for statements in records, `edits` of evicted results, and `texts` of statements.
 
     `near` are the messages of the exchanges that contain them, as (session, id).
     """

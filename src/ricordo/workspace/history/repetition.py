@@ -95,7 +95,8 @@ def sentences_like(text: str, content: str) -> list[str]:
 
 
 def is_repetition(text: str, content: str) -> bool:
-    """Return whether `text` has all words of `content`, the same numbers, codes and letters, and at most twice its length."""
+    """Return whether `text` has all words of `content`, the same numbers, codes and letters, and at most twice as many words.
+    """
     said, wanted = set(content_words(text)), set(content_words(content))
     return (
         wanted <= said
