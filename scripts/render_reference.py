@@ -47,7 +47,12 @@ def render_errors() -> str:
 
 def render_python() -> str:
     """Return the page of the names that `import ricordo` offers, with signatures and docstrings."""
-    parts = [NOTE, "# Python", "What `import ricordo` offers. Everything else belongs to named rooms, such as `ricordo.messages`, or is internal and may change."]
+    parts = [
+        NOTE,
+        "# Python",
+        "What `import ricordo` offers. Everything else belongs to named rooms, such as `ricordo.messages`, or is"
+        " internal and may change.",
+    ]
     for name in ricordo.__all__:
         if not name.startswith("__"):
             parts += _described(name, getattr(ricordo, name))

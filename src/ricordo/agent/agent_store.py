@@ -165,7 +165,9 @@ async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextMan
 
 
 def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> StoreOpener:
-    """Return the opener for the store of the settings; a relative path in config.toml is based on the root."""
+    """Return the opener for the store of the settings; a path in config.toml is relative to the root, within its
+    parent.
+    """
     origin = parts.settings.origins.get("store")
     if origin is None or origin.kind != "file":
         return StoreOpener(scope=scope, parts=parts)

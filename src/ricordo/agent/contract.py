@@ -191,7 +191,7 @@ class TurnStream:
         self._send.send_nowait(event)
 
     async def run(self, turn: Callable[[], Awaitable[TurnResult]]) -> None:
-        """Run the turn. Its error is stored and raised where the events are read."""
+        """Run the turn. A `RicordoError` is stored and raised where the events are read."""
         try:
             self._result = await turn()
         except RicordoError as error:

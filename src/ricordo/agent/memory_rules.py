@@ -40,7 +40,7 @@ class RuleSource(Protocol):
 
 
 class ListsRuleSources(Protocol):
-    """The owner of several places; implemented by the layers of `LayeredMemory`."""
+    """Provides places with rules; `LayeredMemory` is one."""
 
     async def places(self) -> Sequence[RuleSource]:
         """Return the visible places, narrowest first."""

@@ -1,8 +1,8 @@
 """QuotingModel: the offline model with a memory to quote from.
 
-The user's message is already in the transcript, questions too; if it would be quoted, only memories are searched.
+Messages are in the transcript by then, questions too; if a question would be quoted, only memories are searched.
 
-Invariant: a text that is not a question gets only an entry that says the same or contradicts it, in either direction.
+Invariant: a text that asks nothing gets only an entry that says the same or contradicts it, in either direction.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

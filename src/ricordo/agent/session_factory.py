@@ -285,7 +285,7 @@ class SessionFactory:
         return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
     def _create_handover(self, on: ReductionOptions, name: str) -> ExtractionHandover | None:
-        """Return the handover that extracts facts in the request for a summary."""
+        """Return the handover that extracts facts in the request for a summary; None if extraction makes its own."""
         if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
         seconds = on.compaction.summary_seconds if on.compaction else 60.0

@@ -1,45 +1,163 @@
 """The table of commands: every command under its name.
 
-Start-up is felt, so what a command needs is imported when it runs.
+Start-up is felt, so the module of a command is imported when the command runs or its help is shown.
 """
 
-from typing import Annotated
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command, get_group
 
 from ricordo import __version__
-from ricordo.cli.commands import chat, config, context, demo, ingest, profile, replay, sessions, status, store, tasks
-from ricordo.cli.commands import config as trust
-from ricordo.cli.commands import context as compact
-from ricordo.cli.commands import history as changes
-from ricordo.cli.commands import history as why
-from ricordo.cli.commands import maintenance as consolidate
-from ricordo.cli.commands import maintenance as maintain
-from ricordo.cli.commands import maintenance as spending
-from ricordo.cli.commands import memory as listing
-from ricordo.cli.commands import memory as tracking
-from ricordo.cli.commands import recall as asking
-from ricordo.cli.commands import remember as erasing
-from ricordo.cli.commands import remember as remembering
-from ricordo.cli.commands import status as doctor
 from ricordo.cli.error_handling import Command, CommandGroup
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
 from ricordo.cli.render import print_json, print_line
 
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
 __all__ = ["app"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """Commands below one name; `callback` runs when none of them is named, else the help is shown."""
+
+    commands: Mapping[str, str]
+    help: str | None = None
+    callback: str | None = None
+
+
+# each command under its name, with the module in `ricordo.cli.commands` and the function; in the order of the help
+_COMMANDS: dict[str, str | _Group] = {
+    "chat": "chat:chat",
+    "demo": "demo:demo",
+    "ingest": "ingest:ingest",
+    "replay": "replay:replay",
+    "remember": "remember:remember",
+    "recall": "recall:recall",
+    "ask": "recall:ask",
+    "why": "history:why",
+    "context": "context:context",
+    "compact": "context:compact",
+    "expand": "context:expand",
+    "forget": "remember:forget",
+    "erase": "remember:erase",
+    "pin": "remember:pin",
+    "confirm": "remember:confirm",
+    "undo": "history:undo",
+    "history": "history:history",
+    "diff": "history:diff",
+    "doctor": "status:doctor",
+    "trust": "config:trust",
+    "maintain": "maintenance:maintain",
+    "consolidate": "maintenance:consolidate",
+    "spending": "maintenance:spending",
+    "config": _Group(help="Look at the settings.", commands={"show": "config:show"}),
+    "memory": _Group(
+        help="Look at everything that is remembered.",
+        commands={
+            "list": "memory:list_memories",
+            "show": "memory:show",
+            "search": "memory:search",
+            "track": "memory:track",
+            "untrack": "memory:untrack",
+        },
+    ),
+    "profile": _Group(
+        help="Look at what is known of the user, and change it.",
+        commands={
+            "show": "profile:show",
+            "edit": "profile:edit",
+            "add": "profile:add",
+            "remove": "profile:remove",
+            "export": "profile:export",
+            "import": "profile:import_",
+            "migrate": "profile:migrate",
+            "clear": "profile:clear",
+        },
+    ),
+    "session": _Group(
+        help="Look at the conversations that were kept.",
+        commands={"list": "sessions:list_sessions", "show": "sessions:show", "search": "sessions:search"},
+    ),
+    "store": _Group(
+        help="Look at stores, and move between them.",
+        commands={"list": "store:list_stores", "migrate": "store:migrate", "bench": "store:bench"},
+    ),
+    "tasks": _Group(
+        callback="tasks:tasks",
+        commands={"list": "tasks:list_tasks", "show": "tasks:show", "cancel": "tasks:cancel"},
+    ),
+}
+
+
+@dataclass(kw_only=True)
+class _LazyCommands(MutableMapping[str, Any]):
+    """Commands under their names, each of which is imported when it is looked up."""
+
+    loaded: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.loaded:
+            self.loaded[name] = _load_command(name, _COMMANDS[name])
+        return self.loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self.loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self.loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _LazyCommandGroup(CommandGroup):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _LazyCommands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands without importing any."""
+        del ctx
+        return list(self.commands)
+
+
+def _load_command(name: str, command: str | _Group) -> Any:
+    """Return a command or a group of commands, ready to run."""
+    one = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    if isinstance(command, str):
+        one.command(name, cls=Command)(_import_function(command))
+        return get_command(one)
+    if command.callback:
+        one.callback(invoke_without_command=True)(_import_function(command.callback))
+    else:
+        one.info.help, one.info.no_args_is_help = command.help, True
+    for each, path in command.commands.items():
+        one.command(each, cls=Command)(_import_function(path))
+    group: TyperGroup = get_group(one)
+    group.name = name
+    return group
+
+
+def _import_function(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    function: Callable[..., Any] = getattr(import_module(f"ricordo.cli.commands.{module}"), name)
+    return function
+
+
 app = typer.Typer(
-    cls=CommandGroup, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
+    cls=_LazyCommandGroup,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 100},
 )
-_config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
-_memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
-_profile = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="Look at what is known of the user, and change it."
-)
-_session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
-_store = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at stores, and move between them.")
-_tasks = typer.Typer(rich_markup_mode=None)
 
 
 def _print_version(context: typer.Context, value: bool) -> None:
@@ -69,163 +187,6 @@ def ricordo(
     """
     del version
     if context.invoked_subcommand is None:
+        from ricordo.cli.commands import status
+
         status.status(root, user, project, as_json)
-
-
-app.command("chat", cls=Command)(chat.chat)
-
-
-app.command("demo", cls=Command)(demo.demo)
-
-
-app.command("ingest", cls=Command)(ingest.ingest)
-
-
-app.command("replay", cls=Command)(replay.replay)
-
-
-app.command("remember", cls=Command)(remembering.remember)
-
-
-app.command("recall", cls=Command)(asking.recall)
-
-
-app.command("ask", cls=Command)(asking.ask)
-
-
-app.command("why", cls=Command)(why.why)
-
-
-app.command("context", cls=Command)(context.context)
-
-
-app.command("compact", cls=Command)(compact.compact)
-
-
-app.command("expand", cls=Command)(compact.expand)
-
-
-app.command("forget", cls=Command)(remembering.forget)
-
-
-app.command("erase", cls=Command)(erasing.erase)
-
-
-app.command("pin", cls=Command)(remembering.pin)
-
-
-app.command("confirm", cls=Command)(remembering.confirm)
-
-
-app.command("undo", cls=Command)(changes.undo)
-
-
-app.command("history", cls=Command)(changes.history)
-
-
-app.command("diff", cls=Command)(changes.diff)
-
-
-app.command("doctor", cls=Command)(doctor.doctor)
-
-
-app.command("trust", cls=Command)(trust.trust)
-
-
-app.command("maintain", cls=Command)(maintain.maintain)
-
-
-app.command("consolidate", cls=Command)(consolidate.consolidate)
-
-
-app.command("spending", cls=Command)(spending.spending)
-
-
-_config.command("show", cls=Command)(config.show)
-
-
-app.add_typer(_config, name="config")
-
-
-_memory.command("list", cls=Command)(listing.list_memories)
-
-
-_memory.command("show", cls=Command)(listing.show)
-
-
-_memory.command("search", cls=Command)(listing.search)
-
-
-_memory.command("track", cls=Command)(tracking.track)
-
-
-_memory.command("untrack", cls=Command)(tracking.untrack)
-
-
-app.add_typer(_memory, name="memory")
-
-
-_profile.command("show", cls=Command)(profile.show)
-
-
-_profile.command("edit", cls=Command)(profile.edit)
-
-
-_profile.command("add", cls=Command)(profile.add)
-
-
-_profile.command("remove", cls=Command)(profile.remove)
-
-
-_profile.command("export", cls=Command)(profile.export)
-
-
-_profile.command("import", cls=Command)(profile.import_)
-
-
-_profile.command("migrate", cls=Command)(profile.migrate)
-
-
-_profile.command("clear", cls=Command)(profile.clear)
-
-
-app.add_typer(_profile, name="profile")
-
-
-_session.command("list", cls=Command)(sessions.list_sessions)
-
-
-_session.command("show", cls=Command)(sessions.show)
-
-
-_session.command("search", cls=Command)(sessions.search)
-
-
-app.add_typer(_session, name="session")
-
-
-_store.command("list", cls=Command)(store.list_stores)
-
-
-_store.command("migrate", cls=Command)(store.migrate)
-
-
-_store.command("bench", cls=Command)(store.bench)
-
-
-app.add_typer(_store, name="store")
-
-
-_tasks.callback(invoke_without_command=True)(tasks.tasks)
-
-
-_tasks.command("list", cls=Command)(tasks.list_tasks)
-
-
-_tasks.command("show", cls=Command)(tasks.show)
-
-
-_tasks.command("cancel", cls=Command)(tasks.cancel)
-
-
-app.add_typer(_tasks, name="tasks")

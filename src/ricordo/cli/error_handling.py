@@ -55,8 +55,6 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        from ricordo.cli.error_handling import print_warnings
-
         with _report_errors(ctx), print_warnings():
             return super().invoke(ctx)
 

@@ -104,9 +104,7 @@ class _LeasedMessages:
         return self._pending
 
     async def accept(self, lessons: Sequence[Finding]) -> None:
-        """Write `lessons`, then end the job. If writing fails, the error is reported and the job left to the
-        workers.
-        """
+        """Write `lessons`, then end the job. On an error, report it and leave the job to the workers."""
         lease, self._lease = self._lease, None
         if lease is None:
             return
@@ -127,7 +125,7 @@ class _LeasedMessages:
                 # The lease also took over a queued job with more messages.
                 await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
         except RicordoError as error:
-            # Invalid lessons are discarded without a pause; other errors need one.
+            # Invalid lessons count as none: the job returns without a pause. Other errors need one.
             await self._release_lease(lease, None if isinstance(error, InvalidInput) else error)
             return
         except BaseException as error:

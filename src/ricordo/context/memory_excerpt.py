@@ -34,7 +34,7 @@ __all__ = ["MemoryCut", "MemoryExcerpt", "excerpt_memory", "memory_lines"]
 
 _TOPIC_LINK = lazy_compile(r"\s*(?:[-*+]|\d+\.)\s+\[[^\n]*?\]\([^()\s]+\.md(?:#[^()\s]*)?\)")
 _PINNED_SHARE = 2
-"""Pinned entries may take one half of each bound, and the list of topics the rest."""
+"""Pinned entries are guaranteed one half of each bound, and the list of topics the rest."""
 _NEWEST_SHARE = 4
 """The newest entry is shortened if it takes more than one quarter of a bound."""
 _BEGINNING_CHARACTERS = 120
@@ -69,8 +69,7 @@ class MemoryExcerpt:
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """A line, or an entry with its lines; `document` is the document's index, `heading` the number of its heading
-    block.
+    """A line, or an entry with its lines; `document` is an index, `heading` the number of the heading block.
 
     `contradicts` are the ids of the entries it contradicts; then the last line names them in its longest form.
     """
@@ -160,9 +159,7 @@ def _block_lines(part: DocumentPart) -> tuple[str, ...]:
 
 
 def _pair_contradictions(pieces: Sequence[_Block], elsewhere: Collection[str]) -> list[_Block]:
-    """Return the blocks with contradicting entries next to each other, each with a line that names the
-    contradiction.
-    """
+    """Return the blocks with contradicting entries next to each other, each with a line that says so."""
     links = find_contradictions([piece.entry for piece in pieces if piece.entry], elsewhere=elsewhere)
     rows = {piece.entry_id: piece for piece in reversed(pieces) if piece.entry_id in links}
     order: list[_Block] = []

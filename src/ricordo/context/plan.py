@@ -270,7 +270,7 @@ def _deepen_cut(points: Sequence[int], tokens: Sequence[int], cut: int, fits: in
 def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
     """Estimate the tokens saved by a summary of the messages before `cut`.
 
-    The summary is expected to be as long as the last one, or else half of these messages.
+    The summary is expected to take half of their tokens, at least the tokens of earlier summaries, at most its limit.
     """
     removed = [
         (message, size)

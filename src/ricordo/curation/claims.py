@@ -100,7 +100,7 @@ _FROM_TO = lazy_compile(
 _JAPANESE_FROM_TO = lazy_compile(
     r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
 )
-# a German verb stands at the end: "von Jenkins auf Drone umgestellt"
+# a German verb is at the end: "von Jenkins auf Drone umgestellt"
 _GERMAN_CHANGE_VERB = lazy_compile(
     r"(?<!\w)(?:umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|"
     r"erhöht|gesenkt|umbenannt|wechseln|umsteigen)(?!\w)",

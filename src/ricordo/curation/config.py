@@ -70,23 +70,23 @@ class ConsolidationConfig:
 
     `max_lines`, `max_bytes` and `max_memory_tokens` bound MEMORY.md; tokens are counted as in the prompt, without the
     fields of entries. MEMORY.md holds entries of at most `index_characters` characters, of any kind; a longer entry
-    goes to a topic. `min_gap` is the number of seconds between two runs that no user requested, `signal_entries` the
-    number of new entries that start a run. A run reads at most `batch_entries`. `min_confidence` (0..1) is the least
-    confidence of an extracted entry to be curated, `fact_confidence` that of a plain fact that was said once, and
-    `exact_confidence` that of a fact that holds a number, an identifier or a title, or answers a question. Two entries
-    whose content words have a similarity of `duplicate` (0..1) are duplicates. A name that `subject_entries` curated
-    memories share can become a topic. One run supersedes at most `max_superseded` memories. It retires at most
-    `max_retired` memories that have no replacement, or a tenth of the curated ones, whichever is more.
+    goes to a topic. A run that no user requested needs `signal_entries` new entries, and starts at least `min_gap`
+    seconds after the last run. A run reads at most `batch_entries`. `min_confidence` (0..1) is the least confidence of
+    an extracted entry to be curated, `fact_confidence` that of a plain fact that was said once, and `exact_confidence`
+    that of a fact that holds a number, an identifier or a title, or answers a question. Two entries whose content words
+    have a similarity of `duplicate` (0..1) are duplicates. A name that `subject_entries` curated memories share can
+    become a topic. One run supersedes at most `max_superseded` memories. It retires at most `max_retired` memories that
+    have no replacement, or a tenth of the curated ones, whichever is more.
 
-    `model` is a name or a model for consolidation; without it the model of the agent is used. The name `offline` uses
-    the rules only. `base_url` is the URL of a model given by name, `model_settings` are its settings.
+    `model` is a name or a model for consolidation; without it the model of the agent is used. With `offline` the rules
+    decide alone. `base_url` is the URL of a model given by name, `model_settings` are its settings.
     `consolidation_prompt` replaces the built-in instructions. It must hold `{max_memory_tokens}` and
     `{max_memory_characters}`, and may hold `{memory}` and `{ledger}`. A request takes at most `seconds` seconds and
     `max_input_tokens` tokens; further requests are made for the rest. After `attempts` runs in a row with unusable
     answers, the rules decide. With `mode` `preview`, a run that no user requested is written only after approval.
 
     A dream reads all curated memory again. It runs when the last dream is `dream_hours` ago, `dream_sessions` other
-    sessions changed since then, and no message arrived for `idle_seconds`.
+    sessions changed since then, and the last turn ended `idle_seconds` ago.
     """
 
     max_lines: int = IndexBounds.max_lines
@@ -116,7 +116,7 @@ class ConsolidationConfig:
     idle_seconds: float = 600.0
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting for shares outside 0..1, bounds below 1, an unknown mode, or a prompt without a budget."""
+        """Raise InvalidSetting for shares outside 0..1, too low bounds, an unknown mode or a prompt without budget."""
         for name in _CONSOLIDATION_SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
@@ -201,7 +201,8 @@ class ProfileConfig:
     Staleness: a fact outside the protected categories that was not confirmed for `staleness_age_days`, or for its own
     lifetime, is reviewed. A review takes at least `staleness_min_candidates` and at most `staleness_max_reviewed`
     facts, and removes at most `staleness_max_removals_per_cycle`. The first lifetime of a fact is at most
-    `staleness_max_lifetime_multiplier` times the age; an extension is at most `staleness_max_extension_days`.
+    `staleness_max_lifetime_multiplier` times `staleness_age_days`; an extended one is at most
+    `staleness_max_extension_days`.
 
     Merging of facts is off by default. With it, up to `consolidation_max_sources` facts of a category that has at least
     `consolidation_min_facts` become one, in at most `consolidation_max_groups_per_cycle` groups.
@@ -307,10 +308,10 @@ _MAX_INTERVAL = timedelta(days=3_660)
 class MaintenanceConfig:
     """The schedule of maintenance; the names and the first three defaults are AgentScope's.
 
-    A cycle runs every `interval`, in any process that is running then. A ledger older than `daily_file_retention_days`
-    is archived once all of it is consolidated. The file of a session that ended more than `session_retention_days` ago
-    is announced, moved to the trash `announce_days` later, and deleted `trash_days` after that. None means never.
-    Transcripts are not touched.
+    A cycle runs every `interval`, whichever process is running then. A ledger older than `daily_file_retention_days` is
+    archived once all of it is consolidated. The file of a session that ended more than `session_retention_days` ago is
+    moved to the trash, at least `announce_days` after an announcement, and deleted `trash_days` later. None means
+    never. Transcripts are not touched.
     """
 
     interval: timedelta = timedelta(hours=6)

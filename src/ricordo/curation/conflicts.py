@@ -79,7 +79,7 @@ def stance(text: str) -> tuple[str, bool] | None:
 
 
 def is_opposed(one: str, other: str) -> bool:
-    """Tell whether one text denies what the other says."""
+    """Tell whether one text denies the other."""
     left, right = stance(one), stance(other)
     return left is not None and right is not None and left[0] == right[0] and left[1] != right[1]
 
@@ -150,7 +150,7 @@ def have_different_speakers(one: Entry, other: Entry) -> bool:
 
 
 def contradict(newer: Entry, older: Entry) -> bool:
-    """Tell whether both can't hold, whoever said them and whatever may be replaced.
+    """Tell whether two memories can't both hold, whoever said them and whichever may be replaced.
 
     One would replace the other by the rules, or they give one attribute of one subject two values, or one denies the
     other in the same words. For two entries of one message, only the last two cases count.

@@ -113,9 +113,8 @@ class Consolidator:
     ) -> None:
         """Work on `files`; `key` is the key of the root, which recognises forgotten entries.
 
-        `adviser` asks a model; with None the rules decide alone. `courtesy` returns a yield policy for each run: the
-        run pauses before each step, and yields to more urgent work within them. `used` returns by id how often memories
-        were used.
+        `adviser` asks a model; with None the rules decide alone. `yield_policy` returns a policy for each run: the run
+        pauses before each step, and yields to more urgent work within them. `used` returns the use of memories by id.
         """
         self._files = files
         self._changes = changes
@@ -205,7 +204,7 @@ class Consolidator:
     async def find_reason_against_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
         """Return why a dream that no user requested should not start now; empty when it may.
 
-        `quiet` is the number of seconds since the last message, `without` names the sessions with a running turn.
+        `quiet` is the number of seconds since the last turn, `without` names the active sessions.
         """
         last, now = await load_dream_state(self._files), self._clock.now()
         marks = await session_fingerprints(self._files, without=without)
@@ -222,7 +221,7 @@ class Consolidator:
             if not left:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
-            # changes made during the write are consolidated in one more attempt, whose outcome is ignored
+            # others wrote during the write: try once more, whatever the outcome
             later = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
             with suppress(VersionConflict):
                 await self._try_once(later, await self._gatherer.gather(), told=False)
@@ -358,7 +357,7 @@ class Consolidator:
     async def _has_changed_since(
         self, gathered: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
-        """Tell whether others changed a ledger or forgot; with `growing`, growth is ignored. `written` is our own."""
+        """Tell whether others changed a ledger (with `growing`, growth is ignored) or forgot; `written` is our own."""
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
         known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
         sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]
@@ -426,9 +425,8 @@ _TASK_TITLE = "consolidating what was learned"
 class ConsolidationJob:
     """Runs consolidations of one workspace, each as a task of type `dream` in `tasks`.
 
-    `refresh` updates the index of the workspace, `turns` knows which sessions have a running turn. With
-    `holds_proposals`, the proposal of a run that no user requested waits for approval. `author` is the author of a job
-    in the history.
+    `refresh` updates the index of the workspace, `turns` tells when turns run. With `holds_proposals`, the proposal of
+    a run that no user requested waits for approval. `author` is the author of a job in the history.
     """
 
     consolidator: Consolidator

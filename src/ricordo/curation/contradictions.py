@@ -111,7 +111,7 @@ class RelatedEntryIndex:
 
 
 class _LazyIndex:
-    """Memories by the keys that `told` extracts; they are read at the first lookup."""
+    """Memories by the keys that `told` returns; they are indexed at the first lookup."""
 
     def __init__(self, told: Callable[[Entry], Iterable[str]]) -> None:
         self._extract = told
@@ -190,8 +190,8 @@ def find_contradictions(
 ) -> tuple[ContradictionPair, ...]:
     """Return the pairs of ids of contradicting entries, in the order in which they were said.
 
-    One of each pair is in `asked`. `nearby` holds all entries, and maybe others. A pair that a person confirmed both of
-    is left out.
+    One of each pair is in `asked`. `nearby` holds all entries, and maybe others. A pair with two confirmed entries is
+    left out.
     """
     looked_at: dict[ContradictionPair, bool] = {}
     for name in entries.keys() & set(asked):

@@ -156,7 +156,7 @@ async def _build_record_edits(
 
 
 async def _restore_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
-    """Return the edits, with further ones for curated lines that use the text of the entries `gone`, or link to them."""
+    """Return the edits, with further ones for curated lines that use the text of the entries `gone` or link to them."""
     known = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY_PATH, *topics]:

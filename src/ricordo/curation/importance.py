@@ -114,7 +114,7 @@ def _is_exact(content: str) -> bool:
 
 
 def _is_temporary(content: str) -> bool:
-    """Tell whether a fact is useless later: it has a secret's marker, or is one sentence on where somebody is now."""
+    """Tell whether a fact is useless later: it has a secret's marker, or is one sentence on a current whereabouts."""
     return _SECRET_MARKER in content or (
         _TEMPORARY.search(content) is not None and _SENTENCE_END.search(content) is None
     )
@@ -123,17 +123,15 @@ def _is_temporary(content: str) -> bool:
 def usefulness_grade(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int]:
     """Return the coarse part of usefulness, greater is more useful: whether the entry was saved, and its level of use.
 
-    Levels begin at use counts of 1, 4, 16, 64, ..., so that not every use changes the order. `used` holds the counts by
-    id. An extracted entry counts as saved from the second level on.
+    Levels begin at 1, 4, 16, 64, ... in `used`, which is by id, so that not every use changes the order. An extracted
+    entry counts as saved from the second level on.
     """
     level = (used.get(entry.id, 0).bit_length() + 1) // 2 if used else 0
     return is_explicit(entry) or level >= _SAVED_USE_LEVEL, level
 
 
 def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
-    """Return the sort key of an entry, greater is more useful: the grade, kind, repetitions, confidence, time and
-    id.
-    """
+    """Return the sort key of an entry, greater is more useful: grade, kind, repetitions, confidence, time and id."""
     weight = _KIND_WEIGHTS.get(entry.kind, _DEFAULT_WEIGHT)
     said = min(len(field_ids(entry, MERGED_FIELD)), 3)
     return *usefulness_grade(entry, used), weight, said, round(entry.confidence, 1), entry_time(entry), entry.id

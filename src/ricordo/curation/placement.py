@@ -180,7 +180,7 @@ def fits_bounds(document: bytes, config: ConsolidationConfig) -> bool:
 
 
 def is_short(one: CandidateEntry, config: ConsolidationConfig) -> bool:
-    """Tell whether an entry may be in MEMORY.md: its text is short, and has no further file."""
+    """Tell whether an entry may be in MEMORY.md: its text is short and not in a separate file."""
     return one.long is None and len(one.entry.content) <= config.index_characters
 
 
@@ -215,8 +215,8 @@ def place_entries(
 ) -> Placement:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
-    The newest short entry is always placed there. `used` counts by id how often an entry was used: with new entries,
-    and with `deep`, used entries may return from a topic.
+    The newest short entry is always placed there. `used` gives the use of an entry by id: with new entries, and with
+    `deep`, used entries may return from a topic.
 
     Sections in `held` that are empty afterwards are removed: they held a memory before. `written` are the topics before
     anything was removed from them. `named` gives the topic of an entry by id, in case it goes to one.

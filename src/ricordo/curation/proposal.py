@@ -49,7 +49,7 @@ class ConsolidationInput:
     `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers by path, including archived ones. `fresh`
     are the entries that no run has read, without forgotten ones; `forgotten` are ids that must not come back. `held`
     are the sections of MEMORY.md in which the last run left a memory: if one is empty, it can be removed. With `deep`
-    all curated entries are decided again. `used` counts by id how often an entry was used.
+    all curated entries are decided again. `used` gives the use of an entry by id.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -168,7 +168,7 @@ def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str
 
 
 def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
-    """Return the ids of the bullets that a person wrote; they are never rewritten."""
+    """Return the ids of bullets that are never rewritten: pinned, or edited or placed by a person."""
     return {
         part.entry.id
         for path, sheet in sheets.items()
@@ -320,7 +320,7 @@ def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[s
 
 
 def _without_description(path: str, sheet: MemoryDocument) -> Sequence[DocumentPart]:
-    """Return the parts of a document without the generated description of a topic, which goes with its entries."""
+    """Return the parts of a document without a generated topic description, which is removed with its entries."""
     if path == MEMORY_PATH or not has_generated_description(path, sheet.data):
         return sheet.parts
     return [

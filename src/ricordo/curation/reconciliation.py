@@ -282,7 +282,7 @@ class _Reconciler:
         return None
 
     def _is_by_person(self, entry: Entry) -> bool:
-        """Tell whether a person wrote or pinned an entry."""
+        """Tell whether an entry is protected or was saved by a person."""
         return self._is_protected(entry) or entry.by == "user"
 
     def _apply_edit(self, entry: Entry) -> None:
@@ -308,7 +308,7 @@ class _Reconciler:
         return ruling, kept, standing, is_explicit(entry), round(entry.confidence, 1), entry_time(entry), entry.id
 
     def _may_merge(self, new: Entry, other: Entry) -> bool:
-        """Tell whether `new` may be merged with `other`: a rule only with the same rule, or into no protected entry."""
+        """Tell whether `new` may merge with `other`: a rule only with an equal rule, or an unprotected plain entry."""
         if new.rule is None or new.rule == other.rule:
             return True
         return other.rule is None and not self._is_protected(other)
@@ -368,7 +368,7 @@ class _Reconciler:
 
 
 def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
-    """Return the day to which a line's relative dates refer: that of the newest parent with the same date words."""
+    """Return the day on which a merged line was said: that of its newest parent with the same relative dates."""
     own = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
     saying = [one for one in parents if any(text in one.entry.content.casefold() for text in own)]
     return entry_time(max(saying or parents, key=_said_key).entry).date()

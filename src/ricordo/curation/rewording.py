@@ -152,7 +152,7 @@ def find_dependent_lines(document: bytes, path: str, gone: Collection[str]) -> f
 
 
 def restore_own_words(document: bytes, path: str, gone: Collection[str], own: Mapping[str, str]) -> bytes:
-    """Return a curated document in which such lines have their ledger text, `own` by id, or are removed without one."""
+    """Return the document with the ledger text (`own`, by id) in lines that depend on `gone`, or without them."""
     for found in reversed(parse_entries(document, path)):
         entry = found.entry
         if not _depends_on(entry, gone):

@@ -196,7 +196,7 @@ def find_reason_to_wait(
     """Return why a dream should not start now; empty when it may.
 
     `changed` is the number of other sessions that changed since the last dream, `quiet` the seconds since the last
-    message.
+    turn.
     """
     if last.at is not None and timedelta(0) <= now - last.at < timedelta(hours=config.dream_hours):
         return "the last dream is not long ago"
@@ -250,7 +250,7 @@ LEASE_EXPIRY = timedelta(hours=1)
 """The time without a heartbeat after which the lease can be taken over."""
 _HEARTBEAT_SECONDS = 60.0
 _HELD_TOKENS: set[str] = set()
-"""The tokens of the leases that this process holds."""
+"""The lease tokens of this process."""
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ __all__ = [
 MAX_PARENTS = 8
 """The maximum number of lines in one merge."""
 RetirementReason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
-"""Why a memory is no longer useful: a finished matter, outdated, relevant for one day only, or never important."""
+"""Why a memory is no longer useful: it is done, outdated, was relevant for one day, or never mattered."""
 RETIREMENT_REASONS: tuple[RetirementReason, ...] = get_args(RetirementReason)
 Refusal: TypeAlias = Literal[
     "unknown",

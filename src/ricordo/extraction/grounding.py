@@ -123,8 +123,9 @@ class GroundingText:
         self._digits = re.sub(r"(?<=\d)[.,'’\s_](?=\d{3})", "", self._text)
 
     def supports(self, note: str) -> bool:
-        """Return whether the text has every name and every number of `note`. Days are not checked; they may be
-        computed.
+        """Return whether the text has every name and every number of `note`.
+
+        Days are not checked, because they may be computed.
         """
         return all(map(self._has_name, _find_name_words(note))) and all(map(self._has_number, _find_numbers(note)))
 

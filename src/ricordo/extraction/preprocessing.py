@@ -223,7 +223,7 @@ DropReason = Literal[
     "upload",
 ]
 """Why a message is not read: a `reply` replies to a dropped acknowledgement or upload, an `echo` only repeats recalled
-text, and `one-sided` messages are left if only one side has messages."""
+text, and `one-sided` messages are those of one side when the other side said nothing."""
 _QUESTION_SENTENCES = 3
 _QUESTION_MARKS = ("?", "？", "؟", "吗", "嗎")
 _CLOSERS = " \t\n*_\"'”’»)」』"

@@ -59,8 +59,9 @@ class SalienceFeatures:
 
 
 def score_salience(statements: Sequence[Statement], around: SalienceFeatures) -> float:
-    """Return the score of one message's statements: about 0 for small talk, at least 1 for news; 0 for no
-    statements.
+    """Return the score of one message's statements: about 0 for small talk, at least 1 for news.
+
+    0 for no statements.
     """
     if not statements:
         return 0.0

@@ -68,8 +68,8 @@ class Throttle:
             return
 
     def _gap_end(self, last: datetime | None) -> datetime | None:
-        """Return the end of the gap after `last`; None if it is over, or if `last` is in the future after a clock
-        change.
+        """Return the end of the gap after `last`; None if it is over, or if `last` is in the future (a clock
+        change).
         """
         now, gap = self.clock.now(), timedelta(seconds=self.min_gap)
         return last + gap if last is not None and last <= now < last + gap else None

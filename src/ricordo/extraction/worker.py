@@ -163,7 +163,7 @@ class JobWorker:
             each.set()
 
     def track(self, job: Job) -> None:
-        """Remember a job requested here. It runs without its pause before the worker closes, and for `flush`."""
+        """Remember a job requested here, so that `make_due` and the closing worker run it without its pause."""
         self._tracked_keys.add(job_key(job))
         self.wake()
 

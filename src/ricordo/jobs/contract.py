@@ -53,7 +53,7 @@ class InboxConfig:
             raise InvalidSetting(f"workers is a whole number of at least 1, not {self.workers}.")
 
     def due_times(self, now: datetime) -> tuple[datetime | None, datetime | None]:
-        """Return the earliest time and the deadline for work requested at `now`; None for both means at once."""
+        """Return the due time and the deadline for work requested at `now`; None for both means at once."""
         if not self.debounce_seconds:
             return None, None
         return now + timedelta(seconds=self.debounce_seconds), now + timedelta(seconds=self.max_wait_seconds)
@@ -130,7 +130,7 @@ class JobQueue(Protocol):
 
         A waiting job with the same key is widened instead: to the older `first`, the newer `last`, the later `after`
         (but not past the sooner `deadline`), and all `signals`. If either of the two is due at once, the result is. A
-        waiting job of the same session also counts if one of the two names no user; the result is for the user who is
+        waiting job of the same session is also widened if it or `job` names no user; the result has the user who is
         named. A running job is not changed; the new job waits in addition to it.
         """
         ...
@@ -161,7 +161,8 @@ class JobQueue(Protocol):
         ...
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
-        """Return the job to the queue, due at `after`, with the type of the `error` that it met. Raises `LeaseLost`.
+        """Return the job to the queue, due at `after`, with the type of the `error` that stopped it. Raises
+        `LeaseLost`.
 
         With an `error` the attempt counts as failed, and too many failed attempts end the job as failed. Without one
         nothing is counted.
@@ -169,7 +170,7 @@ class JobQueue(Protocol):
         ...
 
     async def make_due(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
-        """Make waiting jobs of these `keys` and `kinds` due at once (None: all). Returns how many."""
+        """Make waiting jobs of these `keys` and `kinds` due at once, all if None; return how many."""
         ...
 
     async def withdraw(self, job_id: str) -> bool:

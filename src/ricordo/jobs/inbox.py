@@ -122,7 +122,9 @@ class Inbox:
             raise LeaseLost
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
-        """Return the job to the queue, due at `after`, with the type of the `error` that it met. Raises `LeaseLost`."""
+        """Return the job to the queue, due at `after`, with the type of the `error` that stopped it. Raises
+        `LeaseLost`.
+        """
 
         def act(connection: Connection) -> bool:
             release_job(connection, lease, self._clock.now(), self._limits, error=error, after=after)
@@ -174,7 +176,7 @@ class Inbox:
         return await self._run(lambda database: database.write(act))
 
     async def _run(self, act: Callable[[Database], Awaitable[_T]], *, asked: Job | None = None) -> _T | None:
-        """Return the result of `act`; None if there is no file, which is created only for a job to add, `asked`.
+        """Return the result of `act`; None if there is no file, which is created only to add the job `asked`.
 
         `act` is repeated if the file had to be created again.
         """

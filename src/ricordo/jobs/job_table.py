@@ -1,9 +1,10 @@
-"""The table of jobs: what happens to a job, each act inside one transaction of the inbox.
+"""The table of jobs: every operation on jobs, each within one transaction of the inbox.
 
-Leases that ran out, or whose process is gone, are taken back by every act that could meet one. A process of another
-machine or container counts as living. Times are microseconds since 1970 in UTC.
+Every operation that could meet a lease that has expired, or whose process is gone, takes it back first. A process of
+another machine or container counts as alive. Times are microseconds since 1970 in UTC.
 
-Invariants, held by the indexes: of one key at most one job waits and at most one runs. No column holds content.
+Invariants, enforced by the indexes: for each key at most one job waits and at most one runs. No column contains
+content.
 """
 
 import json
@@ -48,14 +49,14 @@ __all__ = [
 
 
 def process_name() -> str:
-    """Return the name of this process: its machine, the space its number counts in, and the number."""
+    """Return the name of this process: its machine, its PID namespace, and its PID."""
     return f"{_process_namespace()} {os.getpid()}"
 
 
 def is_process_gone(name: str) -> bool:
-    """Tell whether the process of this name is known to have ended; it touches no other than by asking for it."""
+    """Return whether the named process is known to have ended, without affecting any process."""
     space, _, number = name.rpartition(" ")
-    # asking is killing on Windows
+    # on Windows, `os.kill` does not only test for the process
     if sys.platform == "win32" or space != _process_namespace() or not number.isdecimal():
         return False
     try:
@@ -124,12 +125,12 @@ _JOB_FIELDS = (
     "signals", "trace",
 )  # fmt: skip
 ColumnValue: TypeAlias = str | int | None
-"""What a column holds."""
+"""The value of a column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow:
-    """A job as it is stored: its record, and what only the inbox knows of it."""
+    """A job as it is stored: its record and the inbox's own fields."""
 
     number: int
     record: JobRecord
@@ -139,7 +140,7 @@ class JobRow:
 
 
 def to_microseconds(time: datetime | None) -> int | None:
-    """Return the time as it is stored; a naive one is taken as UTC."""
+    """Return the time in its stored form; a naive one is taken as UTC."""
     if time is None:
         return None
     aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
@@ -152,7 +153,7 @@ def from_microseconds(stored: int | None) -> datetime | None:
 
 
 def job_columns(job: Job) -> dict[str, ColumnValue]:
-    """Return the columns that say what the job is."""
+    """Return the columns that describe the job."""
     values: tuple[ColumnValue, ...] = (
         job.id,
         job.key,
@@ -172,9 +173,9 @@ def job_columns(job: Job) -> dict[str, ColumnValue]:
 
 
 def select_rows(connection: Connection, where: str, values: Mapping[str, ColumnValue]) -> list[JobRow]:
-    """Return the rows for a condition, which may end with an order and a limit.
+    """Return the rows that match a condition, which may end with an order and a limit.
 
-    Raises: DocumentInvalid for a row that nobody wrote.
+    Raises: DocumentInvalid for an invalid row.
     """
     rows = connection.execute(f"SELECT {JOB_COLUMNS} FROM job WHERE {where}", values).fetchall()
     try:
@@ -281,14 +282,14 @@ _LAST_SERVED = (
     "coalesce((SELECT max(served.changed) FROM job AS served"
     " WHERE served.user = job.user AND served.state <> 'waiting'), 0)"
 )
-"""When a job of this user was last taken or ended: who was served longest ago is next, however many wait."""
+"""When a job of this user was last leased or ended: the user served longest ago comes next, however many jobs wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InboxLimits:
-    """How often a job may fail before it ends as failed, and how long and how many ended ones are kept.
+    """How often a job may fail before it ends as failed, and how long and how many ended jobs are kept.
 
-    `max_ended` is the number of each outcome.
+    `max_ended` is the number for each outcome.
     """
 
     max_failures: int = 5
@@ -297,7 +298,7 @@ class InboxLimits:
 
 
 def add_job(connection: Connection, job: Job, now: datetime) -> Job:
-    """Store `job`, whose id is new, as waiting, or widen the one that waits for the same; return that which waits."""
+    """Store `job`, whose id is new, as waiting, or widen the one that waits for the same work; return the result."""
     _correct_clock_skew(connection, now)
     key = job_key(job)
     waiting = _find_waiting(connection, job)
@@ -322,7 +323,7 @@ def add_job(connection: Connection, job: Job, now: datetime) -> Job:
 
 
 def begin_job(connection: Connection, job: Job, now: datetime, seconds: float, limits: InboxLimits) -> Lease | None:
-    """Store `job` and lease it, unless one of its key runs."""
+    """Store `job` and lease it, unless a job with its key is running."""
     _correct_clock_skew(connection, now)
     _reclaim_leases(connection, now, limits)
     waiting = add_job(connection, job, now)
@@ -355,14 +356,14 @@ def lease_job(
 
 
 def renew_lease(connection: Connection, lease: Lease, now: datetime, seconds: float) -> Lease:
-    """Let the lease last for `seconds` from now on."""
+    """Extend the lease to `seconds` from now."""
     until = now + timedelta(seconds=seconds)
     _update_row(connection, _find_leased_row(connection, lease).number, now, {"until": to_microseconds(until)})
     return replace(lease, until=until)
 
 
 def complete_job(connection: Connection, lease: Lease, outcome: JobOutcome, now: datetime, limits: InboxLimits) -> None:
-    """End the job, and let go of jobs that ended long ago."""
+    """End the job, and delete jobs that ended long ago."""
     _end_job(connection, _find_leased_row(connection, lease).number, outcome, now)
     _prune_ended(connection, now, limits)
 
@@ -376,14 +377,14 @@ def release_job(
     error: str | None,
     after: datetime | None,
 ) -> None:
-    """Let the job wait again, or end when it failed too often."""
+    """Let the job wait again, or end it if it failed too often."""
     _requeue(connection, _find_leased_row(connection, lease), now, limits, error=error, after=after)
 
 
 def make_jobs_due(
     connection: Connection, now: datetime, *, keys: Collection[str] | None, kinds: Collection[str] | None
 ) -> int:
-    """Make what waits out a pause due at once; return how many jobs that were."""
+    """Make jobs that wait for their due time due at once; return how many."""
     of_keys, key_values = _in_condition("key", keys)
     of_kinds, kind_values = _in_condition("kind", kinds)
     changed = connection.execute(
@@ -394,13 +395,13 @@ def make_jobs_due(
 
 
 def withdraw_job(connection: Connection, job_id: str) -> bool:
-    """Remove a job that waits; False for one that does not."""
+    """Remove a waiting job; return False if it is not waiting."""
     gone = connection.execute("DELETE FROM job WHERE id = :id AND state = 'waiting'", {"id": job_id})
     return gone.rowcount > 0
 
 
 def has_work(connection: Connection) -> bool:
-    """Tell whether a job waits or runs."""
+    """Return whether a job waits or runs."""
     return bool(select_rows(connection, "state IN ('waiting', 'running') LIMIT 1", {}))
 
 
@@ -419,7 +420,7 @@ def list_jobs(
 
 
 def _find_waiting(connection: Connection, job: Job) -> list[JobRow]:
-    """Return the jobs that wait for the same work as `job`, that of its own key first."""
+    """Return the jobs that wait for the same work as `job`, the one with its own key first."""
     key = job_key(job)
     rows = select_rows(
         connection,
@@ -453,7 +454,7 @@ def _find_leased_row(connection: Connection, lease: Lease) -> JobRow:
 
 
 def _correct_clock_skew(connection: Connection, now: datetime) -> None:
-    """Let pauses and leases that were written by a clock that ran ahead last as long as they would have from now on."""
+    """Shift due times and leases written by a clock that is ahead, so that they last as long from now on."""
     connection.execute(
         "UPDATE job SET due = due - changed + :now, deadline = deadline - changed + :now,"
         " until = until - changed + :now, changed = :now WHERE state IN ('waiting', 'running') AND changed > :now",
@@ -464,7 +465,7 @@ def _correct_clock_skew(connection: Connection, now: datetime) -> None:
 def _reclaim_leases(connection: Connection, now: datetime, limits: InboxLimits) -> None:
     for row in select_rows(connection, "state = 'running' ORDER BY number", {}):
         if row.record.until is None or row.record.until <= now or is_process_gone(row.holder):
-            # a kill says nothing of the work
+            # a killed process is not a failure of the job
             _requeue(connection, row, now, limits, error=None, after=None)
 
 
@@ -529,7 +530,7 @@ def _update_row(connection: Connection, number: int, now: datetime, values: Mapp
 
 
 def _in_condition(column: str, wanted: Iterable[str] | None) -> tuple[str, dict[str, str]]:
-    """Return the end of a condition that `column` is one of `wanted`, nothing for None, and its values."""
+    """Return the SQL condition that `column` is one of `wanted`, empty for None, and its values."""
     if wanted is None:
         return "", {}
     values = {f"{column}_{number}": value for number, value in enumerate(sorted(wanted))}

@@ -19,7 +19,7 @@ _FIRST, _LONGEST = timedelta(seconds=30), timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class FlushSignal:
-    """A flush wrote so many `entries` `now`; `last` is when a consolidation ended last, None when none is known."""
+    """A flush wrote `entries` entries at `now`; `last` is when the last consolidation ended, None if unknown."""
 
     now: datetime
     last: datetime | None
@@ -27,16 +27,16 @@ class FlushSignal:
 
 
 ConsolidationDue: TypeAlias = Callable[[FlushSignal], bool]
-"""Decides whether a flush that wrote something asks for a consolidation."""
+"""Decides whether a flush that wrote entries requests a consolidation."""
 
 
 def at_most_every(pause: timedelta) -> ConsolidationDue:
-    """Return the decision that drops signals sooner than `pause` after the last consolidation."""
+    """Return a decision that ignores signals earlier than `pause` after the last consolidation."""
     return lambda signal: signal.entries > 0 and (signal.last is None or signal.now - signal.last >= pause)
 
 
 def backoff(attempts: int) -> timedelta:
-    """Return how long a job that failed waits: 30 seconds after the first attempt, then twice as long, an hour at most.
+    """Return the pause after a failed attempt: 30 seconds after the first, then doubled each time, at most an hour.
 
     `attempts` is at least 1.
     """
@@ -45,9 +45,9 @@ def backoff(attempts: int) -> timedelta:
 
 @dataclass(frozen=True, kw_only=True)
 class CycleStep:
-    """One step: its name, and what it does, which returns what it counted.
+    """One step: its name and its function, which returns its counts.
 
-    `stage` is that of its events; None for one that reports itself.
+    `stage` is the stage of its events; None if it emits its own events.
     """
 
     name: str
@@ -57,7 +57,7 @@ class CycleStep:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """How a step ended: what it counted, and the type of the error of one that failed."""
+    """How a step ended: its counts, and the type of the error if it failed."""
 
     name: str
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -73,14 +73,14 @@ class MaintenanceCycle:
     scope: Scope
 
     async def __call__(self) -> Mapping[str, int]:
-        """Run, and return how many steps were done, how many failed, and what they counted."""
+        """Run all steps, and return how many succeeded and failed, and their counts."""
         done = await self.run()
         failed = sum(bool(each.error) for each in done)
         counts = {f"{each.name}.{name}": count for each in done for name, count in each.counts.items()}
         return {"steps": len(done) - failed, "failed": failed, **counts}
 
     async def run(self) -> list[StepResult]:
-        """Run every step and return how each ended."""
+        """Run every step and return their results."""
         with self.emitter.stage("maintain", self.scope) as progress:
             done = [await self._run_step(step) for step in self.steps]
             failed = [each.name for each in done if each.error]

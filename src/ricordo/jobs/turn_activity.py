@@ -1,6 +1,6 @@
 """Turn activity: which turns of this process run in a root, so that background work yields to them.
 
-Invariant: a turn waits for nothing here. Whoever waits continues when no turn runs; inside of a turn nobody waits for
+Invariant: a turn never waits here. Background work continues when no turn runs; work inside a turn does not wait for
 it.
 """
 
@@ -18,24 +18,24 @@ __all__ = ["TurnActivity", "TurnYieldPolicy", "get_turn_activity"]
 
 
 _POLL_SECONDS = 0.02
-"""Seconds between two looks whether a turn still runs."""
+"""Seconds between two checks whether a turn still runs."""
 _COOLDOWN_SECONDS = 0.05
-"""Seconds after its end for which a turn is still being told."""
+"""Seconds after the end of a turn in which it still counts as active."""
 _SLICE_SECONDS = 0.002
-"""Seconds of work between two looks whether one runs."""
+"""Seconds of work between two checks whether a turn runs."""
 _MAX_WAIT_SECONDS = 30.0
-"""Seconds for which a run stands still in all."""
+"""Seconds that a run waits for turns in total."""
 _BUSY_SHARE = 0.05
-"""The part of the time that it works after that while turns run."""
+"""The share of the time that a run works after that while turns run."""
 _WITHIN_TURN: ContextVar[bool] = ContextVar("within_a_turn", default=False)
 _ACTIVITIES: "WeakValueDictionary[str, TurnActivity]" = WeakValueDictionary()
 
 
 class TurnActivity:
-    """The turns of one root in this process, whatever thread or event loop they run in."""
+    """The turns of one root in this process, in any thread or event loop."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without turns."""
         self._lock = threading.Lock()
         self._running = 0
         self._last: float | None = None
@@ -64,7 +64,7 @@ class TurnActivity:
 
     @property
     def quiet_seconds(self) -> float:
-        """How long no turn has run; without end where none ever did."""
+        """The seconds since the last turn ended; 0 while one runs, infinity if there was none."""
         with self._lock:
             if self._running:
                 return 0.0
@@ -72,30 +72,30 @@ class TurnActivity:
 
     @property
     def is_active(self) -> bool:
-        """Whether a turn runs, or ended just now and is still being told; False within one, which waits for nobody."""
+        """Whether a turn runs or ended just now; always False within a turn, which waits for nothing."""
         return self.quiet_seconds < _COOLDOWN_SECONDS and not _WITHIN_TURN.get()
 
     def yield_policy(self, *, seconds: float = _MAX_WAIT_SECONDS, share: float = _BUSY_SHARE) -> "TurnYieldPolicy":
-        """Return how one run gives way to these turns: for `seconds` in all, after that but for a `share` of the time.
+        """Return the policy of one run: wait `seconds` in total, then work a `share` of the time while turns run.
 
-        So a chat that never rests holds a run up, and does not keep it from its end.
+        So continuous turns delay a run, but do not keep it from finishing.
         """
         return TurnYieldPolicy(self, seconds=seconds, share=share)
 
 
 class TurnYieldPolicy:
-    """How one run gives way to turns: it waits while one runs, as long as it has patience."""
+    """Lets one run yield to turns: it waits while one is active, up to a total time."""
 
     def __init__(self, turns: TurnActivity, *, seconds: float, share: float) -> None:
-        """Have stood for nothing yet."""
+        """Start with the full waiting time."""
         self._turns = turns
         self._left = seconds
         self._share = share
         self._since = time.monotonic()
 
     async def pause(self) -> None:
-        """Return when no turn runs, or the patience is over."""
-        # turns of other threads could not set an event of this loop
+        """Wait until no turn is active, or the waiting time is used up."""
+        # polling, as turns of other threads can't set an event of this loop
         while self._turns.is_active and self._left > 0:
             began = time.monotonic()
             await anyio.sleep(_POLL_SECONDS)
@@ -103,10 +103,11 @@ class TurnYieldPolicy:
         self._since = time.monotonic()
 
     def yield_now(self) -> None:
-        """Stand still while a turn runs; after the patience is over, work for a share of the time.
+        """Block while a turn is active, as long as the waiting time lasts.
 
-        It looks once in two milliseconds, and ends the work where nobody waits for it any more. What can't be ended,
-        such as a write in a thread of its own, goes on at once.
+        After that it blocks only for so long that the run still works its share of the time. It checks once in two
+        milliseconds, and raises if the caller was cancelled. Outside of a worker thread of an event loop, such as for a
+        write in its own thread, it returns at once.
         """
         now = time.monotonic()
         worked = now - self._since
@@ -127,7 +128,7 @@ class TurnYieldPolicy:
 
 
 def get_turn_activity(folder: str) -> TurnActivity:
-    """Return the turns of the root in `folder`, the same for all who ask while somebody holds them."""
+    """Return the turns of the root in `folder`; all callers get the same object while one of them keeps it."""
     found = _ACTIVITIES.get(folder)
     if found is None:
         found = _ACTIVITIES[folder] = TurnActivity()

@@ -1,4 +1,4 @@
-"""Messages of a conversation and the tools that models are told of; their tokens, formats and importers."""
+"""Messages of a conversation, tool specifications, token counts, formats and importers."""
 
 from typing import TYPE_CHECKING
 

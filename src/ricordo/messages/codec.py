@@ -1,10 +1,10 @@
-"""The lines of a transcript: one message, one line of JSON, its parts tagged with their `kind`.
+"""The lines of a transcript: each message is one line of JSON, with parts tagged by their `kind`.
 
-A line holds, in this order, `v`, `id`, `parent`, `role`, `name`, `time`, `parts`, `usage`, `metadata`, then the fields
-of a newer writer; what has its default value is not written. Times are RFC 3339 in UTC with their microseconds.
+A line holds, in this order, `v`, `id`, `parent`, `role`, `name`, `time`, `parts`, `usage`, `metadata`, then unknown
+fields from a newer version; default values are omitted. Times are RFC 3339 in UTC with microseconds.
 
-Invariants: decoding what was encoded gives the same message. A line of a newer version survives being read and written:
-its unknown top-level fields travel in the metadata, its unknown kinds of parts as `Unknown`.
+Invariants: decoding an encoded message gives an equal message. A line of a newer version survives decoding and
+encoding: its unknown top-level fields are kept in the metadata, its unknown kinds of parts as `Unknown`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _PART_KINDS = frozenset({"text", "thinking", "media", "tool_call", "tool_result"
 
 
 def encode_part(part: Part) -> JsonValue:
-    """Write `part` as a JSON object; what is None or has its default value is left out."""
+    """Return `part` as a JSON object; None and default values are left out."""
     match part:
         case Text():
             return {"kind": "text", "text": part.text}
@@ -60,10 +60,9 @@ def encode_part(part: Part) -> JsonValue:
 
 
 def decode_parts(values: Sequence[Mapping[str, JsonValue]], where: str) -> tuple[Part, ...]:
-    """Read objects that `encode_part` wrote, here or in a newer version.
+    """Read objects that `encode_part` wrote, in this or a newer version.
 
-    Raises:
-        InvalidMessage: an object lacks what its kind needs; the text names the position below `where`.
+    Raises: InvalidMessage if an object lacks a field of its kind; the text names the position below `where`.
     """
     return tuple(_decode_part(value, f"{where}[{position}]") for position, value in enumerate(values))
 
@@ -108,7 +107,7 @@ def _decode_content(kind: str, value: Mapping[str, JsonValue], where: str) -> Te
 
 
 def _result_parts(value: Mapping[str, JsonValue], where: str) -> tuple[Text | Media | Unknown, ...]:
-    """Read the content of a tool result; a kind that can't stand there is kept as it is."""
+    """Read the content of a tool result; kinds that are invalid there are kept unchanged."""
     inner = require_objects(value.get("parts", []), where)
     return tuple(
         _decode_content(require_text(item.get("kind"), f"{where}[{position}].kind"), item, f"{where}[{position}]")
@@ -117,7 +116,7 @@ def _result_parts(value: Mapping[str, JsonValue], where: str) -> tuple[Text | Me
 
 
 def _newer_object(part: Unknown) -> dict[str, JsonValue] | None:
-    """Return the object that `part` was read from; None when it came from elsewhere."""
+    """Return the object that `part` was read from; None if it has another origin."""
     if part.kind in _PART_KINDS:
         return None
     try:
@@ -140,16 +139,15 @@ def _optional_field(value: Mapping[str, JsonValue], name: str, where: str) -> st
 LINE_VERSION = 1
 """The version of the lines that `encode_message` writes."""
 NEWER_FIELDS_KEY = "ricordo.fields"
-"""The metadata key under which the fields of a newer writer are kept between `decode_message` and `encode_message`."""
+"""The metadata key for fields of a newer version between `decode_message` and `encode_message`."""
 _LINE_FIELDS = frozenset({"id", "parent", "role", "name", "time", "parts", "usage", "metadata"})
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 
 
 def encode_message(message: Message) -> bytes:
-    """Write `message` as one line of JSON: UTF-8, ended by a newline, with no other line break inside.
+    """Return `message` as one line of JSON: UTF-8, ended by a newline, with no other line break inside.
 
-    Raises:
-        InvalidMessage: the metadata holds something that JSON can't say, such as NaN.
+    Raises: InvalidMessage if the metadata contains a value that JSON can't represent, such as NaN.
     """
     metadata = dict(message.metadata)
     newer = _newer_fields(metadata)
@@ -171,10 +169,9 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(line: bytes | str) -> Message:
-    """Read one line that `encode_message` wrote, here or in another version.
+    """Read a line that `encode_message` wrote, in this or another version.
 
-    Raises:
-        InvalidMessage: the line is not a message; the text says what is wrong and where.
+    Raises: InvalidMessage if the line is not a message; the text says what is wrong and where.
     """
     fields = require_object(loads(line), "The line")
     version = require_integer(fields.get("v"), "v")
@@ -196,9 +193,7 @@ def decode_message(line: bytes | str) -> Message:
 
 
 def _newer_fields(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what `decode_message` kept for a newer writer; empty when the value under `NEWER_FIELDS_KEY` can't be
-    that.
-    """
+    """Return the fields of a newer version from the metadata; empty if `NEWER_FIELDS_KEY` has an invalid value."""
     kept = metadata.get(NEWER_FIELDS_KEY)
     if not isinstance(kept, dict) or not kept or not _LINE_FIELDS.isdisjoint(kept):
         return {}
@@ -223,7 +218,7 @@ def _write_time(time: datetime) -> str:
     try:
         return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError:
-        # within a day of the first and the last year, UTC has no name for the moment
+        # within a day of the first and the last year, UTC can't represent the time
         return time.isoformat()
 
 

@@ -1,8 +1,8 @@
-"""Stable ids for messages that come without one, and the chain from each message to the one before.
+"""Stable ids for messages without an id, and the link from each message to the one before it.
 
-Invariant: an id depends only on the session, on what the message says (role, name, parts, time) and on how many equal
-messages came before it. So the same conversation read twice gets the same ids, and what is appended changes no earlier
-one. The encoding of version 1 is part of this contract: it is what is digested.
+Invariant: an id depends only on the session, on the content of the message (role, name, parts, time) and on how many
+equal messages came before it. So a conversation read twice gets the same ids, and appended messages change no earlier
+id. The digest uses the encoding of version 1, which is part of this contract.
 """
 
 from collections import Counter
@@ -21,21 +21,20 @@ _ID_BYTES = 16
 
 
 def fingerprint(message: Message) -> str:
-    """Return a digest (32 hexadecimal digits) of what `message` says: equal for equal role, name, parts and time."""
+    """Return a digest (32 hexadecimal digits) of the role, name, parts and time of `message`."""
     return blake2b(encode_message(_without_identity(message)), digest_size=_ID_BYTES).hexdigest()
 
 
 def count_fingerprints(messages: Iterable[Message]) -> dict[str, int]:
-    """Count the messages by what they say: the `known` of a later batch."""
+    """Count the messages by fingerprint; the result is the `known` of a later batch."""
     return dict(Counter(map(fingerprint, messages)))
 
 
 def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None) -> list[Message]:
-    """Give each message without an id a stable one of 26 characters; ids that are there stay.
+    """Return the messages, with a stable id of 26 characters for each one without an id.
 
-    `known` counts, by fingerprint, the messages of this session that precede these (see `count_fingerprints`): None
-    when `messages` starts at the beginning of the session. A conversation read in batches gets the ids of one read
-    whole.
+    `known` counts the earlier messages of this session by fingerprint (see `count_fingerprints`); None if `messages`
+    starts at the beginning of the session. A conversation read in batches gets the same ids as one read at once.
     """
     seen = Counter(known or {})
     result = []

@@ -1,9 +1,9 @@
-"""JSON text: strict, on one line, for any string; and readers of single values, whose errors say where they are.
+"""Strict JSON text on one line, and readers of single values whose errors name their position.
 
-Numbers are finite. A lone surrogate travels as an escape.
+Numbers are finite. A lone surrogate is written as an escape.
 
-Invariant: what `dumps` gives is valid UTF-8 without any character that a line reader could split at, and `loads` of it
-is the same value.
+Invariant: the output of `dumps` is valid UTF-8 without any character at which a line reader could split, and `loads`
+returns the same value from it.
 """
 
 import json
@@ -30,10 +30,9 @@ _ESCAPE_PATTERN = lazy_compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
 def dumps(value: JsonValue) -> str:
-    """Write `value` without spaces on one line; keys keep their order.
+    """Return `value` as JSON on one line without spaces; keys keep their order.
 
-    Raises:
-        InvalidMessage: `value` holds something that JSON can't say, or is nested too deeply.
+    Raises: InvalidMessage if JSON can't represent `value`, or it is nested too deeply.
     """
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -45,15 +44,14 @@ def dumps(value: JsonValue) -> str:
 
 
 def escape_json(written: str) -> str:
-    """Return JSON text with an escape in place of what UTF-8 can't say, and of what a line reader could split at."""
+    """Return JSON text with escapes for characters that UTF-8 can't encode or a line reader could split at."""
     return written if written.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
 def loads(line: str | bytes) -> JsonValue:
     """Read one JSON value; bytes are UTF-8.
 
-    Raises:
-        InvalidMessage: the text is not strict JSON, the bytes are not UTF-8, or the nesting is too deep.
+    Raises: InvalidMessage if the text is not strict JSON, the bytes are not UTF-8, or the nesting is too deep.
     """
     try:
         decoded = line if isinstance(line, str) else line.decode("utf-8")
@@ -66,11 +64,10 @@ def loads(line: str | bytes) -> JsonValue:
 
 
 def decode_json(data: str | bytes) -> Any:
-    """Return the JSON value that a file or a column holds, of whatever type: who reads it checks what it finds.
+    """Return the JSON value of a file or a column, of any type; callers must check it.
 
-    Raises:
-        ValueError: it is no JSON, or nested too deeply, or has a number that is not finite; so a reader that takes
-            damage as no value needs to know one error for it.
+    Raises: ValueError if it is not JSON, is nested too deeply, or has a number that is not finite. Callers that treat
+    damage as a missing value need to catch only this error.
     """
     try:
         return json.loads(data, parse_constant=_raise_not_json, parse_float=_parse_finite)
@@ -81,8 +78,7 @@ def decode_json(data: str | bytes) -> Any:
 def require_text(value: JsonValue, where: str) -> str:
     """Return `value` if it is a string.
 
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `where`.
     """
     if not isinstance(value, str):
         raise InvalidMessage(f"{where}: a string is needed, not {_describe_type(value)}.")
@@ -92,8 +88,7 @@ def require_text(value: JsonValue, where: str) -> str:
 def require_integer(value: JsonValue, where: str) -> int:
     """Return `value` if it is a whole number.
 
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `where`.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidMessage(f"{where}: a whole number is needed, not {_describe_type(value)}.")
@@ -103,8 +98,7 @@ def require_integer(value: JsonValue, where: str) -> int:
 def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
     """Return `value` if it is an object.
 
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `where`.
     """
     if not isinstance(value, dict):
         raise InvalidMessage(f"{where}: an object is needed, not {_describe_type(value)}.")
@@ -114,8 +108,7 @@ def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
 def require_objects(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
     """Return `value` if it is a list of objects.
 
-    Raises:
-        InvalidMessage: it is something else; the text names the position below `where`.
+    Raises: InvalidMessage for any other value; the text names the position below `where`.
     """
     if not isinstance(value, list):
         raise InvalidMessage(f"{where}: a list is needed, not {_describe_type(value)}.")

@@ -194,9 +194,7 @@ class ProviderModel:
 
     @property
     def window(self) -> int | None:
-        """The window in tokens: the smaller of the configured and the reported one, else that of pydantic-ai's
-        tables.
-        """
+        """The window in tokens: the smaller of the configured and the reported one, else that of pydantic-ai."""
         known = [size for size in (self.configured_window, self.reported_window) if size]
         return min(known) if known else self.model.context_window
 

@@ -108,7 +108,7 @@ def read_error_details(error: BaseException) -> ErrorDetails:
 
 
 def _read_status(error: BaseException, fields: Mapping[str, object]) -> int | None:
-    """Return the HTTP status of the error. The status of an open stream is ignored."""
+    """Return the HTTP status of the error; other statuses, such as that of an open stream, are ignored."""
     answer = getattr(getattr(error, "response", None), "status_code", None)
     for found in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
         if isinstance(found, int) and not isinstance(found, bool) and 400 <= found < 600:

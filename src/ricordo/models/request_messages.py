@@ -296,9 +296,7 @@ def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart])
 
 
 def _prepare_request_part(piece: _SendablePart, rules: RequestRules) -> _SendablePart | None:
-    """Return a part of a user message; None if it is empty. Results are handled elsewhere; only an assistant calls
-    tools.
-    """
+    """Return a part of a user message; None if it is empty. Results and calls are handled elsewhere."""
     part = piece.part
     if isinstance(part, Text):
         return piece if part.text.strip() else None

@@ -196,7 +196,7 @@ class Reservation:
 
 
 class SpendingJournal:
-    """The spending journal in `files`. Each line is read only once."""
+    """The spending journal in `files`. `read_day` reads each line only once."""
 
     def __init__(self, files: FileStore) -> None:
         """Create the journal without reading."""

@@ -62,10 +62,10 @@ async def read_root_identity(files: FileStore) -> str | None:
 
 
 async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: Clock, keeps_key: bool) -> None:
-    """Put a root on the list of trusted ones, under a new identity.
+    """List a root as trusted, under a new identity.
 
-    With `keeps_key` its key for digests is kept, so that tombstones still apply; else that is new too. A read-only root
-    keeps its whole key. Raises: DocumentInvalid; StorageError.
+    With `keeps_key` its key for digests stays, so that tombstones still apply; otherwise that key is new too. A
+    read-only root keeps its whole key. Raises: DocumentInvalid; StorageError.
     """
     before: StoredFile | None = None
     with suppress(FileMissing):

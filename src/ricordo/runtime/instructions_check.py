@@ -1,4 +1,4 @@
-"""The check of AGENTS.md, which people write for agents and which lies outside of a root."""
+"""The check of AGENTS.md, a file outside of the root that people write for agents."""
 
 from pathlib import Path
 

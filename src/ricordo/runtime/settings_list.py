@@ -16,7 +16,7 @@ __all__ = ["HIDDEN_VALUE", "SettingRow", "list_settings"]
 
 
 HIDDEN_VALUE = "[hidden]"
-"""What is shown instead of a secret."""
+"""The text shown instead of a secret."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,13 +92,13 @@ def check_links(folder: Path) -> None:
 
 
 def is_vouched_for(trusted: Sequence[str], root: Path) -> bool:
-    """Tell whether `root` is one of the folders `trusted`, or below one; `TRUST_ALL` means every folder."""
+    """Return whether `root` is one of the folders `trusted`, or below one; `TRUST_ALL` means every folder."""
     real = Path(os.path.realpath(root))
     return TRUST_ALL in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
 
 
 def is_in_data_folder(root: Path, data: Path) -> bool:
-    """Tell whether a root is in the user's data folder, and not a link into it. It blocks on the disk."""
+    """Return whether a root is in the user's data folder, and not a link into it. It blocks on the disk."""
     return not root.is_symlink() and Path(os.path.realpath(root)).is_relative_to(os.path.realpath(data))
 
 
@@ -191,7 +191,7 @@ def _narrow(path: Path) -> int:
 
 
 def is_own_ignore_file(root: Path, rule: bytes) -> bool:
-    """Tell whether `rule`, the .gitignore of a root, is one of Ricordo's own, and no other one below overrides it.
+    """Return whether `rule`, the .gitignore of a root, is one of Ricordo's own, and no .gitignore below overrides it.
 
     It blocks on the disk.
     """

@@ -207,7 +207,7 @@ async def migrate_to_users(
 
 @dataclass(frozen=True, kw_only=True)
 class _Migration:
-    """The steps, in the order in which they run."""
+    """The steps of the migration, in the order in which they run."""
 
     files: FileStore
     place: Callable[[str], FileStore]
@@ -254,9 +254,9 @@ class _Migration:
         return tuple([info.path for info in await self.files.list(folder)])
 
     async def move_curated(self, stamps: UserStamps, mixed: Collection[str]) -> None:
-        """Move the entries of curated memory but the `mixed` ones, and update the lists of topics.
+        """Move the entries of curated memory except the `mixed` ones, and update the lists of topics.
 
-        The report has the ids of mixed entries, because ledgers that were moved no longer say so.
+        The report has the ids of mixed entries, because the moved ledgers no longer show them.
         """
         edits: list[Edit] = []
         users: set[str] = set()
@@ -289,7 +289,7 @@ class _Migration:
             await self._apply_edit(Edit(path=path, expected=compute_version(data), data=left))
 
     async def move_plans(self, sessions: SessionOwners, shared: Collection[str]) -> None:
-        """Move the plans of the sessions of one user but the `shared` ones."""
+        """Move the plans of sessions of a single user, except the `shared` ones."""
         for info in await self.files.list(_PLANS):
             user = sessions.user_of_plan(info.path)
             if user and info.path not in shared:
@@ -330,7 +330,7 @@ class _Migration:
     async def move_notes(self, report: UserMigrationReport, stamps: UserStamps) -> None:
         """Copy tombstones and the cursor to every user, and move usage, or all notes and plans to the only user.
 
-        The notes of several users name nobody, and go to `before-users/`.
+        Notes do not name their user; with several users they go to `before-users/`.
         """
         for user in sorted(report.users):
             for path in (TOMBSTONES, CURSOR_PATH):
@@ -451,6 +451,6 @@ def _remove_moved(path: str, data: bytes, moves: UserEntries) -> bytes:
 
 
 def _is_heading_only(document: bytes) -> bool:
-    """Tell whether a ledger has nothing but its heading."""
+    """Return whether a ledger has only its heading."""
     left = document.strip()
     return left.startswith(b"# ") and b"\n" not in left

@@ -112,7 +112,7 @@ def extract_user_document(path: str, data: bytes, ids: frozenset[str]) -> bytes:
 
 
 def append_missing(path: str, there: bytes, coming: bytes) -> bytes:
-    """Return the document `present` with the entries of `coming` that it lacks appended."""
+    """Return the document `there` with the entries of `coming` appended that it lacks."""
     known = {found.entry.id for found in parse_entries(there, path)}
     new = [
         coming[found.offset : found.offset + found.length]
@@ -124,7 +124,7 @@ def append_missing(path: str, there: bytes, coming: bytes) -> bytes:
 
 
 def split_usage(data: bytes, stamps: UserStamps) -> dict[str, bytes]:
-    """Return the lines of usage by the folder of the user whose memories they are about.
+    """Split a usage file by user: return its lines by the folder of the user whose entries they are about.
 
     Lines about entries without a user, or with several, and lines that can't be read are under the empty name. A line
     about entries of several users is split.
@@ -171,7 +171,7 @@ def _is_kept_part(part: DocumentPart, before: Iterable[DocumentPart], ids: froze
 
 
 def _find_users(found: LocatedEntry, stamps: UserStamps) -> set[str]:
-    """Return the users of all entries that a curated entry was made of, and the user that it names itself."""
+    """Return the users of all entries that a curated entry was made of, and the user on the entry itself."""
     entry = found.entry
     users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *field_ids(entry, MERGED_FIELD))))
     return users | ({_user_folder(entry)} if _user_folder(entry) else set())
@@ -202,23 +202,23 @@ class SessionOwners:
         return frozenset(self.owners.values()) - {""}
 
     def user_of_plan(self, path: str) -> str:
-        """Return the one user whose sessions name a plan; empty for none, or several."""
+        """Return the only user whose sessions name a plan; empty for none, or several."""
         users = self.plans.get(path, frozenset())
         return next(iter(users)) if len(users) == 1 else ""
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The files whose user is not known."""
+        """The files whose user is unknown."""
         return tuple(path for path, user in self.files.items() if not user)
 
     def user_of(self, session: str) -> str:
-        """Return the one user with a session of this id; empty for none, or several."""
+        """Return the only user with a session of this id; empty for none, or several."""
         users = {user for (_, name), user in self.owners.items() if name == session}
         return next(iter(users)) if len(users) == 1 else ""
 
 
 async def find_session_owners(files: FileStore, stamps: UserStamps) -> SessionOwners:
-    """Return the owners of sessions: as their states say, or else as all entries say that were learned from them."""
+    """Return the owners of sessions: from their states, or else from the entries learned from them."""
     listed = {info.path: info for info in await files.list(_AGENTS)}
     names = {named for path in listed if (named := _parse_session_path(path))}
     owners: dict[tuple[str, str], str] = {}
@@ -259,7 +259,7 @@ def _parse_session_path(path: str) -> tuple[str, str] | None:
 
 
 def _match_session(path: str, names: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the agent and the session of a file: of all session ids that its name begins with, the longest."""
+    """Return the agent and the session of a file: the longest session id that its name begins with."""
     parts = path.removeprefix(f"{_AGENTS}/").split("/")
     if len(parts) != 3 or parts[1] not in _SESSION_KINDS:
         return "", ""

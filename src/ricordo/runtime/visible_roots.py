@@ -52,7 +52,7 @@ def list_root_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, .
 
 
 class VisibleRoots:
-    """The roots of one scope, opened with `open_place`; the caller who opened them closes them."""
+    """The roots of one scope, opened with `open_place`, whose owner closes them."""
 
     def __init__(
         self,

@@ -262,8 +262,7 @@ class _WorkspaceOpener:
 
     @asynccontextmanager
     async def _open_inboxes(self) -> AsyncIterator[Callable[[str], JobQueue]]:
-        """Yield a function that opens the inbox of a user's folder, or of the root for an empty name; close all at the end.
-        """
+        """Yield a function that opens the inbox of a user's folder (root: empty name); close all of them at the end."""
         opened: dict[str, JobQueue] = {}
 
         def open_inbox(user: str) -> JobQueue:

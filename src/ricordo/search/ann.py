@@ -1,10 +1,10 @@
 """Faster search of many vectors: exact bounds from a few principal axes, and an approximate graph (extra `ann`).
 
-Both are built in a background thread; nothing waits for them. The graph lies in a file of its own, with a checksum,
-and only names the rows to look at.
+Both are built in a background thread; no search waits for them. The graph is in a separate file with a checksum, and
+only determines which rows to read.
 
-Invariants: no product is larger than its bound. The graph's file can be deleted; one that is damaged, or of another
-model or dimension, counts as none.
+Invariants: no product is larger than its bound. The graph's file can be deleted; a file that is damaged, or of another
+model or dimension, is ignored.
 """
 
 import json
@@ -43,60 +43,60 @@ __all__ = [
 
 
 class BackgroundBuild:
-    """Makes one thing at a time beside everything else. It must not be used by two tasks at once."""
+    """Runs one build at a time in a background thread. It must not be used by two tasks at once."""
 
     def __init__(self) -> None:
-        """Begin with nothing to do."""
+        """Start idle."""
         self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether something is being made."""
+        """Whether a build is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, make: Callable[[Callable[[], bool]], None]) -> None:
-        """Make something, unless something is being made; `make` is given what tells whether it shall end early."""
+        """Start a build unless one is running; `make` gets a function that returns whether to stop early."""
         if self.is_running or self._stop_event.is_set():
             return
-        # a daemon, as no process shall wait at its end for what only makes it quicker
+        # a daemon, so that no process waits at exit for an optimization
         self._thread = threading.Thread(target=make, args=(self._stop_event.is_set,), name="ricordo-index", daemon=True)
         self._thread.start()
 
     async def wait(self) -> None:
-        """Wait until nothing is being made."""
+        """Wait until no build is running."""
         if self._thread is not None:
             await anyio.to_thread.run_sync(self._thread.join)
 
     async def close(self) -> None:
-        """End what is being made, and make nothing more."""
+        """Stop the running build, and start no more."""
         self._stop_event.set()
         await self.wait()
 
 
 MIN_BOUNDED_NUMBERS = 2**23
-"""How many numbers vectors must have in all before a front is quicker than the product of all of them."""
+"""The total size of the vectors, in numbers, from which bounds are faster than computing all products."""
 _PRODUCT_BLOCK = 2**18
-"""Numbers of a matrix that are multiplied at once: more of them are shared between threads, which costs more."""
+"""The size of the matrix blocks that are multiplied at once; larger ones are split between threads, which is slower."""
 _DIGITS = 6
 _SAMPLE_ROWS, _SAMPLE_QUERIES, _SAMPLE_NEAREST = 4_096, 32, 256
 _HEAD_SHARES = (1 / 4, 3 / 8, 1 / 2, 9 / 16)
-"""Which shares of a vector's numbers may be its front: more would need too much memory."""
+"""The possible shares of a vector's numbers in its head; larger ones would need too much memory."""
 _SINGLE_ROW_COST = 8.0
-"""How much longer a row takes that is read by itself than one that is read among all: twice what was measured, as a
-query's rest is longer than that of the vectors that it is tried with."""
+"""The cost of reading a row by itself, relative to reading it among all rows: twice the measured value, as the rest of
+a query is longer than that of the sample vectors."""
 _MAX_COST = 0.8
 _FLOAT_ERROR = 4e-6
-"""More than what 32-bit floats get wrong in a squared length of 1, and in a product."""
+"""An upper bound of the error of 32-bit floats in a squared length of 1, and in a product."""
 _MAX_GROWTH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorBounds:
-    """The fronts of vectors: `heads` has a row for each, `rests` the length of what is behind it.
+    """The heads of vectors: `heads` has a row for each vector, `rests` the length of its remaining part.
 
-    `axes` turn a vector into its front; they are those of the first `sample_size` vectors. `longest` is the length of
-    the longest vector.
+    `axes` project a vector to its head; they are computed from the first `sample_size` vectors. `longest` is the length
+    of the longest vector.
     """
 
     axes: NDArray[np.float32]
@@ -106,11 +106,11 @@ class VectorBounds:
     sample_size: int
 
     def __len__(self) -> int:
-        """Return how many vectors there are."""
+        """Return the number of vectors."""
         return len(self.heads)
 
     def upper_bounds(self, vector: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return for each vector what its product with this one can be at most, and what it is without the rests."""
+        """Return the upper bound of each vector's product with this one, and the product of the heads alone."""
         head = vector @ self.axes
         length = float(np.linalg.norm(vector))
         rest = _residual_length(np.array([length**2]), np.array([float(head @ head)]))[0]
@@ -121,11 +121,11 @@ class VectorBounds:
         return at_most, estimated
 
     def select(self, kept: Array) -> "VectorBounds":
-        """Return it with those vectors only; `select` is true of them."""
+        """Return the bounds of only the vectors that the mask `kept` selects."""
         return replace(self, heads=self.heads[kept[: len(self)]], rests=self.rests[kept[: len(self)]])
 
     def extend(self, rows: NDArray[np.float32]) -> "VectorBounds | None":
-        """Return it for all of these rows, the first of which are its vectors; None where its axes are too old."""
+        """Return the bounds of all these rows, which begin with its vectors; None if its axes are too old."""
         if len(rows) > _MAX_GROWTH * self.sample_size:
             return None
         heads, rests, longest = _project(rows[len(self) :], self.axes)
@@ -136,9 +136,9 @@ class VectorBounds:
 
 
 def build_bounds(rows: NDArray[np.float32]) -> VectorBounds | None:
-    """Return the front of these rows; None where it would not be quicker than the product of all of them.
+    """Return the bounds of these rows; None if they would not be faster than computing all products.
 
-    How sharp it is depends on how unevenly lengths are spread over axes. It is measured on a sample.
+    How tight they are depends on how unevenly the lengths are spread over the axes. This is measured on a sample.
     """
     sample = rows[np.linspace(0, len(rows) - 1, min(_SAMPLE_ROWS, len(rows)), dtype=np.int64)]
     _, axes = np.linalg.eigh((sample.T @ sample).astype(np.float64))
@@ -150,16 +150,16 @@ def build_bounds(rows: NDArray[np.float32]) -> VectorBounds | None:
 
 
 def bounds_along_axes(rows: NDArray[np.float32], axes: NDArray[np.float32]) -> VectorBounds:
-    """Return the front of these rows by these axes, columns that stand at right angles and have the length 1."""
+    """Return the bounds of these rows along these axes, which are orthonormal columns."""
     heads, rests, longest = _project(rows, axes)
     return VectorBounds(axes=axes, heads=heads, rests=rests, longest=longest, sample_size=len(rows))
 
 
 def _best_size(sample: NDArray[np.float32], axes: NDArray[np.float32], count: int) -> int | None:
-    """Return how many numbers a front should have, so that least is read; None where nothing is gained by one."""
+    """Return the head size with the lowest cost; None if no size is worthwhile."""
     asked = sample[:: max(1, len(sample) // _SAMPLE_QUERIES)]
     true = sample @ asked.T
-    # as near as the last of the nearest among all; the row that is asked for is one of them
+    # as near as the last of the nearest of all rows; the query row itself is one of them
     nth = min(len(sample), 2 + _SAMPLE_NEAREST * len(sample) // count)
     bound = np.partition(true, len(sample) - nth, axis=0)[len(sample) - nth]
     lengths, turned = np.einsum("ij,ij->i", sample, sample), sample @ axes
@@ -179,7 +179,7 @@ def _best_size(sample: NDArray[np.float32], axes: NDArray[np.float32], count: in
 def _project(
     rows: NDArray[np.float32], axes: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Return the fronts of rows, the lengths of what is behind them, and the length of the longest row."""
+    """Return the heads of rows, the lengths of their remaining parts, and the length of the longest row."""
     heads = np.empty((len(rows), axes.shape[1]), dtype=np.float32)
     lengths = np.empty(len(rows), dtype=np.float32)
     step = max(1, _PRODUCT_BLOCK // max(len(axes), 1))
@@ -192,13 +192,13 @@ def _project(
 
 
 def _residual_length(whole: Array, head: Array) -> Array:
-    """Return at least the length of the rest, given the squared lengths of whole vectors and of their fronts."""
+    """Return an upper bound of the rest's length from the squared lengths of whole vectors and heads."""
     rest: Array = np.sqrt(np.maximum(whole - head, 0.0) + _FLOAT_ERROR * whole)
     return rest
 
 
 def cosines(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the product of each row with a vector, to six digits: where a row stands may change those behind."""
+    """Return the product of each row with a vector, to six digits, as further digits depend on a row's position."""
     found = _dot_product(rows, vector)
     return np.round(found, _DIGITS, out=found)
 
@@ -214,15 +214,15 @@ def _dot_product(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDAr
 
 _GRAPH_FORMAT = 1
 _NEIGHBOURS, _BUILD_BREADTH, _SEARCH_BREADTH = 16, 128, 512
-"""Neighbours of a vector, and how many are looked at to find them, and to find those of a query."""
+"""The neighbours of a vector in the graph, and how many vectors are compared when building and when searching."""
 _BUILD_BATCH = 1_000
 _MAX_STALE_SHARE = 0.25
-"""From which share of vectors that are gone on a graph is made anew."""
+"""The share of deleted vectors from which a graph is built again."""
 _CHECKSUM_BLOCK = 2**20
 _HEADER_BYTES = 512
-"""Bytes of the line at the end of the file."""
+"""The length in bytes of the header, a line at the end of the file."""
 _ABANDONED_SECONDS = 3_600.0
-"""How old a file is that a process which was killed has left."""
+"""The age from which the temporary file of a killed process is deleted."""
 
 
 class _Matches(Protocol):
@@ -242,15 +242,15 @@ class _Index(Protocol):
 
 
 def is_graph_available() -> bool:
-    """Tell whether the extra `ann` is installed."""
+    """Return whether the extra `ann` is installed."""
     return find_spec("usearch") is not None
 
 
 @dataclass(frozen=True)
 class VectorGraph:
-    """A graph over the vectors of some texts, whose numbers ascend in `text_ids`. It is never changed.
+    """An immutable graph over the vectors of some texts, whose ids ascend in `text_ids`.
 
-    What it was read from is its `buffer`, which has to last as long as it does.
+    `buffer` is the memory that it reads from, which must live as long as the graph.
     """
 
     index: _Index
@@ -258,21 +258,21 @@ class VectorGraph:
     buffer: memoryview
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> Array:
-        """Return the numbers of about the `count` nearest texts."""
+        """Return the ids of approximately the `count` nearest texts."""
         found = self.index.search(vector, min(count, len(self.text_ids)), threads=1).keys
         return np.ascontiguousarray(found).view(np.int64)
 
     def removed_share(self, meanings: Array) -> float:
-        """Return which share of what it holds is not among these texts."""
+        """Return the share of its texts that are not among these."""
         return 1 - float(np.mean(np.isin(self.text_ids, meanings))) if len(self.text_ids) else 0.0
 
     @classmethod
     def build(
         cls, path: Path, model: str, meanings: Array, rows: NDArray[np.float32], stopped: Callable[[], bool]
     ) -> "VectorGraph | None":
-        """Make the graph of these vectors, and keep it at `path`; None when it shall end early, or can't be written.
+        """Build the graph of these vectors and write it to `path`; None if it was stopped or can't be written.
 
-        What an older graph at `path` holds is taken from there, unless much of it is gone.
+        An older graph at `path` is extended, unless many of its vectors were deleted.
         """
         index, older = _create_index(rows.shape[1]), cls.read(path, model, rows.shape[1])
         known: Array = np.zeros(0, dtype=np.int64)
@@ -293,7 +293,7 @@ class VectorGraph:
 
     @classmethod
     def read(cls, path: Path, model: str, dimension: int) -> "VectorGraph | None":
-        """Return the graph at `path`; None when there is none of this model and length, or it is damaged."""
+        """Return the graph at `path`; None if there is none of this model and dimension, or it is damaged."""
         try:
             with path.open("rb") as file:
                 whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -311,7 +311,7 @@ class VectorGraph:
 
 @cache
 def _usearch() -> Any:
-    """Return the module of the extra. onnxruntime, where it is there, comes first: after usearch its import crashes."""
+    """Return the module of the extra. Import onnxruntime first if installed: after usearch its import crashes."""
     with suppress(ImportError):
         import_module("onnxruntime")
     return import_module("usearch.index")
@@ -344,7 +344,7 @@ def _checksum(data: memoryview) -> int:
 
 
 def _write_graph(path: Path, model: str, index: _Index, meanings: Array, dimension: int) -> None:
-    """Put a graph in place of the one at `path`, whole or not at all."""
+    """Replace the graph at `path` atomically."""
     for left in path.parent.glob(f"{path.name}.*.new"):
         if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
             left.unlink(missing_ok=True)
@@ -372,9 +372,9 @@ _MAX_MISSING_SHARE, _MAX_REMOVED_SHARE = 1 / 8, 1 / 4
 
 @dataclass(frozen=True, kw_only=True)
 class GraphLookup:
-    """A graph, in which row of a matrix each of its vectors is, and which rows before `row_count` it does not hold.
+    """A graph with the matrix row of each of its vectors, and the rows before `row_count` that it lacks.
 
-    A vector that is gone is in the row -1.
+    A deleted vector has the row -1.
     """
 
     graph: VectorGraph
@@ -384,19 +384,19 @@ class GraphLookup:
 
     @classmethod
     def create(cls, graph: VectorGraph, meanings: Array, places: Callable[[Array], Array]) -> "GraphLookup":
-        """Say it of the rows with these texts; `places` tells in which of them a text is."""
+        """Create the lookup for rows with these texts; `places` returns the row of each text."""
         missing = np.flatnonzero(~np.isin(meanings, graph.text_ids))
         return cls(graph=graph, rows=places(graph.text_ids), missing=missing, row_count=len(meanings))
 
     def is_stale(self, count: int) -> bool:
-        """Tell whether it lacks, or leads in vain to, too much of so many vectors to be of use."""
+        """Return whether too many of `count` vectors are missing in the graph, or too many of its vectors deleted."""
         behind = len(self.missing) + count - self.row_count
         return behind > _MAX_MISSING_SHARE * count or int(np.sum(self.rows < 0)) > _MAX_REMOVED_SHARE * max(
             len(self.rows), 1
         )
 
     def nearest(self, rows: NDArray[np.float32], vector: NDArray[np.float32], count: int) -> Array:
-        """Return in which rows about the `count` nearest are, and others that it can't tell of."""
+        """Return approximately the `count` nearest rows, and candidates among the rows that the graph lacks."""
         found = np.searchsorted(self.graph.text_ids, self.graph.nearest(vector, count))
         held = self.rows[found]
         later = _nearest_rows(rows[self.row_count :], vector, count) + self.row_count

@@ -1,7 +1,7 @@
 """Answers without a model: the best hit quoted with its location, or "not in memory".
 
-The text of a quote is never changed. Questions are never quoted, and neither is external content, such as tool output
-or its repetition by an assistant. Memories that the quoted one superseded, or that contradict it, are named after it.
+Quotes are never paraphrased. Questions are never quoted, and neither is external content, such as tool output or its
+repetition by an assistant. Memories that the quoted one superseded, or that contradict it, are named after it.
 
 Invariant: a superseded hit is not quoted; its successor is.
 """
@@ -49,7 +49,7 @@ __all__ = [
 _MAX_HIT_CHARS = 2_000
 _SMALL_TALK_ACTS = frozenset[Act]({"acknowledgement", "farewell", "greeting", "praise", "reaction", "thanks"})
 _STATING_ACTS = frozenset[Act]({"convention", "correction", "decision", "goal", "lesson", "preference"})
-# "The limit is 10, right?" states
+# "The limit is 10, right?" is a statement
 _TAG_QUESTION = lazy_compile(
     r",\s*(?:right|correct|ok(?:ay)?|yes|no|nicht wahr|oder|n'est-ce pas|verdad|vero|né)\s*\?\W*$", re.I
 )
@@ -270,7 +270,7 @@ def _ends_with_question(hit: Hit) -> bool:
 
 
 def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
-    """Return the best hit that states something, where one is near; else the best."""
+    """Return the best hit; if it ends with a question, the best one near it that does not."""
     best, chosen = fit[0]
     if not _ends_with_question(chosen):
         return chosen
@@ -283,7 +283,7 @@ def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> H
 
 
 def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
-    """Return the memory that rests on the chosen message and says as much of the question, else what was chosen."""
+    """Return the memory that was learned from the chosen message and has all its question words, else `chosen`."""
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
         return chosen
@@ -296,7 +296,7 @@ def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: 
 
 
 def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
-    """Return the later memory that is near and says as much of the question, where a goal was chosen; else that."""
+    """Return `chosen`; for a goal, the later memory that scores nearly as high and has all its question words."""
     if chosen.entry.kind != "goal":
         return chosen
     at = next(fitness for fitness, hit in fit if hit is chosen)

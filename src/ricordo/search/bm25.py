@@ -41,13 +41,13 @@ __all__ = [
 LITERAL_SCORE = 0.5
 """The score of a chunk that contains the query as typed, if no word of the query is indexed."""
 K1, B = 1.2, 0.75
-"""How soon a word that is said again adds little, and how much length counts."""
+"""How soon repetitions of a word add little, and how much length counts."""
 USUAL_LENGTH = 40.0
 """The number of terms of a typical message."""
 OWN_SHARE = 0.6
 """The weight of the chunk alone; the rest is the weight of the chunk with its neighbours."""
 MAX_PER_GROUP, MAX_IDENTICAL = 20, 3
-"""The most matches of one message or one document that is neither a transcript nor entries, and of one text."""
+"""The maximum number of matches per message or per document without messages and entries, and per identical text."""
 SCORE_STEPS = 1e9
 """Scores are compared in steps of 1 / SCORE_STEPS, so that the order of additions does not matter."""
 _IDF_SCALE = 500.0

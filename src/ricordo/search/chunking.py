@@ -393,7 +393,7 @@ def embedding_text(chunk: Chunk) -> str:
 
     The date is left out too: a search finds it by words, and it would dominate the meaning of a short text.
     """
-    # the heading of a ledger is a date
+    # the heading of a ledger is a date, which is left out
     heading = chunk.heading if any(map(str.isalpha, chunk.heading)) else ""
     about = "".join(f"{name}: " for name in (chunk.speaker, heading) if name)
     return f"{about}{chunk.content}"

@@ -52,7 +52,7 @@ def parse_names(name: str, given: object) -> tuple[str, ...]:
 
 
 def parse_moment(name: str, given: object) -> datetime | None:
-    """Return `given` as an aware datetime, or None. Raises: InvalidQuery if it is no time or lacks an offset."""
+    """Return `given` as an aware datetime, or None. Raises: InvalidQuery if it is invalid or a naive datetime."""
     if given is None:
         return None
     if isinstance(given, datetime):
@@ -191,8 +191,8 @@ class PruningRule:
     """Which candidates of a search are worth reading: those that may be among the `min_count` best.
 
     The nearness of a candidate is the mean of its signals, weighted by `weights`; the rest of its text changes it by at
-    most `margin`. Recency adds up to `recency` to it; this bonus is halved after each half-life, in days, of the
-    entry's kind. An entry whose markup has more ranking fields may get the full bonus at any age.
+    most `margin`. A new candidate gets a bonus of `recency`, which is halved after each half-life, in days, of the
+    entry's kind. An entry whose markup has ranking fields gets the full bonus at any age.
     """
 
     weights: Mapping[str, float]
@@ -249,7 +249,10 @@ class Freshness:
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:
-    """The documents that a refresh changed; `failed` ones keep their rows. `quarantined` is a damaged file moved aside."""
+    """The documents that a refresh changed.
+
+    `failed` documents keep their old rows. `quarantined` is the new name of a damaged index file that was moved aside.
+    """
 
     indexed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()

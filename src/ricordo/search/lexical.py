@@ -297,7 +297,7 @@ def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
 
 
 def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
-    """Return whether every row matches the filters, which is determined without reading the rows."""
+    """Return whether no row was removed and all match the filters; this is determined without reading the rows."""
     query = asked.query
     filters = query.kinds or query.tags or query.session or query.since or query.until
     return (

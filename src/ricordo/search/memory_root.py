@@ -62,7 +62,8 @@ class MemoryRoot:
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
         """Return the search source of this root for `scope`, with the facts of its own profile only.
 
-        Messages with forgotten statements are left out. The forgotten statements are read only if `said` is true.
+        Messages with forgotten statements are left out. The forgotten statements are read only if `said` is true, for
+        searches of what was said in sessions.
         """
         forgotten = await self.read_forgotten() if said else ForgottenStatements()
         profile = profile_path_for(self.scope, scope) if self.finds_profile else ""

@@ -122,7 +122,7 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     names = {name.casefold() for name in (*people, *capitalised)}
     words = query_words(asked)
     own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
-    # `sql` is a part of the name PostgreSQL
+    # word parts of a name count as names too, such as `sql` in PostgreSQL
     names |= {part for name in capitalised for part in query_words(name).words}
     return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
 

@@ -173,7 +173,7 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
     learned = _LearnedMemories()
     for row in scored:
         chunk = row.passage.match.chunk
-        # the pieces of one message or entry are one hit
+        # all pieces of one message or entry are one hit
         place = (row.passage.label, chunk.entry_id or chunk.path, "" if chunk.entry_id else chunk.line_number)
         if place in places:
             continue

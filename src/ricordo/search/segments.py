@@ -1,10 +1,10 @@
-"""Segments: the columns and postings of a range of chunks, stored in the index's file to be loaded at once.
+"""Segments: the columns and postings of a range of chunks, stored in the index database to be loaded at once.
 
-Compaction makes a segment of the chunks that are in none, and merges it with smaller ones before it. Only its last
+Compaction builds a segment of the chunks that are in none, and merges it with smaller ones before it. Only its last
 step, one transaction, holds the write lock.
 
-Invariant: a segment is a cache of the rows. A damaged or missing one is replaced by reading the rows, and one that
-another process wrote meanwhile is never overwritten.
+Invariant: a segment is a cache of the rows. If one is damaged or missing, the rows are read instead, and one that
+another process wrote in the meantime is never overwritten.
 """
 
 import json
@@ -47,7 +47,7 @@ _ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry,
 
 @dataclass(frozen=True, kw_only=True)
 class _CompactionPlan:
-    """What is to become one segment: chunks from `first` to `last`, in place of the segments `replaced`."""
+    """The plan of one segment: the chunks from `first` to `last`, in place of the segments `replaced`."""
 
     first: int
     last: int
@@ -56,13 +56,13 @@ class _CompactionPlan:
 
 
 class CorpusSearcher:
-    """The rows of one database as a corpus that follows what is written, by other processes too.
+    """The rows of one database as a corpus in memory, kept up to date with the writes of all processes.
 
-    It is used only where the database's calls run, which is in turn.
+    It is used only within the database's calls, which run one at a time.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing in memory; the first search loads it."""
+        """Start empty; the first search loads the corpus."""
         self._corpus: Corpus | None = None
         self._last_change = 0
         self._last_document = 0
@@ -76,9 +76,9 @@ class CorpusSearcher:
     def search(
         self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None = None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
-        """Return the rows that hold a word of the query with their chunks, best first, and its words that none holds.
+        """Return the rows with a word of the query and their chunks, best first, and the words that no row contains.
 
-        With `prepare_query` they are joined by the rows that are near in meaning.
+        With `sense`, rows that are near in meaning are included.
         """
         corpus = self._current_corpus(connection)
         ranked = self._rank(corpus, asked, sense)
@@ -86,11 +86,11 @@ class CorpusSearcher:
         return [(one, there[one.number]) for one in ranked.to_list() if one.number in there], ranked.absent_words
 
     def newest(self, connection: Connection, asked: PreparedQuery) -> list[Chunk]:
-        """Return the newest chunks that pass the filters, the newest first; those without a time last."""
+        """Return the newest chunks that match the filters, newest first; chunks without a time come last."""
         return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), asked)).values()]
 
     def missing_vectors(self, connection: Connection, sense: SemanticQuery, limit: int) -> MissingVectors:
-        """Return what has no vector yet, the newest first, and which vectors nothing has any more."""
+        """Return the texts without a vector, newest first, and the vectors that are no longer used."""
         corpus = self._current_corpus(connection)
         numbers, count = sense.missing_numbers(corpus, limit)
         texts = {embedding_text_id(chunk): embedding_text(chunk) for chunk in load_chunks(connection, numbers).values()}
@@ -99,7 +99,7 @@ class CorpusSearcher:
     def find_candidates(
         self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None, cut: PruningRule | None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
-        """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
+        """Return the result of `search` without the rows that `cut` excludes, and the nearness of the nearest one."""
         corpus = self._current_corpus(connection)
         ranked = self._rank(corpus, asked, sense)
         unseen = None
@@ -111,9 +111,10 @@ class CorpusSearcher:
         return [(one, there[one.number]) for one in found if one.number in there], ranked.absent_words, unseen
 
     def _load_chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
-        """Return what `load_chunks` does; what was read lately is at hand, as what a number stands for never changes.
+        """Return the result of `load_chunks`, with a cache of recently read chunks, which never change by number.
 
-        A move to another line is a change that was followed; a piece of a long entry has fields of another row.
+        A move to another line is a change that clears the cache. Pieces of long entries are not cached, as they have
+        fields of another row.
         """
         if self._chunks_at != self._last_change:
             self._chunk_cache.clear()
@@ -131,7 +132,7 @@ class CorpusSearcher:
         return hybrid_search(corpus, asked, sense, self._postings_cache)
 
     def curated_matches(self, connection: Connection, asked: PreparedQuery) -> CuratedMatches:
-        """Return the chunks that `newest` would; they are only read again when they may have changed."""
+        """Return the chunks of `newest` as matches; they are read again only if they may have changed."""
         corpus = self._current_corpus(connection)
         state = corpus.max_number, self._last_change
         if state != self._curated_at:
@@ -143,7 +144,7 @@ class CorpusSearcher:
         return self._curated
 
     def _find_successors(self, connection: Connection, corpus: Corpus) -> Collection[int]:
-        """Return the numbers of entries that took the place of others."""
+        """Return the numbers of entries that supersede others."""
         if corpus.max_number > self._successors_up_to:
             wanted = (self._successors_up_to, SUPERSEDES_MARKER)
             rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", wanted)
@@ -152,7 +153,7 @@ class CorpusSearcher:
         return self._successors
 
     async def compact(self, database: Database) -> None:
-        """Make a segment of what is in none, if that is worth it."""
+        """Build a segment of the chunks that are in none, if there are enough."""
         fold = await database.read(_plan_compaction)
         if fold is None:
             return
@@ -165,13 +166,13 @@ class CorpusSearcher:
             await database.read(self._reload_if_fragmented)
 
     def _reload_if_fragmented(self, connection: Connection) -> None:
-        """Load the corpus anew where it is in many pieces or holds much that was removed."""
+        """Load the corpus again if it has many parts or removed rows."""
         if self._corpus is not None and self._corpus.is_fragmented:
             self._corpus = None
             self._current_corpus(connection)
 
     def _current_corpus(self, connection: Connection) -> Corpus:
-        """Return the corpus as the connection sees the rows."""
+        """Return the corpus in the state that the connection sees."""
         corpus, self._corpus = self._corpus, None
         if corpus is None or not self._apply_changes(connection, corpus):
             corpus = Corpus()
@@ -184,7 +185,7 @@ class CorpusSearcher:
         return corpus
 
     def _apply_changes(self, connection: Connection, corpus: Corpus) -> bool:
-        """Take in what was written since; False when that can't be told any more."""
+        """Apply the writes since the last call; return False if their records are incomplete."""
         highest, change = connection.execute(
             """SELECT (SELECT coalesce(max(id), 0) FROM chunk),
                 (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change')"""
@@ -213,7 +214,7 @@ class CorpusSearcher:
 
 
 def encode_segment(block: Segment) -> bytes:
-    """Write a block: a line of JSON with the names and lengths, then the arrays."""
+    """Encode a segment: a line of JSON with names and lengths, then the arrays, compressed."""
     postings = block.postings
     arrays = [*(block.columns[name] for name in COLUMNS), *(getattr(postings, name) for name in _POSTINGS_TYPES)]
     names = {
@@ -227,7 +228,7 @@ def encode_segment(block: Segment) -> bytes:
 
 
 def decode_segment(data: bytes) -> Segment:
-    """Read what `encode_segment` wrote. Raises: ValueError, KeyError, zlib.error when it is something else."""
+    """Decode the result of `encode_segment`. Raises: ValueError, KeyError, zlib.error for other data."""
     raw = zlib.decompress(data)
     start = raw.index(b"\n") + 1
     head = decode_json(raw[: start - 1])
@@ -246,7 +247,7 @@ def decode_segment(data: bytes) -> Segment:
 
 
 def _load_segments(connection: Connection, corpus: Corpus) -> None:
-    """Take in the segments; the chunks of one that can't be read are read themselves."""
+    """Load the segments; if one can't be read, its chunks are read from their rows."""
     stored = connection.execute("SELECT first, last, checksum, data FROM segment ORDER BY first").fetchall()
     for first, last, checksum, data in stored:
         if zlib.crc32(data) == checksum and first > corpus.max_number:
@@ -256,7 +257,7 @@ def _load_segments(connection: Connection, corpus: Corpus) -> None:
 
 
 def _load_rows(connection: Connection, corpus: Corpus, first: int, last: int) -> None:
-    """Take in chunks from their rows: a few one by one, many as a block."""
+    """Load chunks from their rows: a few one by one, many as a segment."""
     rows = _read_rows(connection, first, last, _FEW)
     if len(rows) < _FEW:
         corpus.add(rows)
@@ -269,7 +270,7 @@ def _load_rows(connection: Connection, corpus: Corpus, first: int, last: int) ->
 
 
 def _last_pruned_change(connection: Connection) -> int:
-    """Return the number of the last change that is not written down any more, as every segment knows it."""
+    """Return the number of the last change that was deleted, which every segment includes."""
     least, last = connection.execute(
         """SELECT (SELECT min(id) - 1 FROM change),
             (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change')"""
@@ -278,7 +279,7 @@ def _last_pruned_change(connection: Connection) -> int:
 
 
 def _read_rows(connection: Connection, first: int, last: int, limit: int) -> list[IndexedRow]:
-    """Return the first rows of a range of numbers, in their order."""
+    """Return the first rows of a range of numbers, in order."""
     return [_build_row(row) for row in connection.execute(_ROWS_SQL, (first, last, limit))]
 
 
@@ -307,7 +308,7 @@ def _build_row(row: tuple[Any, ...]) -> IndexedRow:
 
 
 def _plan_compaction(connection: Connection) -> _CompactionPlan | None:
-    """Decide what is made one segment; None when nothing is worth it."""
+    """Return the plan of the next segment; None if compaction is not worthwhile."""
     stored = connection.execute("SELECT id, first, last, chunks, change FROM segment ORDER BY first").fetchall()
     covered = stored[-1][2] if stored else 0
     last, fresh = connection.execute(
@@ -316,7 +317,7 @@ def _plan_compaction(connection: Connection) -> _CompactionPlan | None:
     change = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'").fetchone()[0]
     kept = connection.execute("SELECT count(*) FROM change").fetchone()[0]
     size, replaced = fresh, []
-    # much that was removed or moved is worth writing everything anew
+    # after many removals and moves, write everything again
     everything = kept > _MIN_SEGMENT_ROWS and _MERGE_FACTOR * kept > sum(row[3] for row in stored) + fresh
     for number, _, _, held, _ in reversed(stored):
         if not everything and (fresh < _MIN_SEGMENT_ROWS or held >= _MERGE_FACTOR * size):
@@ -335,7 +336,7 @@ def _build_segment(builder: SegmentBuilder) -> tuple[bytes, int]:
 
 
 def _store_segment(connection: Connection, fold: _CompactionPlan, data: bytes, length: int) -> bool:
-    """Store a segment; False, and nothing done, when another process did so first."""
+    """Store a segment; return False without a change if another process already did."""
     marks = ", ".join(map(str, fold.replaced))
     held = connection.execute("SELECT id FROM segment WHERE last >= ?", (fold.first,)).fetchall()
     if {row[0] for row in held} != set(fold.replaced):
@@ -345,6 +346,6 @@ def _store_segment(connection: Connection, fold: _CompactionPlan, data: bytes, l
         "INSERT INTO segment (first, last, chunks, change, checksum, data) VALUES (?, ?, ?, ?, ?, ?)",
         (fold.first, fold.last, length, fold.change, zlib.crc32(data), data),
     )
-    # a change is needed by segments that were made before it, and by nobody else who starts to read
+    # a change is needed only by segments that were built before it
     connection.execute("DELETE FROM change WHERE id <= (SELECT min(change) FROM segment)")
     return True

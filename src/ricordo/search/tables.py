@@ -1,10 +1,11 @@
 """The tables of the index: their schema, and every statement that writes or reads documents and chunks.
 
-A document's row tells what was read of it; its chunks have a row each, and their terms the same number in a full-text
-table. Numbers only grow: a chunk with other terms gets a new one. Removals and moves are written down as changes, so
-that other processes see them. A piece of a long entry has the fields of the bullet that points to it.
+A document has a row with its fingerprint. Each of its chunks has a row, and its terms have the same number in a
+full-text table. Numbers only grow: a chunk with other terms gets a new one. Removals and moves are recorded in the
+table `change`, so that other processes notice them. A piece of a long entry has the fields of the bullet that points to
+it.
 
-Invariant: a document's row and its chunks are of the same bytes; both change in one transaction.
+Invariant: a document's row and its chunks describe the same bytes; both change in one transaction.
 """
 
 from collections import Counter
@@ -43,7 +44,7 @@ SCHEMA = Schema(
         (),
         (),
         (
-            # the tables of earlier steps are not worth bringing over: they are made anew from the files
+            # the tables of earlier steps are not migrated: the index is built again from the files
             *(f"DROP TABLE IF EXISTS {table}" for table in _OBSOLETE_TABLES),
             """CREATE TABLE document (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
@@ -59,7 +60,7 @@ SCHEMA = Schema(
             "CREATE INDEX chunk_document ON chunk (document, line)",
             "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
             "CREATE INDEX chunk_time ON chunk (time)",
-            # terms are cut already: all that is printed counts as a part of one
+            # the text is split into terms already, so all printable characters are token characters
             """CREATE VIRTUAL TABLE words USING fts5 (
                 own, around, tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
             "CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col)",
@@ -70,17 +71,17 @@ SCHEMA = Schema(
                 id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, last INTEGER NOT NULL,
                 chunks INTEGER NOT NULL, change INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL)""",
         ),
-        # what was taken in before is looked at once more
+        # older documents are read once more
         ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
-        # a row tells by now whether its line says more
+        # rows now record whether the markup has ranking fields
         ("DELETE FROM segment",),
-        # what is embedded of a chunk is another text
+        # the text to embed of a chunk changed
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
-        # a profile is a document, of a sort that is not known before
+        # profiles became documents, with a new sort
         (),
-        # the time of a memory is when it was said
+        # the time of a memory is now the time when it was said
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
-        # secrets of files do not come into the index any more
+        # secrets of files are no longer indexed
         (),
     ),
     rebuild_below=9,
@@ -92,7 +93,7 @@ _COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind,
 
 
 def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
-    """Return what is known of each document, by path."""
+    """Return the fingerprint of each document, by path."""
     rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document")
     return {row[0]: _fingerprint_from_row(row) for row in rows}
 
@@ -100,9 +101,9 @@ def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
 def put_document(
     connection: Connection, before: DocumentFingerprint | None, known: DocumentFingerprint, rows: Sequence[ChunkRow]
 ) -> bool:
-    """Make the rows of a document these: rows that are there already stay, and move to their new lines.
+    """Replace the rows of a document; rows that exist already are kept and moved to their new lines.
 
-    False, and nothing done, when what is stored is not `before` any more: another process may have read more.
+    Returns False without a change if the stored document is no longer `before`: another process may have read more.
     """
     if not _is_stored(connection, known.path, before):
         return False
@@ -136,9 +137,9 @@ def append_document(
     rows: Sequence[ChunkRow],
     following: str,
 ) -> bool:
-    """Add the rows of a document's tail; False, and nothing done, when what is stored is not `base` any more.
+    """Add the rows of a document's tail; return False without a change if the stored document is no longer `base`.
 
-    `following` are terms that the message before the tail gains as a neighbour.
+    `following` are terms that the message before the tail gets from its new neighbour.
     """
     number = _update_document(connection, base, known)
     if number is None:
@@ -150,7 +151,7 @@ def append_document(
 
 
 def read_tail(connection: Connection, known: DocumentFingerprint) -> TailContext:
-    """Return what a tail of the document would follow."""
+    """Return the context of a tail appended to the document."""
     row = connection.execute(
         """SELECT heading, speaker || ': ' || content FROM chunk JOIN document ON document.id = chunk.document
         WHERE path = ? ORDER BY line DESC, part DESC LIMIT 1""",
@@ -160,7 +161,7 @@ def read_tail(connection: Connection, known: DocumentFingerprint) -> TailContext
 
 
 def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFingerprint) -> TailContext:
-    """Return what `read_tail` gives for a document that is `known` by now, whose last rows these are, after `tail`."""
+    """Return the result of `read_tail` after these last rows were added behind `tail`; `known` is the fingerprint."""
     if not rows:
         return TailContext(lines=known.lines, heading=tail.heading, before=tail.before)
     last = rows[-1].chunk
@@ -172,7 +173,7 @@ def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFin
 
 
 def remove_document(connection: Connection, path: str, before: DocumentFingerprint | None) -> None:
-    """Forget a document, unless what is stored of it is not `before` any more."""
+    """Delete a document, unless the stored one is no longer `before`."""
     if _is_stored(connection, path, before):
         held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
         _delete_chunks(connection, [row[0] for row in connection.execute(held, (path,))])
@@ -207,7 +208,7 @@ def _fingerprint_from_row(row: tuple[str, str, int, int, int, str, int, int]) ->
 
 
 def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
-    """Write what is known of a document and return its number."""
+    """Write the fingerprint of a document and return the document's number."""
     number: int = connection.execute(
         """INSERT INTO document (path, sort, size, modified, checked, checksum, lines, changed)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -230,7 +231,7 @@ def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
 
 
 def _update_document(connection: Connection, base: DocumentFingerprint, known: DocumentFingerprint) -> int | None:
-    """Write what is known of a document if `base` is what is stored of it; return its number, None if it is not."""
+    """Update the fingerprint if the stored one is `base`; return the document's number, else None."""
     found = connection.execute(
         """UPDATE document SET size = ?, modified = ?, checked = ?, checksum = ?, lines = ?, changed = ?
         WHERE path = ? AND size = ? AND checksum = ? RETURNING id""",
@@ -287,16 +288,16 @@ def _columns(chunk: Chunk) -> tuple[int | str | None, ...]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return `text` without lone surrogates, which SQLite's UTF-8 has no place for."""
+    """Return `text` without lone surrogates, which can't be stored as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _extend_last_message(connection: Connection, document: int, following: str) -> None:
-    """Give the pieces of the last message the terms of the one that now follows it, under new numbers."""
+    """Add the terms of the new next message to the pieces of the last message, under new numbers."""
     last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
     for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
         own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
-        # the digest no longer fits, so a later reading of the whole document writes this row again
+        # the empty digest makes a later read of the whole document write this row again
         copied = connection.execute(
             f"INSERT INTO chunk (digest, {_COPIED_COLUMNS}) SELECT x'', {_COPIED_COLUMNS} FROM chunk WHERE id = ?",
             (number,),
@@ -324,10 +325,10 @@ _JOINS_SQL = """JOIN document ON document.id = chunk.document
 
 
 def search_full_text(connection: Connection, query: Query, words: QueryWords, limit: int) -> list[Candidate]:
-    """Return at most `limit` chunks that hold a word of the query or stand beside one, the likeliest first.
+    """Return at most `limit` chunks with a word of the query in them or in their neighbours, likeliest first.
 
-    Of one message, or of a document that is neither a transcript nor entries, at most 20 are taken, of equal texts 3,
-    so that no pile of the same hides the rest.
+    At most 20 matches of one message, or of one document that is neither a transcript nor entries, are returned, and at
+    most 3 with the same text, so that repetitions do not hide the rest.
     """
     conditions, values = _filter_sql(query)
     terms = " OR ".join(f'"{term}"' for term in words.terms)
@@ -343,7 +344,7 @@ def search_full_text(connection: Connection, query: Query, words: QueryWords, li
     )
     chosen = _cap_repeats(numbers, {row[0]: (row[1], row[2]) for row in allowed})
     if len(chosen) < limit and len(numbers) == first:
-        # filters that let little through, and piles, are joined, which costs every match a look-up
+        # with selective filters or many repetitions, join all matches, at the cost of a look-up for each
         found = connection.execute(
             f"""WITH found AS MATERIALIZED (SELECT rowid AS id, {score} AS score FROM words WHERE words MATCH ?)
             SELECT id FROM (SELECT found.id AS id, score,
@@ -358,7 +359,7 @@ def search_full_text(connection: Connection, query: Query, words: QueryWords, li
 
 
 def _cap_repeats(numbers: Iterable[int], allowed: Mapping[int, tuple[str, int]]) -> list[int]:
-    """Return those that are allowed, in their order, without what is too much of one heap or one text."""
+    """Return the allowed numbers in order, with the limits per group and per identical text."""
     taken: Counter[str] = Counter()
     chosen = []
     for number in numbers:
@@ -372,9 +373,9 @@ def _cap_repeats(numbers: Iterable[int], allowed: Mapping[int, tuple[str, int]])
 
 
 def newest_chunks(connection: Connection, query: Query, limit: int) -> list[Chunk]:
-    """Return the newest chunks that pass the filters, the newest first; those without a time last.
+    """Return the newest chunks that match the filters, newest first; chunks without a time come last.
 
-    Of two with one time in one document the later one is the newer one.
+    With equal times in one document, the later line is the newer one.
     """
     conditions, values = _filter_sql(query)
     found = connection.execute(
@@ -388,7 +389,7 @@ def newest_chunks(connection: Connection, query: Query, limit: int) -> list[Chun
 
 
 def search_literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
-    """Return chunks whose text holds the query as it was typed, upper and lower case of ASCII being the same."""
+    """Return chunks whose text contains the query as typed, ignoring the case of ASCII letters."""
     conditions, values = _filter_sql(query)
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS_SQL} WHERE instr(lower(chunk.content), lower(?)) > 0 {conditions}
@@ -399,9 +400,9 @@ def search_literal(connection: Connection, query: Query, limit: int) -> list[Chu
 
 
 def load_term_statistics(connection: Connection, words: QueryWords, profile: str = "") -> TermStatistics:
-    """Return in how many places each term of the query stands, and which unknown terms have a relative.
+    """Return the number of places of each term of the query, and which absent terms have a related one.
 
-    Of profiles only the one at the path `profile` counts.
+    Of profiles, only the one at the path `profile` counts.
     """
     frequencies = {term: _count_places(connection, term, profile) for term in words.terms}
     related = {
@@ -413,7 +414,7 @@ def load_term_statistics(connection: Connection, words: QueryWords, profile: str
 
 
 def _count_places(connection: Connection, term: str, profile: str) -> int:
-    """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
+    """Return in how many places a term occurs, see `place_key`; only the first 4,000 chunks are counted."""
     count: int = connection.execute(
         f"""SELECT count(DISTINCT place) FROM chunk
         WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)
@@ -468,11 +469,11 @@ def _placeholders(values: Iterable[str | int]) -> str:
 
 
 def load_chunks(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
-    """Return the chunks with these numbers in this order, by number; those that are not there are left out."""
+    """Return the chunks with these numbers, in this order; missing ones are left out."""
     found: dict[int, Chunk] = {}
     for first in range(0, len(numbers), _LOAD_BATCH):
         some = numbers[first : first + _LOAD_BATCH]
-        # as many marks as were asked for last time make a statement that need not be prepared again
+        # a statement with the same number of placeholders is prepared only once
         rows = connection.execute(
             f"{_FIELDS_SQL} FROM chunk {_JOINS_SQL} WHERE chunk.id IN ({_placeholders(some)})", some
         )

@@ -1,7 +1,7 @@
-"""The vectors of texts in a file beside the index, by the hash of the text: what was embedded once is kept.
+"""The vectors of texts in a file next to the index, by the hash of the text: each text is embedded only once.
 
-Invariant: the file is a cache. Without it vectors are kept in memory as long as the process lasts, and no error of the
-database reaches the caller.
+Invariant: the file is a cache. Without it, vectors are held in memory for the life of the process, and no database
+error is raised to the caller.
 """
 
 import threading
@@ -34,7 +34,7 @@ _SCHEMA = Schema(
     owner=0x5249564D,
     steps=(
         (
-            # numbers only grow, so what was written since is what has a higher one
+            # numbers only grow, so rows written since the last load have higher ones
             """CREATE TABLE vector (
                 number INTEGER PRIMARY KEY AUTOINCREMENT, meaning INTEGER NOT NULL, model TEXT NOT NULL,
                 dimension INTEGER NOT NULL, numbers BLOB NOT NULL, UNIQUE (model, meaning))""",
@@ -45,15 +45,15 @@ _LITTLE_ENDIAN = np.dtype("<f4")
 _READ_BATCH = 4_096
 _MIN_ROWS = 1_024
 _MAX_UNBOUNDED_SHARE = 1 / 8
-"""Which share of the vectors may be without a front before it is made for them too."""
+"""The maximum share of vectors without bounds before the bounds are built again."""
 
 
 @dataclass(frozen=True)
 class VectorSnapshot:
-    """Vectors as they were at one moment: the numbers of their texts, and a row of the length 1 for each.
+    """Vectors at one moment: the ids of their texts, and a normalized row for each.
 
-    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a
-    `bounds`, or a `graph_lookup` to them.
+    Later snapshots of the same `generation` begin with the same rows and may have more. The first rows may have
+    `bounds`, or a `graph_lookup`.
     """
 
     generation: int
@@ -64,16 +64,16 @@ class VectorSnapshot:
 
     @property
     def dimension(self) -> int:
-        """The length of each row; 0 when none is known."""
+        """The length of each row; 0 if unknown."""
         return int(self.rows.shape[1])
 
     @cached_property
     def order(self) -> Array:
-        """The places of the meanings, ascending."""
+        """The positions of the text ids in ascending order."""
         return np.argsort(self.text_ids)
 
     def places(self, meanings: Array) -> Array:
-        """Return in which row each of these texts has its vector, -1 where it has none."""
+        """Return the row of each text's vector, -1 if it has none."""
         if not len(self.text_ids):
             return np.full(len(meanings), -1, dtype=np.int32)
         at = np.minimum(np.searchsorted(self.text_ids, meanings, sorter=self.order), len(self.text_ids) - 1)
@@ -83,7 +83,7 @@ class VectorSnapshot:
 
 
 class VectorCache:
-    """The vectors of one model at one path. Not to be used by two tasks at once but for `current`."""
+    """The vectors of one model at one path. Only `current` may be used by two tasks at once."""
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class VectorCache:
         ann_vectors: int | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        """Prepare the cache without touching a file.
+        """Prepare the cache without opening a file.
 
-        From so many vectors on an approximate index is made, where the extra `ann` is installed; None or 0 is never.
-        `check` raises where the folder of the workspace is not the one that it was.
+        From `ann_vectors` vectors on, an approximate index is built if the extra `ann` is installed; None or 0 means
+        never. `check` raises if the folder of the workspace has been replaced by another one.
         """
         self._file = CacheDatabase(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA, check=check)
         self._model = model
@@ -114,15 +114,15 @@ class VectorCache:
 
     @property
     def error(self) -> str:
-        """Why the file could not be used last time; empty when it could."""
+        """Why the last use of the file failed; empty if it succeeded."""
         return self._file.error
 
     async def load(self) -> None:
-        """Take in what was written since, in the length that was used last."""
+        """Load the vectors written since the last call, in the dimension that was used last."""
         await self._file.run(lambda database: database.read(self._load))
 
     async def add(self, meanings: Array, rows: NDArray[np.float32]) -> None:
-        """Keep vectors of one length; those of this model with another length are forgotten: the model has changed."""
+        """Store vectors of one dimension; those of this model in another one are deleted, as the model has changed."""
         if self.current.dimension not in {0, rows.shape[1]}:
             self._reset(0)
         fresh = self.current.places(meanings) < 0
@@ -131,13 +131,13 @@ class VectorCache:
         await self._file.run(lambda database: database.write(write))
 
     async def clear(self) -> None:
-        """Forget all vectors of this model: the embedder gives others now."""
+        """Delete all vectors of this model, as the embedder returns different ones now."""
         self._reset(0)
         clear = partial(_delete_model, model=self._model)
         await self._file.run(lambda database: database.write(clear))
 
     async def prune(self, places: Array) -> None:
-        """Forget the vectors in these rows, and those of other models."""
+        """Delete the vectors in these rows, and those of other models."""
         held = self.current
         gone = held.text_ids[places].tolist()
         kept = np.ones(len(held.text_ids), dtype=np.bool_)
@@ -155,9 +155,9 @@ class VectorCache:
         await self._file.run(lambda database: database.write(remove))
 
     def start_build(self, *, alone: bool = True) -> None:
-        """Make beside everything else what makes many vectors quicker to search, as far as it is not there.
+        """Build bounds or a graph in the background if there are many vectors and it is missing.
 
-        A front is only made where the rows that are searched stand `alone`.
+        Bounds are built only if the searched rows are `alone`, without neighbours.
         """
         if self._needs_graph():
             self._background.start(self._build_graph)
@@ -181,29 +181,29 @@ class VectorCache:
         return now.graph_lookup is None or now.graph_lookup.is_stale(len(now.text_ids))
 
     async def wait_for_build(self) -> None:
-        """Wait for what is being made beside."""
+        """Wait for the background build."""
         await self._background.wait()
 
     async def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         await self._background.close()
         await self._file.close()
 
     def _build_bounds(self, stopped: Callable[[], bool]) -> None:
-        """Make a front for all vectors there are now; what is made of vectors that are gone meanwhile is dropped."""
+        """Build the bounds of all current vectors; they are dropped if the vectors are replaced meanwhile."""
         now = self.current
         try:
             front = (now.bounds and now.bounds.extend(now.rows)) or build_bounds(now.rows)
         except (MemoryError, np.linalg.LinAlgError):
             front = None
-        # where there is nothing to gain it is not tried again until there are twice as many
+        # without a gain, try again only when there are twice as many vectors
         self._unbounded_count = 0 if front else len(now.text_ids)
         with self._swap_lock:
             if self.current.generation == now.generation and not stopped():
                 self.current = replace(self.current, bounds=front)
 
     def _build_graph(self, stopped: Callable[[], bool]) -> None:
-        """Read the graph of another time, or make one for all vectors there are now, which may take minutes."""
+        """Load the stored graph, or build one for all current vectors, which may take minutes."""
         now = self.current
         if not is_graph_available():
             self._ann_vectors = None
@@ -211,11 +211,11 @@ class VectorCache:
         graph = VectorGraph.read(self._graph_path, self._model, now.dimension)
         if graph is None or self._create_lookup(graph, now).is_stale(len(now.text_ids)):
             if self._needs_bounds():
-                # that is quick to make, and to search by until then
+                # bounds are quick to build, and speed up searches until the graph is ready
                 self._build_bounds(stopped)
             graph = VectorGraph.build(self._graph_path, self._model, now.text_ids, now.rows, stopped)
         if graph is None:
-            # it can't be written, and would not be a second time
+            # the file can't be written, so do not try again
             self._ann_vectors = None
             return
         while not stopped():
@@ -237,7 +237,7 @@ class VectorCache:
             self.current = VectorSnapshot(self.current.generation + 1, self._text_ids, self._rows)
 
     def _load(self, connection: Connection) -> None:
-        """Take in the newest vectors; the length of the newest one is that of the model."""
+        """Load the newest vectors; the dimension of the newest one is that of the model."""
         newest = connection.execute(
             "SELECT number, dimension FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (self._model,)
         ).fetchone()
@@ -254,9 +254,9 @@ class VectorCache:
         )
         count, start = int(newest[0]) - self._last_number, len(self.current.text_ids)
         if count > max(start // 4, _MIN_ROWS):
-            # room for all at once, if not all of it is used: what grows step by step is copied as often
+            # reserve space for all rows at once, as each growth step would copy them
             self._reserve(start + count, dimension)
-        # the file holds each text once, so only what this process has itself embedded may be there already
+        # the file has each text once, so only vectors that this process added may be here already
         before = self.current
         while added := cursor.fetchmany(_READ_BATCH):
             numbers = np.frombuffer(b"".join(row[2] for row in added), dtype=_LITTLE_ENDIAN)
@@ -268,7 +268,7 @@ class VectorCache:
             self._last_number = added[-1][0]
 
     def _append(self, meanings: Array, rows: NDArray[np.float32]) -> None:
-        """Put rows behind those that are there: whoever looks at those is not disturbed."""
+        """Append rows; readers of the existing rows are not affected."""
         if not len(meanings):
             return
         start, end = len(self.current.text_ids), len(self.current.text_ids) + len(meanings)
@@ -280,7 +280,7 @@ class VectorCache:
             self.current = replace(self.current, text_ids=self._text_ids[:end], rows=self._rows[:end])
 
     def _reserve(self, room: int, dimension: int) -> None:
-        """Make room for so many rows in all, where there is less."""
+        """Ensure capacity for so many rows in total."""
         start = len(self.current.text_ids)
         if room <= len(self._text_ids) and self._rows.shape[1] == dimension:
             return

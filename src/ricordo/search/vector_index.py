@@ -2,7 +2,7 @@
 
 Vectors of two models, or of two dimensions, are never compared.
 
-Invariant: the file is a cache. Lost or damaged it is empty, and no error of the database reaches the caller.
+Invariant: the file is a cache. If lost or damaged it starts empty, and no database error is raised to the caller.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _SCHEMA = Schema(
     owner=0x52495645,
     steps=(
         (
-            # numbers only grow, so what was written since is what has a higher one
+            # numbers only grow, so rows written since the last load have higher ones
             """CREATE TABLE vector (
                 number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, digest TEXT NOT NULL, model TEXT NOT NULL,
                 dimension INTEGER NOT NULL, numbers BLOB NOT NULL, UNIQUE (id, model))""",
@@ -39,7 +39,7 @@ _MIN_ROWS = 1_024
 
 @dataclass(frozen=True, kw_only=True)
 class Vector:
-    """The vector of a text: `digest` tells which text it was, `numbers` has the length 1."""
+    """The vector of a text: `digest` identifies the text, `numbers` is normalized to length 1."""
 
     id: str
     digest: str
@@ -56,28 +56,28 @@ class VectorMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSearchResult:
-    """The nearest vectors, best first, and the digests of all that could be found, by id."""
+    """The nearest vectors, best first, and the digests of all searchable vectors, by id."""
 
     matches: tuple[VectorMatch, ...] = ()
     digests: Mapping[str, str]
 
 
 def text_digest(text: str) -> str:
-    """Return what tells two texts with the same id apart: 16 hex digits, CRC-32 and Adler-32."""
+    """Return a digest that distinguishes two texts with the same id: 16 hex digits, CRC-32 and Adler-32."""
     data = text.encode("utf-8", "surrogatepass")
     return f"{crc32(data):08x}{adler32(data):08x}"
 
 
 class VectorIndex:
-    """The vectors of one model at one path; those of other models in the same file are left out.
+    """The vectors of one model at one path; those of other models in the same file are ignored.
 
-    Once vectors of some length were added or searched for, those of another length are not found either.
+    After vectors of some dimension were added or searched for, those of another dimension are not found either.
     """
 
     def __init__(
         self, database_path: Path, model: str, *, commit: Commit | None = None, busy_seconds: float = 5.0
     ) -> None:
-        """Prepare the index without touching a file. `busy_seconds` is how long another process is waited for."""
+        """Prepare the index without opening a file. `busy_seconds` is how long to wait for another process."""
         self._file = CacheDatabase(database_path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
         self._model = model
         self._length = 0
@@ -85,13 +85,13 @@ class VectorIndex:
 
     @property
     def error(self) -> str:
-        """Why the file could not be used last time; empty when it could."""
+        """Why the last use of the file failed; empty if it succeeded."""
         return self._file.error
 
     async def add(self, vectors: Sequence[Vector]) -> bool:
-        """Keep vectors of one length, in place of those with their ids; tell whether the file could be used.
+        """Store vectors of one dimension, replacing those with the same ids; return False if the file can't be used.
 
-        Vectors of this model with another length are removed: the model has changed.
+        Vectors of this model in another dimension are removed: the model has changed.
         """
         if not vectors:
             return True
@@ -106,7 +106,7 @@ class VectorIndex:
         return bool(await self._file.run(write))
 
     async def remove(self, ids: Collection[str]) -> None:
-        """Remove the vectors of these ids, those of other models too."""
+        """Remove the vectors of these ids, for all models."""
 
         async def write(database: Database) -> None:
             held = self._matrix_for(database)
@@ -116,7 +116,7 @@ class VectorIndex:
         await self._file.run(write)
 
     async def retain(self, ids: Collection[str]) -> None:
-        """Remove what belongs to other ids, and to other models."""
+        """Remove the vectors of all other ids and of other models."""
 
         async def write(database: Database) -> None:
             held = self._matrix_for(database)
@@ -126,7 +126,7 @@ class VectorIndex:
         await self._file.run(write)
 
     async def digests(self) -> Mapping[str, str]:
-        """Return the digests of the texts that have a vector, by id; empty when the file can't be used."""
+        """Return the digests of the texts that have a vector, by id; empty if the file can't be used."""
 
         async def read(database: Database) -> Mapping[str, str]:
             held = self._matrix_for(database)
@@ -138,10 +138,10 @@ class VectorIndex:
     async def search(
         self, vector: NDArray[np.float32], limit: int, *, passes: Callable[[str, str], bool] | None = None
     ) -> VectorSearchResult:
-        """Return the `limit` nearest to a vector of the length 1; of equals the one with the highest id first.
+        """Return the `limit` vectors nearest to a normalized vector; among equals the highest id first.
 
-        Only what `passes` is true of, given an id and a digest, is returned. Nothing is found when the file can't be
-        used, or has no vectors of this length.
+        Only vectors for which `passes(id, digest)` is true are returned. The result is empty if the file can't be used,
+        or has no vectors of this dimension.
         """
 
         self._length = len(vector)
@@ -157,7 +157,7 @@ class VectorIndex:
         return await self._file.run(read) or VectorSearchResult(digests={})
 
     async def close(self) -> None:
-        """Let the file go; a second time does nothing."""
+        """Close the file; closing it again does nothing."""
         await self._file.close()
 
     def _matrix_for(self, database: Database) -> "_VectorMatrix":
@@ -167,14 +167,14 @@ class VectorIndex:
 
 
 class _VectorMatrix:
-    """The vectors of one model and one length in memory; used only where the database's calls run, which is in turn."""
+    """The vectors of one model and dimension in memory; used only within the database's calls, one at a time."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._reset(0)
 
     def _reset(self, dimension: int) -> None:
-        """Begin again with vectors of this length."""
+        """Start again with vectors of this dimension."""
         self._dimension = dimension
         self._number = 0
         self.digests: dict[str, str] = {}
@@ -184,7 +184,7 @@ class _VectorMatrix:
         self._live: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
     def load(self, connection: Connection, dimension: int) -> None:
-        """Take in what was written since, if it has this length, or any if that is 0."""
+        """Load the vectors written since the last call if they have this dimension, or any dimension if it is 0."""
         stored = _dimension(connection, self._model)
         wanted = dimension or stored
         if wanted != self._dimension or stored != wanted:
@@ -194,12 +194,12 @@ class _VectorMatrix:
             return
         self._read_rows(connection)
         if len(self.digests) != count:
-            # another process removed some, and nothing says which
+            # another process removed some, and they can't be identified
             self._reset(wanted)
             self._read_rows(connection)
 
     def drop(self, connection: Connection, ids: Collection[str], dimension: int) -> None:
-        """Forget what was just removed, and take in what was written since."""
+        """Drop the removed vectors, and load those written since the last call."""
         for identity in ids:
             if identity in self._places:
                 self._live[self._places.pop(identity)] = False
@@ -209,7 +209,7 @@ class _VectorMatrix:
     def nearest(
         self, vector: NDArray[np.float32], limit: int, passes: Callable[[str, str], bool] | None
     ) -> Iterator[VectorMatch]:
-        """Yield the nearest that pass, best first."""
+        """Yield the nearest vectors that pass, best first."""
         found = 0
         for row, cosine in self._by_cosine(vector, max(limit, _MIN_SORTED)):
             if found == limit:
@@ -220,13 +220,13 @@ class _VectorMatrix:
                 yield VectorMatch(id=identity, cosine=cosine)
 
     def _by_cosine(self, vector: NDArray[np.float32], first: int) -> Iterator[tuple[int, float]]:
-        """Yield the rows and their cosines, best first: the first ones without sorting all of them."""
+        """Yield rows and cosines, best first; the first ones without sorting all rows."""
         live = np.flatnonzero(self._live[: len(self._ids)])
-        # where a row stands may change the last digits of a product, and must not change an order
+        # the position of a row may change the last digits of its product; rounding keeps the order stable
         cosines = np.round(self._rows[: len(self._ids)] @ vector, _DIGITS)
         least = np.partition(cosines[live], -first)[-first] if len(live) > first else np.float32(-2.0)
         for rows in (live[cosines[live] >= least], live[cosines[live] < least]):
-            # equals by their ids, the highest first, which does not depend on when they were added
+            # equals are ordered by descending id, which does not depend on when they were added
             ordered = sorted(map(int, rows), key=lambda row: (cosines[row], self._ids[row]), reverse=True)
             yield from ((row, float(cosines[row])) for row in ordered)
 
@@ -265,7 +265,7 @@ def _insert_vectors(connection: Connection, model: str, vectors: Sequence[Vector
     dimension = len(vectors[0].numbers)
     if _dimension(connection, model) not in {0, dimension}:
         connection.execute("DELETE FROM vector WHERE model = ?", (model,))
-    # a replaced row gets a new number, so that other processes see it
+    # a replaced row gets a new number, so that other processes load it
     connection.executemany(
         "INSERT OR REPLACE INTO vector (id, digest, model, dimension, numbers) VALUES (?, ?, ?, ?, ?)",
         [
@@ -285,13 +285,13 @@ def _retain_vectors(connection: Connection, model: str, ids: Collection[str]) ->
 
 
 def _count_and_newest(connection: Connection, model: str) -> tuple[int, int]:
-    """Return how many vectors the model has, and the number of the newest; both are read from an index."""
+    """Return the number of the model's vectors and the number of the newest; both are read from an index."""
     counted = "SELECT count(*), coalesce(max(number), 0) FROM vector WHERE model = ?"
     count, number = connection.execute(counted, (model,)).fetchone()
     return int(count), int(number)
 
 
 def _dimension(connection: Connection, model: str) -> int:
-    """Return the length of the model's vectors, 0 where it has none."""
+    """Return the dimension of the model's vectors, 0 if it has none."""
     row = connection.execute("SELECT dimension FROM vector WHERE model = ? LIMIT 1", (model,)).fetchone()
     return int(row[0]) if row else 0

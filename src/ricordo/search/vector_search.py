@@ -1,9 +1,10 @@
 """Similarity of the rows of a corpus to a query vector: exact, bounded, or approximate.
 
-A row's similarity is the mean of two, its own and that with its neighbours, which is the mean of their cosines. Bounds
-and the graph of `ann` tell which vectors have to be read.
+A row's similarity is the mean of two values: its own cosine, and its context, the mean of the cosines of the row and
+its neighbours. Bounds and the graph of `ann` determine which vectors have to be read.
 
-Invariant: all ways give a row the same similarity, and exact and bounded search name the same rows, but for rounding.
+Invariant: all ways give a row the same similarity, and exact and bounded search return the same rows, except for
+rounding.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -41,51 +42,51 @@ _ROUNDING = 2e-6
 _ESTIMATE_FACTOR = 1.125
 _READ_BATCH = 512
 _OVERFETCH, _OVERFETCH_WITH_NEIGHBOURS = 2, 4
-"""How many times as many as are wanted an approximate index is asked for, where rows stand alone or not: it leads to
-what is near by itself."""
+"""How many times the wanted number an approximate index is asked for, without and with neighbours: it finds rows by
+their own vectors only."""
 _MOST_WANTED, _MOST_READ = 1 / 32, 1 / 8
-"""Of which share of all rows it is quicker to look at all: that are wanted, or that can be among those."""
+"""The shares of all rows from which an exact search is faster: of wanted rows, and of rows that may be among them."""
 
 
 class Similarities(Protocol):
-    """How near the rows of a corpus are to a query, each in 0..1, and which of them are the nearest."""
+    """The similarity of corpus rows to a query, each in 0..1, and the nearest rows."""
 
     def has_vectors(self, rows: Array) -> Array:
-        """Tell of these rows whether anything is known."""
+        """Return a mask of the rows that have a similarity."""
         ...
 
     def own_and_context(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours."""
+        """Return the similarities of these rows, alone and with their neighbours."""
         ...
 
     def similarity(self, rows: Array) -> Array:
-        """Return how near these rows are, the mean of both sides."""
+        """Return the similarity of these rows, the mean of own and context."""
         ...
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
-        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        """Return rows, ascending, that include the `wanted` nearest, and whether there may be more."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class CosineScale:
-    """What cosines say: those up to `min_cosine` nothing, those from `max_cosine` on everything that can be said."""
+    """The scale of cosines: up to `min_cosine` the similarity is 0, from `max_cosine` on it is 1."""
 
     min_cosine: float
     max_cosine: float
 
     def apply(self, cosine: Array) -> Array:
-        """Return how near cosines are, in 0..1."""
+        """Return the similarities for cosines, in 0..1."""
         scaled: Array = np.clip((cosine - self.min_cosine) / (self.max_cosine - self.min_cosine), 0.0, 1.0)
         return scaled
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowVectors:
-    """In which row of a matrix the rows of a corpus have their vectors, and which stand beside them; -1 is nowhere.
+    """The matrix rows of the corpus rows' vectors, and the neighbours of each corpus row; -1 means none.
 
-    `is_straight` tells that each row has the vector of its place, `is_whole` that each has one, and `is_alone` that no
-    row has another one beside it.
+    `is_straight` is true if each row's vector is at its own position, `is_whole` if each row has a vector, and
+    `is_alone` if no row has a neighbour.
     """
 
     vector_rows: Array
@@ -96,20 +97,20 @@ class RowVectors:
 
     @property
     def vector_mask(self) -> "Array | None":
-        """Which rows have a vector; None when all have one."""
+        """The mask of rows that have a vector; None if all do."""
         return None if self.is_whole else self.vector_rows >= 0
 
     def has_vectors(self, rows: Array) -> Array:
-        """Tell of these rows whether they have a vector."""
+        """Return a mask of these rows: whether they have a vector."""
         known: Array = np.ones(len(rows), dtype=np.bool_) if self.is_whole else self.vector_rows[rows] >= 0
         return known
 
     def values_by_row(self, found: Array) -> Array:
-        """Return what was found of each vector for each row, 0 where it has none."""
+        """Return the values of vectors by corpus row, 0 for rows without a vector."""
         return found if self.is_straight else np.append(found, np.float32(0))[self.vector_rows]
 
     def rows_with(self, vectors: Array, count: int) -> Array:
-        """Return the rows, ascending, that have one of these vectors, of which there are `count` in all."""
+        """Return the rows, ascending, that have one of these vectors; `count` is the number of all vectors."""
         if self.is_straight:
             return vectors
         wanted = np.zeros(count + 1, dtype=np.bool_)
@@ -118,15 +119,15 @@ class RowVectors:
 
     @cached_property
     def vector_counts(self) -> NDArray[np.float32]:
-        """How many of a row and of those beside it have a vector, at least 1."""
+        """How many of a row and its neighbours have a vector, at least 1."""
         known = np.append(self.vector_rows >= 0, False)
-        # booleans added to each other would make one of two
+        # adding booleans would give True instead of 2
         count = known[:-1].astype(np.int8) + known[self.beside[0]] + known[self.beside[1]]
         counted: NDArray[np.float32] = np.maximum(count, 1).astype(np.float32)
         return counted
 
     def mean_with_neighbours(self, own: Array) -> Array:
-        """Return the means of each row, and of those beside it, that have a vector."""
+        """Return the mean over each row and its neighbours, as far as they have a vector."""
         values = np.append(own, np.float32(0))
         context: Array = own + values[self.beside[0]]
         context += values[self.beside[1]]
@@ -136,7 +137,7 @@ class RowVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class ExactSimilarities:
-    """How near every row is: its cosine alone, and with its neighbours unless each row stands alone."""
+    """The similarity of every row: its cosine alone, and with its neighbours if any row has one."""
 
     own: Array
     context: "Array | None"
@@ -147,26 +148,26 @@ class ExactSimilarities:
     def compute(
         cls, rows: NDArray[np.float32], vector: NDArray[np.float32], places: RowVectors, scale: CosineScale
     ) -> "ExactSimilarities":
-        """Look at all vectors, which are the `rows` of a matrix."""
+        """Compute the similarities from all vectors, the `rows` of a matrix."""
         own = places.values_by_row(cosines(rows, vector))
         context = None if places.is_alone else places.mean_with_neighbours(own)
         return cls(own=own, context=context, places=places, scale=scale)
 
     def has_vectors(self, rows: Array) -> Array:
-        """Tell of these rows whether anything is known."""
+        """Return a mask of the rows that have a similarity."""
         return self.places.has_vectors(rows)
 
     def own_and_context(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours."""
+        """Return the similarities of these rows, alone and with their neighbours."""
         own = self.scale.apply(self.own[rows])
         return own, own if self.context is None else self.scale.apply(self.context[rows])
 
     def similarity(self, rows: Array) -> Array:
-        """Return how near these rows are, the mean of both sides."""
+        """Return the similarity of these rows, the mean of own and context."""
         return _mean(*self.own_and_context(rows))
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
-        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        """Return rows, ascending, that include the `wanted` nearest, and whether there may be more."""
         near, nothing, most = _similarity_levels(self.own, self.context, self.places.vector_mask, self.scale)
         bound = min(_nth_highest(near, wanted, nothing), most)
         more = bound > nothing
@@ -176,7 +177,7 @@ class ExactSimilarities:
 
 @dataclass(frozen=True)
 class VectorReader:
-    """The vectors of rows, the `rows` of a matrix, read only of those rows that are asked about."""
+    """Reads vectors, the `rows` of a matrix, only for the requested corpus rows."""
 
     rows: NDArray[np.float32]
     vector: NDArray[np.float32]
@@ -185,25 +186,25 @@ class VectorReader:
 
     @cached_property
     def exact(self) -> ExactSimilarities:
-        """How near every row is."""
+        """The similarities of all rows."""
         return ExactSimilarities.compute(self.rows, self.vector, self.places, self.scale)
 
     def has_vectors(self, rows: Array) -> Array:
-        """Tell of these rows whether anything is known."""
+        """Return a mask of the rows that have a similarity."""
         return self.places.has_vectors(rows)
 
     def own_and_context(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours."""
+        """Return the similarities of these rows, alone and with their neighbours."""
         own, context = self._cosines(rows)
         near = self.scale.apply(own)
         return near, near if context is None else self.scale.apply(context)
 
     def similarity(self, rows: Array) -> Array:
-        """Return how near these rows are, the mean of both sides."""
+        """Return the similarity of these rows, the mean of own and context."""
         return _mean(*self.own_and_context(rows))
 
     def levels(self, rows: Array) -> tuple[Array, float, float]:
-        """Return what `_similarity_levels` does of these rows."""
+        """Return the result of `_similarity_levels` for these rows."""
         return _similarity_levels(*self._cosines(rows), self.has_vectors(rows), self.scale)
 
     def own_cosines(self, rows: Array, product: DotProduct) -> NDArray[np.float32]:
@@ -212,7 +213,7 @@ class VectorReader:
 
     def _read_cosines(self, at: Array, product: DotProduct) -> NDArray[np.float32]:
         found = np.empty(len(at), dtype=np.float32)
-        # what is copied stays small enough to be near at hand when it is multiplied
+        # small blocks stay in the processor's cache until they are multiplied
         for start in range(0, len(at), _READ_BATCH):
             block = self.rows.take(at[start : start + _READ_BATCH], axis=0, mode="clip")
             found[start : start + _READ_BATCH] = product(block, self.vector)
@@ -233,37 +234,37 @@ class VectorReader:
 
 @dataclass(frozen=True)
 class _RowSimilarities:
-    """What is said of single rows, whose vectors are read for it."""
+    """The similarities of single rows, whose vectors are read on demand."""
 
     reader: VectorReader
 
     def has_vectors(self, rows: Array) -> Array:
-        """Tell of these rows whether anything is known."""
+        """Return a mask of the rows that have a similarity."""
         return self.reader.has_vectors(rows)
 
     def own_and_context(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours; the same where they stand alone."""
+        """Return the similarities of these rows, alone and with their neighbours; equal if they have none."""
         return self.reader.own_and_context(rows)
 
     def similarity(self, rows: Array) -> Array:
-        """Return how near these rows are, the mean of both sides."""
+        """Return the similarity of these rows, the mean of own and context."""
         return self.reader.similarity(rows)
 
 
 @dataclass(frozen=True)
 class BoundedSimilarities(_RowSimilarities):
-    """How near rows are that stand alone: those are looked at that can be near by the `bounds` of their vectors."""
+    """Similarities of rows without neighbours; `bounds` determine which vectors have to be read."""
 
     bounds: VectorBounds
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
-        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        """Return rows, ascending, that include the `wanted` nearest, and whether there may be more."""
         reading, scale = self.reader, self.reader.scale
         count, nothing, most = len(reading.places.vector_rows), scale.min_cosine, scale.max_cosine
         if wanted > _MOST_WANTED * count:
             return reading.exact.nearest(wanted)
         at_most, estimated = self._vector_bounds()
-        # the nearest of some rows are not nearer than those of all
+        # the nearest of a subset give a lower bound for the nearest of all rows
         some = self._rows_where(estimated >= _nth_highest(estimated, round(_ESTIMATE_FACTOR * wanted), nothing))
         least = min(_nth_highest(reading.own_cosines(some, cosines), wanted, nothing), most) - _ROUNDING
         rows = self._rows_where(at_most >= max(least, nothing))
@@ -276,11 +277,11 @@ class BoundedSimilarities(_RowSimilarities):
         return rows, more
 
     def _rows_where(self, wanted: Array) -> Array:
-        """Return the rows that have one of the vectors for which it is true."""
+        """Return the rows with one of the vectors that the mask selects."""
         return self.reader.places.rows_with(np.flatnonzero(wanted), len(wanted))
 
     def _vector_bounds(self) -> tuple[Array, Array]:
-        """Return for each vector what its cosine can be at most, and about what it is."""
+        """Return the upper bound and the estimate of each vector's cosine."""
         reading = self.reader
         at_most, estimated = self.bounds.upper_bounds(reading.vector)
         if len(self.bounds) < len(reading.rows):
@@ -292,12 +293,12 @@ class BoundedSimilarities(_RowSimilarities):
 
 @dataclass(frozen=True)
 class ApproximateSimilarities(_RowSimilarities):
-    """How near rows are, of which those are looked at that a graph leads to: most of the nearest, and maybe not all."""
+    """Similarities of rows found through a graph: most of the nearest rows, perhaps not all."""
 
     graph_lookup: GraphLookup
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
-        """Return rows, ascending, among which are most of the `wanted` nearest, and whether there may be others."""
+        """Return rows, ascending, that include most of the `wanted` nearest, and whether there may be more."""
         reading, places = self.reader, self.reader.places
         if wanted > _MOST_WANTED * len(places.vector_rows):
             return reading.exact.nearest(wanted)
@@ -322,31 +323,34 @@ def _mean(own: Array, context: Array) -> Array:
 def _similarity_levels(
     own: Array, context: "Array | None", known: "Array | None", scale: CosineScale
 ) -> tuple[Array, float, float]:
-    """Return what tells how near rows are, from which value on it says something, and from which on nothing more."""
+    """Return values to rank rows by, the value up to which they mean nothing, and the one from which they are equal."""
     if context is None:
-        # what is scaled to the same is equally near, so cosines from `max_cosine` on are one
+        # cosines from `max_cosine` on are scaled to the same value, so they are equally near
         return own, scale.min_cosine, scale.max_cosine
     both = _mean(scale.apply(own), scale.apply(context))
     return both if known is None else np.where(known, both, 0.0), 0.0, 1.0
 
 
 def _nth_highest(near: Array, wanted: int, nothing: float) -> float:
-    """Return the value that so many reach, not less than `nothing`, which it is where there are fewer."""
+    """Return the value that `wanted` rows reach, at least `nothing`, and `nothing` if there are fewer rows."""
     if len(near) < wanted:
         return nothing
     return max(float(np.partition(near, len(near) - wanted)[len(near) - wanted]), nothing)
 
 
 def _row_products(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the product of each row with a vector, equal for equal rows, to six digits."""
+    """Return the product of each row with a vector, rounded to six digits, equal for equal rows."""
     found: NDArray[np.float32] = np.einsum("ij,j->i", rows, vector)
     return np.round(found, _DIGITS, out=found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MissingVectors:
-    """Texts without a vector, at most so many as were asked for, by meaning; how many rows lack one in all; and the
-    rows of the matrix that no row of the corpus needs."""
+    """Texts without a vector.
+
+    `texts` are by text id, up to the requested limit; `count` is the number of all rows without a vector; `unused` are
+    the matrix rows that no corpus row needs.
+    """
 
     texts: Mapping[int, str]
     count: int
@@ -354,10 +358,10 @@ class MissingVectors:
 
 
 class VectorPlacement:
-    """Where the rows of one corpus have their vectors, and what stands before and behind each: `places` tells it."""
+    """Maps the rows of one corpus to their vectors and their neighbours; `places` holds the result."""
 
     def __init__(self) -> None:
-        """Begin with no corpus."""
+        """Start without a corpus."""
         self.corpus: Corpus | None = None
         self._vectors = VectorSnapshot(-1, np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
         self.vector_rows: Array = np.zeros(0, dtype=np.int32)
@@ -365,7 +369,7 @@ class VectorPlacement:
         self.places = self._build_row_vectors(vectors=0)
 
     def update(self, corpus: Corpus, vectors: VectorSnapshot) -> "VectorPlacement":
-        """Find the vectors and the neighbours of the rows of the corpus, as far as anything has changed."""
+        """Find the vectors and the neighbours of the corpus rows, as far as anything has changed."""
         anew = corpus is not self.corpus
         if (
             not anew
@@ -377,7 +381,7 @@ class VectorPlacement:
         if anew:
             self.vector_rows = np.zeros(0, dtype=np.int32)
             self.beside = np.zeros((2, 0), dtype=np.int32)
-        # a search may come with vectors from before those that were followed last
+        # a search may have an older snapshot of the vectors than the last one
         if vectors.generation != self._vectors.generation or len(vectors.text_ids) < len(self._vectors.text_ids):
             self.vector_rows = np.zeros(0, dtype=np.int32)
         self._find_vectors(corpus, vectors)
@@ -399,7 +403,7 @@ class VectorPlacement:
         )  # fmt: skip
 
     def _find_vectors(self, corpus: Corpus, vectors: VectorSnapshot) -> None:
-        """Look up the rows that have no vector yet, those of them that were not looked up in these very vectors."""
+        """Look up rows without a vector, but only those that were not looked up in the same vectors before."""
         before = len(self.vector_rows)
         fresh = np.arange(before, corpus.count)
         self.vector_rows = np.concatenate((self.vector_rows, np.full(len(fresh), -1, dtype=np.int32)))
@@ -409,7 +413,7 @@ class VectorPlacement:
             self.vector_rows[fresh] = vectors.places(corpus["meaning"][fresh])
 
     def _link_neighbours(self, corpus: Corpus, touched: Collection[int] | None) -> None:
-        """Find the neighbours of the rows of these documents, or of all: as `Chunk.before` and `after` have them."""
+        """Find the neighbours of all rows or of these documents, as in `Chunk.before` and `after`."""
         wanted = corpus["live"]
         if touched is not None:
             wanted = wanted & np.isin(corpus["document"], list(touched))
@@ -421,7 +425,7 @@ class VectorPlacement:
         self.beside[:, rows] = -1
         if not len(rows):
             return
-        # the pieces of one message stand in one line, and have the same neighbours
+        # the pieces of one message are on one line and have the same neighbours
         same = (document[1:] == document[:-1]) & (line[1:] == line[:-1]) & (shape[1:] & IS_MESSAGE > 0)
         begins = np.concatenate(([True], ~same))
         starts = np.flatnonzero(begins)
@@ -438,9 +442,9 @@ class VectorPlacement:
 
 @dataclass(frozen=True, kw_only=True)
 class SemanticQuery:
-    """A query's meaning for one search: its vector, or what makes it of the query's words and their weights.
+    """The semantic part of one query: its vector, or a function that makes it from words and weights.
 
-    Cosines up to `min_cosine` say nothing, those from `max_cosine` on everything that can be said.
+    Cosines up to `min_cosine` mean no similarity, those from `max_cosine` on full similarity.
     """
 
     placement: VectorPlacement
@@ -451,7 +455,7 @@ class SemanticQuery:
     max_cosine: float = 1.0
 
     def similarities(self, corpus: Corpus, weights: Mapping[str, float]) -> Similarities | None:
-        """Return how near every row is; None without a vector of the query in the length of the others."""
+        """Return the similarity of every row; None without a query vector of the right dimension."""
         vector = self.make_vector(weights) if self.make_vector else self.vector
         if vector is None or len(vector) != self.vectors.dimension:
             return None
@@ -465,13 +469,13 @@ class SemanticQuery:
         return reading.exact
 
     def missing_numbers(self, corpus: Corpus, limit: int) -> tuple[list[int], int]:
-        """Return the numbers of the newest rows without a vector, and how many there are."""
+        """Return the numbers of the newest rows without a vector, and how many such rows there are."""
         at = self.placement.update(corpus, self.vectors).vector_rows
         rows = np.flatnonzero((at < 0) & corpus["live"])
         return corpus["number"][rows[::-1][:limit]].tolist(), len(rows)
 
     def unused_rows(self, corpus: Corpus) -> Array:
-        """Return the rows of the matrix that no row of the corpus needs."""
+        """Return the matrix rows that no corpus row needs."""
         at = self.placement.update(corpus, self.vectors).vector_rows
         needed = np.zeros(len(self.vectors.text_ids), dtype=np.bool_)
         needed[at[(at >= 0) & corpus["live"]]] = True

@@ -78,7 +78,7 @@ class SupportsFolderCheck(Protocol):
     """An optional capability of a store: check that its folder is still the one that was opened."""
 
     def check(self) -> None:
-        """Check the folder. It blocks on the disk. Raises: RootMoved if another folder is there now."""
+        """Check the folder. It blocks on the disk. Raises: RootMoved if it was moved, removed or replaced."""
         ...
 
 

@@ -18,9 +18,9 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: float = 30.0) -> None:
     """Apply `change` to every text and blob in the database at `path`, and rebuild the file. It blocks on the disk.
 
-    The internal tables of virtual tables are changed only through these, and full-text indexes are rebuilt. A table
-    without row ids is not changed. Raises: StorageBusy, StorageFailed and related errors; DocumentInvalid for a damaged
-    file.
+    The internal tables of a virtual table are changed only through the virtual table, and full-text indexes are
+    rebuilt. A table without row ids is not changed. Raises: StorageBusy, StorageFailed and related errors;
+    DocumentInvalid for a damaged file.
     """
     try:
         with closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:

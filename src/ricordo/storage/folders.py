@@ -1,8 +1,7 @@
-"""Folders that may disappear while they are used: `RequiredFolder` must exist, `AttachedFolder` is tied to an open
-handle.
+"""Folders that may disappear while they are used.
 
-A folder that was moved or removed looks like an empty one, and a write would create it again without the file that
-marks it as a root.
+`RequiredFolder` must exist, `AttachedFolder` is tied to an open handle. A folder that was moved or removed looks like
+an empty one, and a write would create it again without the file that marks it as a root.
 
 Invariant: while the folder is missing, or replaced by another one, no call returns an empty result, and nothing is read
 or written.
@@ -67,9 +66,7 @@ class FolderHandle:
 
 
 class AttachedFolder(LocalFiles):
-    """Files below the folder `root`; after `attach` each method raises `RootMoved` while the attached folder is
-    missing.
-    """
+    """Files below the folder `root`; after `attach`, methods raise `RootMoved` while the attached folder is missing."""
 
     def __init__(self, root: Path, *, locks: Path | None = None, disk: Disk | None = None) -> None:
         """Use the folder `root`, which may have to be created; no folder is attached yet."""

@@ -166,8 +166,8 @@ def owner_folder(scope: Scope, *, home: Scope) -> str:
 def assign_ids(entries: Iterable[Entry], path: str, seen: Counter[str] | None = None) -> list[Entry]:
     """Return `entries`, oldest first, each with an id.
 
-    An entry that a person wrote without an id gets one from its content. `seen` counts the texts of earlier entries without
-    an id; this call adds its own.
+    An entry that a person wrote without an id gets one from its content. `seen` counts the texts of earlier entries
+    without an id; this call adds its own.
     """
     counts = Counter[str]() if seen is None else seen
     given = []

@@ -1,12 +1,12 @@
-"""One JSON document: `memory.json`, written as a whole at each save.
+"""The JSON store: one document, `memory.json`, which each save writes completely.
 
     {"version":1,
     "entries":[
     {"id":"01hx...","time":"2026-11-21T08:03:11.482Z","kind":"fact","content":"We use pnpm.","by":"user"}
     ]}
 
-Invariants: a save names the version it was based on, so no process overwrites what another wrote. Unknown fields and
-entries stay as they are. A document that can't be read is kept under another name before a new one is written.
+Invariants: a save names the version it is based on, so no process overwrites the writes of another. Unknown fields and
+entries stay unchanged. A document that can't be read is renamed before a new one is written.
 """
 
 import logging
@@ -79,8 +79,7 @@ class JsonStore(Backend):
 
     @property
     def damaged_count(self) -> int:
-        """The number of entries that could not be read, in the documents read so far; a whole document counts as one.
-        """
+        """The number of entries that could not be read, in the documents read so far; one for a whole document."""
         return sum(driver.damaged_count for driver in self._drivers.values())
 
     def _driver(self, scope: Scope) -> Driver:

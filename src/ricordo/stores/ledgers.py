@@ -114,8 +114,7 @@ class _LedgerSnapshot:
     long: tuple[int, ...]
 
     def is_made_of(self, read: Sequence[tuple[LocatedEntry, ...]]) -> bool:
-        """Return whether the snapshot was made from these objects; the cache of an unchanged file is the same object.
-        """
+        """Return whether the snapshot was made from these objects; an unchanged file keeps its cached object."""
         return len(read) == len(self.documents) and all(map(is_, read, self.documents))
 
 

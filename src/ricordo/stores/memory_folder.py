@@ -1,10 +1,10 @@
-"""Memory folder: an existing folder of MEMORY.md and topic files, as other tools write them, used where it lies.
+"""The memory folder store: an existing folder of MEMORY.md and topic files from other tools, used in place.
 
-MEMORY.md links to topics; a topic is a front matter of name, description and type, and text below it. A bullet with an
-id is an entry, and all other text of a topic is one memory. What is saved is a bullet at the end of the topic for its
-kind, and a new topic gets a line in MEMORY.md.
+MEMORY.md links to topics; a topic has a front matter with name, description and type, and text below it. A bullet with
+an id is an entry, and all other text of a topic is one memory. A saved entry becomes a bullet at the end of the topic
+for its kind, and a new topic gets a link in MEMORY.md.
 
-Invariants: nothing but memories is put into the folder, no marker and no lock. What others wrote stays to the byte.
+Invariants: only memories are written into the folder, no marker and no lock. Text from other tools never changes.
 """
 
 import re
@@ -50,7 +50,7 @@ INDEX = "MEMORY.md"
 _TITLE = b"# Memory\n\n"
 _LINK = lazy_compile(rb"\]\((?:\./)?([^)\s#]+\.md)(?:#[^)]*)?\)")
 _MAX_INDEX_LINES = 199
-"""How far down in the index other tools read: a link below it is not seen."""
+"""The number of lines that other tools read of the index; they miss links below it."""
 _TOPIC_TITLES: Mapping[str, tuple[str, str]] = {
     "user": ("User", "What the user prefers"),
     "feedback": ("Feedback", "How to work: conventions, corrections and lessons"),

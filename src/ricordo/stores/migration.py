@@ -39,11 +39,11 @@ class MigrationFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """The plan or the result of a migration: `pending` are the entries to save, oldest first; `present` existed
-    already.
+    """The plan or the result of a migration.
 
-    `forgotten` counts entries that were forgotten in the target and are not saved again. `redacted` counts entries with
-    a secret that was replaced by its mark.
+    `pending` are the entries to save, oldest first; `present` existed already. `forgotten` counts entries that were
+    forgotten in the target and are not saved again. `redacted` counts entries with a secret that was replaced by its
+    mark.
     """
 
     total: int

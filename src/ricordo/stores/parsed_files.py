@@ -67,7 +67,7 @@ class ParsedFile(Generic[_T]):
         self._content: _ParsedContent[_T] | None = None
 
     async def value(self, listed: FileInfo | None = None) -> _T:
-        """Return the present content; with `listed`, the result of a recent listing, the file is not checked again.
+        """Return the present content; `listed` is the metadata of the file from a recent listing, if known.
 
         Raises: StorageError, and the errors of `parse`.
         """

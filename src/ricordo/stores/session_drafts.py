@@ -68,8 +68,7 @@ class RunningSessions:
         self._mutex = anyio.Lock()
 
     async def acquire(self, name: str) -> None:
-        """Mark the session `name` as running in this process; if it runs in another process, that one keeps the lock.
-        """
+        """Mark the session `name` as running in this process, unless it runs in another one."""
         async with self._mutex:
             lock = _lock_name(name)
             if lock in self._locks:

@@ -1,11 +1,11 @@
-"""Session files: the default simple store. Each session gets one Markdown file that people read and edit.
+"""Session files, the default simple store. Each session gets one Markdown file that people can read and edit.
 
-    sessions/2026-11-21-08h00.md      what the session was about, and what was saved in it
-    sessions/.draft-<session>.jsonl   what a running session has saved so far
+    sessions/2026-11-21-08h00.md      the topic of the session and its saved entries
+    sessions/.draft-<session>.jsonl   the saved entries of a running session
     index.json                        a cache of the files, for recall and the preamble
 
-Saving appends to the draft, and closing turns it into the file. Invariant: an entry whose save returned stands in a
-draft or in a file, at the latest when the next store is opened, whatever was killed meanwhile.
+Saving appends to the draft, and closing turns the draft into the file. Invariant: an entry whose save returned is in a
+draft or in a file, at the latest when the next store is opened, whichever process was killed meanwhile.
 """
 
 from collections.abc import AsyncIterator
@@ -151,8 +151,7 @@ class SessionFilesDriver(ForgettingDriver):
             await self._end_session(session)
 
     async def _write_session_file(self, notes: SessionNotes) -> str:
-        """Write the file of a session, then its row, then remove its draft; entries that arrive meanwhile are included.
-        """
+        """Write the file of a session, then its row, then remove its draft; include entries that arrive meanwhile."""
         async with self._catalog.lock():
             path = ""
             notes = remove_forgotten(notes, await self._tombstones.text_matcher())

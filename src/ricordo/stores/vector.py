@@ -71,8 +71,7 @@ def entry_digest(entry: Entry) -> str:
 
 
 def create_filter(entries: Mapping[str, Entry], query: Query) -> Callable[[str, str], bool]:
-    """Return a filter of ids and digests: the entry matches the query, and the vector was made from its present text.
-    """
+    """Return a filter of ids and digests: the entry matches the query and the vector its present text."""
     filters = replace(query, text="")
 
     def passes(identity: str, digest: str) -> bool:

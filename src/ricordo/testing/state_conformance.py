@@ -4,7 +4,7 @@
     async def test_my_states(check):
         await check(MyStates())
 
-A check takes an empty store. It returns if the store passes, and raises `AssertionError` with a sentence if it does not.
+A check takes an empty store. It returns if the store passes, and raises `AssertionError` with a sentence otherwise.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,9 +1,9 @@
-"""A program that kills a store's process at each step, or lets several use it at once, and prints what is left.
+"""A program that kills a store's process at each step, or lets several use it at once, and prints the results.
 
     FILE CLASS FOLDER together|kills|full COUNT
 
-are its arguments. FILE defines CLASS, a `StoreSubject`. Each line of the output is one case as JSON. Forking wants
-a process without threads, so this one has none: everything that opens a store is done by a child.
+are its arguments. FILE defines CLASS, a `StoreSubject`. Each line of the output is one case as JSON. Forking requires a
+process without threads, so this process has none, and only its children open stores.
 """
 
 import gc

@@ -1,11 +1,11 @@
-"""Entries as Markdown bullets: `parse(render(entry)) == entry` for any content.
+"""Entries as Markdown bullets: `parse_entry(render_entry(entry)) == entry` for any content.
 
     - We deploy only from main. #deploy [kind:: decision] [at:: 2026-11-21T08:03:11.482Z] [by:: user] ^<id>
 
 Further lines of the content are indented by two spaces, so they belong to the bullet for any Markdown reader;
-paragraphs are parted by blank lines as usual. Tags, fields and the id stand at the end of the last line. A field we
-do not know, or whose value we can't read, is kept in `Entry.extra`. A bullet that a person wrote without any of
-this is a valid entry; its id is derived from the file, its text and its place among equal ones.
+paragraphs are separated by blank lines as usual. Tags, fields and the id are at the end of the last line. A field that
+is unknown, or whose value can't be parsed, is stored in `Entry.extra`. A bullet that a person wrote without any of this
+is a valid entry; its id is derived from the file, its text and its position among equal bullets.
 """
 
 import hashlib
@@ -119,7 +119,7 @@ def parse_entry(bullet: str) -> Entry:
 def parse_entries(
     document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None
 ) -> list[LocatedEntry]:
-    """Return the entries of a Markdown document in order; headings, prose, front matter and fenced code are not entries.
+    """Return the entries of a Markdown document in order, ignoring headings, prose, front matter and fenced code.
 
     Bytes that are not UTF-8 become replacement characters in the content and do not affect other entries. In a UTF-16
     document, the offsets are those in its `to_utf8` form. With `only`, bullets for whose bytes it returns False are
@@ -261,8 +261,7 @@ def _next_fence(fence: bytes | None, mark: re.Match[bytes] | None, line: bytes) 
 
 
 def _find_bullet_end(lines: list[bytes], start: int) -> int:
-    """Return the number of the line after the bullet, which continues while lines are indented, even after blank lines.
-    """
+    """Return the line number after the bullet, which continues while lines are indented, even after blank lines."""
     end = number = start + 1
     while number < len(lines):
         if lines[number].startswith((b"  ", b"\t")) and lines[number].strip():

@@ -1,10 +1,10 @@
-"""Entries as JSON objects, for backends that keep them so: `from_json(to_json(entry)) == entry` for any entry.
+"""Entries as JSON objects, for stores that use JSON: `entry_from_json(entry_to_json(entry)) == entry` for any entry.
 
     {"id":"01hx…","time":"2026-11-21T08:03:11.482Z","kind":"fact","content":"We use pnpm.","tags":["tools"],"by":"user"}
 
-What is at its default is left out, but for the kind and the author. Fields that are not ours are kept in
-`Entry.extra`, a value that is no text as `json:` and its JSON, and written back as they were; those whose names no
-field of an entry can have are kept together, in one named `json`. A text that begins with `json:` stays a text.
+Fields at their default are left out, except the kind and the author. Unknown fields are stored in `Entry.extra`, a
+value that is not text as `json:` and its JSON, and written back unchanged; those whose names no entry field can have
+are stored together in one field `json`. A text that begins with `json:` stays a text.
 """
 
 from collections.abc import Mapping, Sequence

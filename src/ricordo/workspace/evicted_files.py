@@ -64,7 +64,7 @@ class SessionReferences:
 def select_unreferenced(
     files: Iterable[FileInfo], kept: SessionReferences, mentioned: Collection[str], *, before: int
 ) -> list[FileInfo]:
-    """Return the removable files of one session; files, state and transcript must be older than `before`, in nanoseconds.
+    """Return the removable files of one session; files, state and transcript must be older than `before` (nanoseconds).
 
     `mentioned` are the ends of names, digest and type, that its documents refer to.
     """

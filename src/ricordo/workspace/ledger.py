@@ -73,7 +73,7 @@ class LedgerBlock:
 
 
 def is_curated(path: str) -> bool:
-    """Tell whether `path` is a document of curated memory: MEMORY.md or a topic."""
+    """Return whether `path` is a document of curated memory: MEMORY.md or a topic."""
     return path == MEMORY_PATH or path.startswith(f"{TOPICS}/")
 
 
@@ -106,7 +106,7 @@ async def append_block(files: SupportsAppend, block: LedgerBlock) -> LedgerBlock
 async def read_entries(
     files: FileStore, path: str, *, only: Callable[[bytes], bool] | None = None
 ) -> list[LocatedEntry]:
-    """Return the entries of one document in its order, with the full content of long ones; `only` is as in `parse_entries`.
+    """Return the entries of one document in order, with the full content of long ones; `only` is as in `parse_entries`.
 
     Raises: FileMissing.
     """

@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 def merge_profiles(base: Profile, ours: Profile, theirs: Profile) -> Profile:
-    """Return `theirs` with the changes that `ours` made to `base`; a fact added by both in the same words is added once.
+    """Return `theirs` with the changes of `ours` to `base`; a fact that both added in the same words is added once.
 
     Raises: VersionConflict, which names what both changed.
     """
@@ -83,9 +83,9 @@ def merge_profiles(base: Profile, ours: Profile, theirs: Profile) -> Profile:
 
 
 def stamp_changes(profile: Profile, before: Profile, now: datetime) -> Profile:
-    """Return `profile` as the save after `before`, with its new revision and time.
+    """Return `profile` as the save after `before`, with the next revision and this time.
 
-    What changed gets the time and, if it is a fact, one more revision, unless its writer has set them.
+    Changed parts get the time and changed facts one more revision, unless the writer has set them.
     """
     at = format_profile_time(now)
     return replace(

@@ -1,4 +1,4 @@
-"""Session files: what one session was about, and what was saved in it, as Markdown that people read and edit.
+"""Session files: the topic of one session, and what was saved in it, as Markdown that people read and edit.
 
     # 2026-11-21 08:00
 
@@ -16,10 +16,10 @@
 
     - Fixtures live in `testdata/golden/`. [kind:: fact] [at:: …] [by:: user] ^<id>
 
-Reading is lenient. `update_session` changes what differs and nothing else.
+Reading is lenient. `update_session` changes only what differs.
 
-Invariants: a document that is split and joined again is the same, byte for byte. An entry that `update_session` wrote
-is read back as it was, in the order of saving.
+Invariants: splitting and joining a document returns the same bytes. An entry that `update_session` wrote is read back
+unchanged, in the order of saving.
 """
 
 import re
@@ -102,7 +102,7 @@ class SessionHeader:
                 self.lines[self._number_below_title() :] = ["\n", f"{name}: {value}\n", *self._lines_below_title()]
 
     def set_title(self, title: str) -> None:
-        """Set the title of a document that has none."""
+        """Set the title if the document has none."""
         if not any(line.startswith("# ") for line in self.lines):
             self.lines.insert(self._line_numbers().start, f"# {title}\n")
 
@@ -243,9 +243,9 @@ _LINE_ENDS = "\r\n"
 class SessionFile:
     """One session: its time, its topic, and the entries that were saved in it, oldest first.
 
-    `started` is aware. `worked` is the cost of the session, `closing` that of the request for its summary. If
-    `pending`, the summary is a digest made by rules until a model writes one; if `outdated`, the session continued
-    after its summary.
+    `started` is aware. `worked` has the duration and cost of the session, `closing` those of the request for its
+    summary. If `pending`, the summary is a digest made by rules until one is written; if `outdated`, the session
+    continued after it.
     """
 
     started: datetime

@@ -1,10 +1,10 @@
-"""The index of session files, `index.json` beside `sessions/`: what is shown and searched of each, in one file.
+"""The index of session files, `index.json` next to `sessions/`: the data shown and searched for each, in one file.
 
     {"sessions": [{"path": "sessions/2026-05-13-09h47.md", "date": "2026-05-13T07:47:03.120Z", "summary": "…",
                    "tags": ["compaction"], "size": 812, "modified_ns": 1778…, "entries": […], …}]}
 
-It is a cache: each row is made of its file alone. Invariant: a row whose size and time of modification are not those
-of its file is not used. Fields that are not ours are kept, and so are indexes that others wrote without our fields.
+It is a cache: each row is derived from its file alone. Invariant: a row whose size and modification time differ from
+those of its file is not used. Unknown fields are preserved, and so are indexes of other programs without our fields.
 """
 
 import json
@@ -31,9 +31,10 @@ _OWN_KEYS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRow:
-    """The indexed data of a session: `path` is relative to the folder of the index, `summary` is never a body. `pending` means that the summary is missing or outdated.
+    """The indexed data of a session; `summary` is never a body, and `pending` means that it is missing or outdated.
 
-    `size` is in bytes; below 0 it means that another program wrote the row, so its file is read again.
+    `path` is relative to the folder of the index. `size` is in bytes; below 0 it means that another program wrote the
+    row, so its file is read again.
     """
 
     path: str

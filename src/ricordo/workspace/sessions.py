@@ -63,7 +63,7 @@ def find_state(transcript: str, session: str, listed: Mapping[str, FileInfo]) ->
 
 
 async def read_owner(files: FileStore, state: FileInfo) -> str | None:
-    """Return the user that a state names, `NO_OWNER` for nobody; None when it can't be read."""
+    """Return the user that a state names, `NO_OWNER` for none; None if it can't be read."""
     try:
         head = await files.read_from(state.path, 0, _HEAD_BYTES)
         found = _USER_PATTERN.match(head.decode("utf-8", "replace"))
@@ -188,8 +188,8 @@ _TITLE_MESSAGES = 12
 class SessionInfo:
     """One session: the number of its messages, the times of the first and last message, and its size in bytes.
 
-    `agent` is the folder of the agent: its name, percent-encoded, as `ricordo.scope.path_part` writes it. If the
-    messages have no times, those of the file are used. `user` is the owner of the session, empty if none is named.
+    `agent` is the folder of the agent: its name, percent-encoded by `ricordo.scope.encode_folder_name`. If the messages
+    have no times, those of the file are used. `user` is the owner of the session, empty if none is named.
     """
 
     session: str

@@ -1,7 +1,8 @@
-"""write_file and edit_file: a write leaves a whole file or the old one.
+"""write_file and edit_file: a write leaves either the whole new file or the old one.
 
 In the workspace a write is one reversible change set, and only plans, topics and MEMORY.md can be written. In the
-working directory a person approves the change first, unless a rule allows it; with nobody to ask nothing is written.
+working directory a person approves the change first, unless a rule allows it; without an approval handler nothing is
+written.
 """
 
 import difflib
@@ -32,7 +33,7 @@ __all__ = ["MAX_WRITE_BYTES", "FileWriter", "edit_file_tool", "unified_diff", "w
 
 
 MAX_WRITE_BYTES = 2 * 1024 * 1024
-"""The largest file that a tool writes, or writes over, in bytes."""
+"""Maximum size in bytes of a file that a tool writes or overwrites."""
 _WRITABLE_PATHS = lazy_compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
 _TOPIC_ADVICE = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
 _MAX_COMPARED_LINES = 10_000
@@ -40,7 +41,7 @@ _MakeContent = Callable[[bytes | None], bytes]
 
 
 class FileWriter:
-    """Writes for tools."""
+    """Writes files for tools."""
 
     def __init__(
         self,
@@ -50,9 +51,9 @@ class FileWriter:
         redactor: Redactor,
         bounds: IndexBounds | None = None,
     ) -> None:
-        """Write to the workspace through `changes`, without secrets, and elsewhere what `approve` lets through.
+        """Write to the workspace through `changes`, without secrets, and elsewhere after `approve` has allowed it.
 
-        `bounds` are those of MEMORY.md, by default those that it has where no settings name others.
+        `bounds` limit MEMORY.md; the default is the default of the settings.
         """
         self._bounds = bounds or IndexBounds()
         self._changes = changes
@@ -62,11 +63,11 @@ class FileWriter:
     async def write(
         self, located: LocatedPath, make: _MakeContent, *, tool: str, folder: Path | None, approved: bool = False
     ) -> str:
-        """Write what `make` makes of the bytes that are there, None for no file, and return what was done in words.
+        """Write the result of `make` for the current bytes (None for no file), and return what was done in words.
 
-        `make` may be called again when somebody else was faster. With `approved` nobody is asked. Raises:
-        ToolFailed for what is not allowed or not approved; IndexTooLarge; what `make` raises; StorageFull and its
-        siblings, and nothing is written then.
+        `make` may be called again after a concurrent change. With `approved` nobody is asked. Raises: ToolFailed for a
+        change that is not allowed or not approved; IndexTooLarge; the errors of `make`; StorageFull and related errors.
+        On an error nothing is written.
         """
         if located.in_workspace:
             return await self._write_workspace(located, make, tool=tool)
@@ -89,7 +90,7 @@ class FileWriter:
         return f"{located.display_path} was {_describe_edit(edit)}, as change {change.id}, which can be undone."
 
     def redact_for_display(self, located: LocatedPath, text: str) -> str:
-        """Return a text as it stands in what tools are shown of a file of the workspace: without its secrets."""
+        """Return a text as tools show it in a file of the workspace: without its secrets."""
         return self._redactor.clean(text) if located.in_workspace else text
 
     def _build_edit(self, located: LocatedPath, stored: StoredFile | None, make: _MakeContent) -> Edit:
@@ -103,7 +104,7 @@ class FileWriter:
     async def _write_working(
         self, located: LocatedPath, make: _MakeContent, *, tool: str | None, folder: Path | None
     ) -> str:
-        """Write, and ask a person first whether `tool` may; nobody where that is None."""
+        """Write a file after asking a person for approval of `tool`; with None nobody is asked."""
         if any(part.casefold() == ".git" for part in located.inside.split("/")):
             raise PathRefused(f"{located.display_path} belongs to git: tools don't write there.")
         stored = await _read_stored(located)
@@ -119,7 +120,7 @@ class FileWriter:
         return f"{located.display_path} was {_describe_edit(edit)}."
 
     def _make_with_secrets(self, make: _MakeContent, before: bytes | None) -> bytes:
-        """Return what `make` makes of a file that was shown with marks, with its secrets back in their place."""
+        """Return the result of `make` for a file shown with marks, with its secrets restored."""
         if before is None or (shown := self._redactor.clean_bytes(before)) is before:
             return make(before)
         try:
@@ -143,7 +144,7 @@ class FileWriter:
 
 
 def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
-    """Return the whole change as a unified diff; in few words where a side is no UTF-8 text."""
+    """Return the whole change as a unified diff; a short description if a side is not UTF-8 text."""
     try:
         old, new = ((data or b"").decode() for data in (before, after))
     except UnicodeDecodeError:
@@ -159,12 +160,12 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
 
 
 def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) -> list[str]:
-    """Return the diff with all that lies between the first and the last difference replaced: linear in its length."""
+    """Return the diff as one hunk from the first to the last difference, in linear time."""
     same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
     ending = zip(reversed(one[same:]), reversed(other[same:]), strict=False)
     tail = len([*takewhile(lambda pair: pair[0] == pair[1], ending)])
     removed, added = one[same : len(one) - tail], other[same : len(other) - tail]
-    # a hunk without lines names the line before it
+    # A side of a hunk without lines names the line before it.
     first, second = same + bool(removed), same + bool(added)
     return [
         f"--- {start}\n",
@@ -176,7 +177,7 @@ def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) ->
 
 
 def _check_marks(located: LocatedPath, before: bytes | None, data: bytes) -> None:
-    """Raise ToolFailed where a mark would be written that the file does not have: it stands for another's secret."""
+    """Raise ToolFailed for a new mark that the file does not contain: it stands for a secret from elsewhere."""
     known = set(SECRET_MARK.findall((before or b"").decode("utf-8", "replace")))
     new = next((mark for mark in SECRET_MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
     if new:
@@ -240,15 +241,15 @@ def _describe_edit(edit: Edit) -> str:
 
 
 async def _write_with_mode(located: LocatedPath, edit: Edit, data: bytes, folder: Path | None) -> None:
-    """Write the file, which has the mode then that it had, or that its folder suggests for a new one.
+    """Write the file with its previous mode, or with the mode its folder suggests for a new file.
 
-    A store writes private files; those of a project are to stay as they were, an executable one above all.
+    A store writes private files; a project's files keep their modes, above all executable ones.
     """
     path = folder / located.inside if folder else None
     mode = await anyio.to_thread.run_sync(_file_mode, path) if path else 0
     await located.files.replace(located.path, data, expected=edit.expected)
     if path:
-        # the file is written; a mode that can't be set does not undo that
+        # The file is written; a mode that can't be set does not undo that.
         with suppress(OSError):
             await anyio.to_thread.run_sync(path.chmod, mode)
 
@@ -300,7 +301,7 @@ def edit_file_tool(roots: FileRoots, writes: FileWriter) -> Tool:
         In the working directory a person is asked first. In the workspace, plans and topics can be edited.
         """
         located = await roots.locate(path)
-        # what is put there is looked at alone too, before it touches other words
+        # The new text is also redacted on its own, before it is joined with other text.
         old, new = writes.redact_for_display(located, old_text), writes.redact_for_display(located, new_text)
         replacement = TextReplacement(old=old, new=new, every=all)
 
@@ -325,5 +326,5 @@ def edit_file_tool(roots: FileRoots, writes: FileWriter) -> Tool:
 
 
 def _is_approved(context: ToolContext, located: LocatedPath, path: str) -> bool:
-    """Tell whether a rule lets the change through: it speaks of the path, and not of what a link there leads to."""
+    """Return whether a rule allows the change; a rule applies to the path as given, not to a link's target."""
     return context.approved and located.inside == safe_path(path)

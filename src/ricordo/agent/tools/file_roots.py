@@ -1,6 +1,6 @@
 """Paths of a model: a leading slash means the workspace, anything else the working directory.
 
-Where a project shares its workspace, `/project/` leads to that.
+If a project shares its workspace, `/project/` leads to it.
 
 Invariant: a path never leads out of its root, never through a link in the workspace, and never from the working
 directory into a folder named `.ricordo`.
@@ -26,7 +26,7 @@ _ROOT_NAME = ".ricordo"
 
 @dataclass(frozen=True, kw_only=True)
 class SharedFiles:
-    """The files of a root whose workspace a project shares, and where it lies; tools only read them."""
+    """The files of a root whose workspace a project shares, and its folder; tools only read them."""
 
     files: FileStore
     root: Path | None = None
@@ -34,11 +34,10 @@ class SharedFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedPath:
-    """A path that was followed: in which files it lies and under which name there, `display_path` is how the model
-    writes it.
+    """A resolved path: its files and its `path` in them; `display_path` is how the model writes it.
 
-    `inside` is the path below its root, without a slash at the beginning. With `is_shared` the workspace is the one
-    that a project shares.
+    `inside` is the path below its root, without a leading slash. With `is_shared` it is in the workspace that a project
+    shares.
     """
 
     files: FileStore
@@ -49,13 +48,13 @@ class LocatedPath:
     is_shared: bool = False
 
     def display_path_of(self, path: str) -> str:
-        """Return how the model writes `path`, which is one of `files`."""
+        """Return how the model writes `path`, a path in `files`."""
         if not self.in_workspace:
             return path
         return (f"/{PROJECT_PREFIX}/" if self.is_shared else "/") + path.removeprefix(f"{WORKSPACE}/")
 
     async def get_info(self) -> FileInfo:
-        """Return what is known of the file. Raises `FileMissing`."""
+        """Return the size and modification time of the file. Raises `FileMissing`."""
         info = await self.files.info(self.path) if self.inside else None
         if info is None:
             raise FileMissing(f"There is no file {self.display_path}.")
@@ -76,11 +75,11 @@ class FileRoots:
         shared: SharedFiles | None = None,
         closed: Path | None = None,
     ) -> None:
-        """Use the files of a root, whose workspace is reached, and those of the working directory, where there is one.
+        """Use the files of a root for its workspace, and those of the working directory, if any.
 
-        `root` and `folder` are where the two lie, so that links in them are seen through; give them for any that is on
-        a disk. With `below`, such as `large_tool_results/monday`, nothing else of the workspace is reached. `shared` is
-        reached as `/project`. `closed` is the folder that the working directory does not lead into, by default `root`.
+        `root` and `folder` are the folders of the two, used to resolve links; pass them for files on a disk. With
+        `below`, such as `large_tool_results/monday`, the rest of the workspace is closed. `shared` is available as
+        `/project`. `closed` is the folder that the working directory does not lead into, by default `root`.
         """
         self._workspace = workspace
         self._working = working
@@ -92,11 +91,11 @@ class FileRoots:
 
     @property
     def default_path(self) -> str:
-        """Where a search begins when no path is given: the working directory, the workspace where there is none."""
+        """The default path of a search: the working directory, or the workspace if there is none."""
         return "." if self._working else f"/{self._base_path}"
 
     async def locate(self, path: str) -> LocatedPath:
-        """Return what `path` names, a file or a folder, there or not. Raises: PathRefused, ToolFailed."""
+        """Resolve `path`, a file or folder that may not exist. Raises: PathRefused, ToolFailed."""
         inside = safe_path(path)
         if path.startswith("/"):
             if self._base_path and inside != self._base_path and not inside.startswith(f"{self._base_path}/"):
@@ -116,14 +115,14 @@ class FileRoots:
             )
         _refuse_roots(inside.split("/"), path)
         if self.folder is not None:
-            # from here on it has the name of what a link leads to, so that nothing is done, or approved, under another
+            # From here on it has the name of the link's target, so that nothing is done or approved under another name.
             inside = "/".join(await anyio.to_thread.run_sync(self._follow_links, inside, path))
         return LocatedPath(
             files=self._working, path=inside, inside=inside, display_path=inside or ".", in_workspace=False
         )
 
     def is_closed(self, folder: Path) -> bool:
-        """Tell whether a folder, given without links, is the root or lies in it; this asks the disk."""
+        """Return whether a folder, given without links, is the root or inside it; this reads the disk."""
         if self._closed_folder is None:
             return False
         closed = [_fold_name(part) for part in self._closed_folder.resolve().parts]
@@ -154,7 +153,7 @@ class FileRoots:
 
 
 def _refuse_roots(parts: Sequence[str], path: str) -> None:
-    """Refuse a way through any root, be it ours or that of another project."""
+    """Refuse a path through any root, this one or that of another project."""
     if _ROOT_NAME in map(_fold_name, parts):
         raise _closed_error(path)
 
@@ -166,7 +165,7 @@ def _closed_error(path: str) -> PathRefused:
 
 
 def _refuse_links(root: Path, within: str, path: str) -> None:
-    """Refuse a path of the workspace that names another one by a link: what may be written there is told by the path.
+    """Refuse a path of the workspace through a link, because write permission there depends on the path.
 
     Raises: PathRefused.
     """
@@ -180,7 +179,7 @@ def _refuse_links(root: Path, within: str, path: str) -> None:
 
 
 def _resolve_links(folder: Path, inside: str, path: str) -> tuple[str, ...]:
-    """Return the parts of the path below `folder` after every link. Raises `PathRefused`."""
+    """Return the parts of the path below `folder` with all links resolved. Raises `PathRefused`."""
     root = folder.resolve()
     try:
         return (root / inside).resolve().relative_to(root).parts
@@ -189,6 +188,6 @@ def _resolve_links(folder: Path, inside: str, path: str) -> tuple[str, ...]:
 
 
 def _fold_name(name: str) -> str:
-    """Return the name as the most forgiving file system compares it."""
+    """Return the name folded as the most tolerant file system compares it."""
     visible = "".join(mark for mark in unicodedata.normalize("NFKC", name) if unicodedata.category(mark) != "Cf")
     return visible.casefold().rstrip(" .") or name

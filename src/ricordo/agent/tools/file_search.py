@@ -1,6 +1,6 @@
 """list_files, glob_files and grep_files: files by folder, by name and by content.
 
-Results are sorted by path and bounded, and say what they leave out: hidden names, links and installed packages. Glob
+Results are sorted by path and limited, and say what they leave out: hidden names, links and installed packages. Glob
 patterns take bounded time; a regular expression that never ends is stopped with its process.
 """
 
@@ -47,15 +47,15 @@ __all__ = [
 
 
 MAX_NAMES = 50_000
-"""How many names of files and folders one search looks at."""
+"""Maximum number of file and folder names that one search reads."""
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 _IsClosed = Callable[[Path], bool]
 
 
 def walk_files(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MAX_NAMES) -> tuple[list[FileInfo], bool]:
-    """Return the files in the folder `inside` of `top` and below it, and whether there are more than `most` names.
+    """Return the files below the folder `inside` of `top`, and whether there are more than `most` names.
 
-    Their paths begin at `top` and are sorted. A folder that `is_closed`, or can't be read, is left out.
+    Their paths are relative to `top` and sorted. A folder that `is_closed` or can't be read is left out.
     """
     found: list[FileInfo] = []
     waiting = deque([inside])
@@ -74,9 +74,9 @@ def walk_files(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MAX_
 
 
 def list_folder(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, int | None] | None:
-    """Return the names in the folder `inside` of `top` with the bytes of a file, None for a folder; None for no folder.
+    """Return the names in `inside` below `top`, with file sizes in bytes (None for a folder); None if it is no folder.
 
-    A name that is hidden, a link, or closed is left out.
+    Hidden names, links and closed folders are left out.
     """
     if not (top / inside).is_dir():
         return None
@@ -91,7 +91,7 @@ def list_folder(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, in
 
 
 def _scan_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield what tools may name in a folder, by name; nothing of one that can't be read."""
+    """Yield the visible entries of a folder, sorted by name; none if it can't be read."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -110,7 +110,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _entry_info(entry: os.DirEntry[str], path: str) -> FileInfo | None:
-    """Return what is known of a plain file; None for anything else, and for one that is gone."""
+    """Return the file info of a regular file; None for anything else, and if it no longer exists."""
     try:
         if not entry.is_file(follow_symlinks=False):
             return None
@@ -121,7 +121,7 @@ def _entry_info(entry: os.DirEntry[str], path: str) -> FileInfo | None:
 
 
 def matches_glob(pattern: str, path: str) -> bool:
-    """Tell whether `path` matches `pattern`; a pattern without a slash matches the name in any folder."""
+    """Return whether `path` matches `pattern`; a pattern without a slash matches the name in any folder."""
     names = path.split("/")
     if "/" not in pattern.strip("/"):
         return fnmatchcase(names[-1], pattern.strip("/"))
@@ -146,19 +146,19 @@ _MAX_PATTERN_CHARS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class VisibleFiles:
-    """Files in a folder and below it: for each its path from there on and what is known; `more` says not all are."""
+    """Files below a folder, each with its relative path and file info; `more` is True if some are left out."""
 
     files: Sequence[tuple[str, FileInfo]]
     more: bool = False
 
     @property
     def more_text(self) -> str:
-        """That there are more, in words; empty when there are not."""
+        """The note that there are more files; empty if there are not."""
         return f"; only the nearest {len(self.files):,} files were looked at" if self.more else ""
 
 
 async def find_visible_files(roots: FileRoots, located: LocatedPath) -> VisibleFiles:
-    """Return the files in a folder and those below it, or the file itself.
+    """Return the files in a folder and below it, or the file itself.
 
     They are sorted by path. Raises: ToolFailed if there is none.
     """
@@ -176,7 +176,7 @@ async def _walk_located(roots: FileRoots, located: LocatedPath) -> VisibleFiles:
         below = [(info.path.removeprefix(prefix), info) for info in await located.files.list(located.path)]
         return VisibleFiles(files=[(name, info) for name, info in below if not _is_hidden(name)])
     look = partial(walk_files, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
-    # it only looks, so nobody has to wait for a thread that nobody wants any more
+    # It only reads, so a cancelled call does not have to wait for the thread.
     found, more = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
     return VisibleFiles(files=[(info.path.removeprefix(prefix), info) for info in found], more=more)
 
@@ -186,7 +186,7 @@ def _is_hidden(path: str) -> bool:
 
 
 async def _file_info(located: LocatedPath) -> FileInfo | None:
-    """Return the file that the path names; None for a folder, of which nothing can be read."""
+    """Return the file info of the path; None for a folder, which can't be read."""
     try:
         await located.files.read_from(located.path, 0, 0)
     except FileMissing:
@@ -195,7 +195,7 @@ async def _file_info(located: LocatedPath) -> FileInfo | None:
 
 
 async def _list_children(roots: FileRoots, located: LocatedPath) -> dict[str, int | None]:
-    """Return the names in a folder, with the bytes of a file, and of a folder None."""
+    """Return the names in a folder, with the bytes of a file or None for a folder."""
     if roots.folder is not None and not located.in_workspace:
         look = partial(list_folder, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
         here = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
@@ -235,7 +235,7 @@ def glob_files_tool(roots: FileRoots) -> Tool:
         """Find files by a pattern of their path: `*` and `?` within a name, `**` for any folders."""
         if len(pattern) > _MAX_PATTERN_CHARS:
             raise ToolFailed(f"A pattern has at most {_MAX_PATTERN_CHARS} characters, this one has {len(pattern)}.")
-        # a pattern may begin with the slash of the workspace
+        # A pattern may start with the slash of the workspace.
         folder = path or ("/" if pattern.startswith("/") else roots.default_path)
         located = await roots.locate(folder)
         matches = _glob_matcher(pattern)
@@ -247,7 +247,7 @@ def glob_files_tool(roots: FileRoots) -> Tool:
 
 
 def _glob_matcher(pattern: str) -> Callable[[str], bool]:
-    # in a pattern of several parts the first slash only says that it begins at the root
+    # In a pattern of several parts a leading slash only anchors it to the root.
     anchored = pattern.lstrip("/")
     return lambda name: matches_glob(anchored, name)
 
@@ -264,7 +264,7 @@ def _render_list(located: LocatedPath, lines: Sequence[str], what: str, more: st
 
 
 GREP_SECONDS = 10.0
-"""How long one call may match, in seconds."""
+"""Time limit of the matching in one call, in seconds."""
 _MAX_LINES = 100
 _MAX_LINE_CHARS = 300
 _MAX_FILE_BYTES = 8 * 1024 * 1024
@@ -279,13 +279,13 @@ class _MatchedLine(NamedTuple):
     text: str
 
     def render(self, width: int) -> str:
-        """Return the line with its place, and where it was cut."""
+        """Return the line with its position and a note if it was cut."""
         cut = f" (from character {self.character})" if self.character or len(self.text) == width else ""
         return f"{self.name}:{self.number}:{cut} {self.text}"
 
 
 class _SkippedFiles:
-    """What was not searched, counted."""
+    """The numbers of files that were not searched, by reason."""
 
     def __init__(self) -> None:
         self.binary = 0
@@ -294,7 +294,7 @@ class _SkippedFiles:
         self.over_limit = 0
 
     def render(self) -> str:
-        """Return the counts in words, empty for none."""
+        """Return the counts in words, empty if there are none."""
         counts = {
             "not a text": self.binary,
             f"over {_MAX_FILE_BYTES >> 20} MB": self.large,
@@ -306,7 +306,7 @@ class _SkippedFiles:
 
 
 def grep_files_tool(roots: FileRoots, redactor: Redactor, *, seconds: float = GREP_SECONDS) -> Tool:
-    """Return the tool; a search that matches for longer than `seconds` has failed. `redactor` takes secrets out."""
+    """Return the tool; a search that matches for longer than `seconds` fails. `redactor` removes secrets."""
 
     async def grep_files(
         pattern: Annotated[str, "a regular expression in Python's syntax"],
@@ -346,7 +346,7 @@ def grep_files_tool(roots: FileRoots, redactor: Redactor, *, seconds: float = GR
 async def _read_batches(
     located: LocatedPath, files: Sequence[FileInfo], skipped: _SkippedFiles
 ) -> AsyncGenerator[list[tuple[str, str]], None]:
-    """Yield the texts with their names, some at a time; count what is left out."""
+    """Yield the texts with their names in batches; count the files that are left out."""
     batch: list[tuple[str, str]] = []
     size = total = 0
     for info in files:
@@ -382,13 +382,13 @@ async def _read_text(located: LocatedPath, info: FileInfo, skipped: _SkippedFile
 async def _run_search(
     pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, most: int
 ) -> tuple[list[_MatchedLine], bool]:
-    """Return at most `most` matching lines, and whether there are more. Raises: ToolFailed for a pattern that is none.
+    """Return at most `most` matching lines, and whether there are more. Raises: ToolFailed for an invalid pattern.
 
-    Cancelled, it kills the process that matches.
+    A cancellation kills the matching process.
     """
     asked = await anyio.to_thread.run_sync(partial(_encode_search, pattern, texts, ignore_case=ignore_case, most=most))
     done = await anyio.run_process(
-        # -I and -S: it needs no path and no packages, and starts in a fraction of the time
+        # -I and -S: it needs no path and no packages, and starts much faster.
         [sys.executable, "-I", "-S", line_search.__file__],
         input=asked,
         stderr=subprocess.DEVNULL,
@@ -405,7 +405,7 @@ async def _run_search(
 
 
 def _redact_lines(lines: Sequence[_MatchedLine], texts: Mapping[str, str], redactor: Redactor) -> list[_MatchedLine]:
-    """Return the lines as they stand in their texts without secrets, which are known by the whole of a text."""
+    """Return the lines without secrets, which are recognized in the whole text."""
     cleaned: dict[str, list[str]] = {}
     for name in {line.name for line in lines}:
         text = redactor.clean_keeping_lines(texts[name])

@@ -1,6 +1,6 @@
-"""The file tools as one set, and read_file, which shows a page of a file and says where to read on.
+"""The file tools as one set, and read_file, which shows a page of a file and how to read on.
 
-A page is small by itself: results of read_file are never moved out of the window.
+A page is small, so results of read_file are never evicted from the window.
 """
 
 import secrets
@@ -28,7 +28,7 @@ __all__ = ["MAX_READ_CHARS", "file_tools", "read_file_tool"]
 
 
 MAX_READ_CHARS = 20_000
-"""The most characters that one call shows, about 5,000 tokens."""
+"""Maximum characters that one call shows, about 5,000 tokens."""
 _MAX_WHOLE_CHARS = 256 * 1024
 _REDACTION_MARGIN = 16 * 1024
 _MAX_READ_BYTES = 64 * 1024 * 1024
@@ -47,7 +47,7 @@ _BINARY_SIGNATURES = {
 def read_file_tool(
     roots: FileRoots, redactor: Redactor, *, most_characters: int = MAX_READ_CHARS, name: str = "read_file"
 ) -> Tool:
-    """Return the tool under this name; a call shows at most `most_characters` characters, with marks for secrets.
+    """Return the tool under `name`; a call shows at most `most_characters` characters, with marks for secrets.
 
     Raises: InvalidSetting below 1.
     """
@@ -87,9 +87,9 @@ def read_file_tool(
 
 
 def _redact_around_page(text: str, redactor: Redactor, *, line: int, character: int, most: int) -> str:
-    """Return the text without secrets, of a very long one the part around the page; lines keep their numbers.
+    """Return the text without secrets (in a very long text only around the page); lines keep their numbers.
 
-    The page is cut from what this returns: a private key that goes on beyond it is known by the whole of it.
+    The page is cut from the result, so a private key that extends beyond the page is recognized as a whole.
     """
     if len(text) <= _MAX_WHOLE_CHARS:
         return redactor.clean_keeping_lines(text)
@@ -136,17 +136,17 @@ def file_tools(
     shared: SharedFiles | None = None,
     closed: Path | None = None,
 ) -> tuple[Tool, ...]:
-    """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
+    """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if requested.
 
-    `workspace` are the files of a root, `changes` its change sets, without which the workspace is read-only. `root` is
-    where it lies: give it when that is on a disk, as links in the workspace are refused then, and the way into it from
-    the working directory is closed. `working` are the files of the working directory, and `folder` where it lies, which
-    sees through its links, keeps the modes of its files and is needed by the shell. What a tool would write there is
-    shown to `approve`, and refused without it. `redactor` is the root's own; without it the marks of secrets can't be
-    compared with others. `shell_timeout` is in seconds; commands get the variables of `shell_environment`, or those of
-    this process that hold no secret, and with `tasks` they can run in the background. One call of read_file shows
-    at most `most_characters`. MEMORY.md is not written to beyond `bounds`. `shared` is what `/project` leads to, and is
-    only read. `closed` is what the working directory does not lead into, by default `root`.
+    `workspace` are the files of a root, and `changes` its change sets; without them the workspace is read-only. `root`
+    is its folder; pass it for a root on a disk, so that links in the workspace are refused and the root is closed to
+    the working directory. `working` are the files of the working directory, and `folder` its path, which is used to
+    resolve links, to keep file modes, and to run the shell. Writes there need approval by `approve`; without it they
+    are refused. `redactor` is the root's own; without it the marks of secrets can't be compared with others.
+    `shell_timeout` is in seconds. Commands get the variables in `shell_environment`, or those of this process without
+    secrets; with `tasks` they can run in the background. One call of read_file shows at most `most_characters`.
+    `bounds` limit MEMORY.md. `shared` is available as `/project`, read-only. `closed` is the folder that the working
+    directory does not lead into, by default `root`.
 
     Raises: InvalidSetting for a shell without a folder.
     """

@@ -1,8 +1,8 @@
-"""A search of lines by a regular expression, run as a program in a process of its own, which can be killed.
+"""A search of lines by a regular expression, run as a program in its own process, which can be killed.
 
-Matching in Python holds the interpreter, and some patterns never end. It imports only the standard library. It reads a
-JSON object `{"pattern", "ignore_case", "most", "width", "texts": [[name, text], ...]}` and writes
-`{"lines": [[name, number, character, text], ...], "error", "more"}`.
+Matching in Python holds the interpreter lock, and some patterns never end. It imports only the standard library. It
+reads a JSON object `{"pattern", "ignore_case", "most", "width", "texts": [[name, text], ...]}` and writes `{"lines":
+[[name, number, character, text], ...], "error", "more"}`.
 """
 
 import json
@@ -16,12 +16,12 @@ __all__ = ["find_lines"]
 def find_lines(
     pattern: re.Pattern[str], texts: Iterable[tuple[str, str]], *, width: int
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Yield each line that holds a match: the name of its text, its number from 1, and at most `width` characters.
+    """Yield each matching line: the name of its text, its number from 1, an offset, and at most `width` characters.
 
-    The number before the characters says where in the line they begin, from 0.
+    The offset is the position in the line, from 0, at which the characters start.
     """
     for name, text in texts:
-        # the end of a line is the end for a pattern, also in files from Windows
+        # The end of a line is its end for a pattern too, also in files from Windows.
         for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
             match = pattern.search(line)
             if match:

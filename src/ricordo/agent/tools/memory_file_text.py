@@ -2,7 +2,7 @@
 
 A file keeps its line ends; texts to find and to insert use `\\n`.
 
-Invariant: a path is below the root in one reading only. Anything that could be read otherwise is refused.
+Invariant: a path has only one reading, below the root. Any path that could be read otherwise is refused.
 """
 
 import unicodedata
@@ -34,10 +34,10 @@ _DOT_LIKE = lazy_compile(r"[\s.․‥…．。｡﹒·・･•‧∙⋅⸱⸳�
 
 
 def parse_memory_path(path: str) -> str:
-    """Return what `path` names below the root, with `/` between its parts; empty for the root, however it is spelled.
+    """Return the path below the root, with `/` between its parts; empty for the root in any spelling.
 
-    Empty parts and those of one dot don't count. Raises: PathRefused for a path that is not below `/memories`, or
-    could be read as one that is not.
+    Empty parts and single dots are ignored. Raises: PathRefused for a path that is not below `/memories`, or that could
+    be read as such a path.
     """
     root, _, rest = path.removeprefix("/").partition("/")
     if not path.startswith("/") or root != AGENT_NOTES:
@@ -55,12 +55,12 @@ def parse_memory_path(path: str) -> str:
 
 
 def display_path(inside: str) -> str:
-    """Return how the model writes what lies at `inside`."""
+    """Return the path `inside` as the model writes it."""
     return f"/{AGENT_NOTES}/{inside}" if inside else f"/{AGENT_NOTES}"
 
 
 def _decode_percent(text: str) -> str:
-    """Return the text after every layer of percent encoding; each makes it shorter."""
+    """Return the text with every layer of percent encoding decoded; each makes it shorter."""
     while (plain := unquote(text)) != text:
         text = plain
     return text
@@ -77,7 +77,7 @@ def _check_name(name: str, path: str) -> None:
 
 
 MAX_VIEW_CHARS = 16_000
-"""The most characters that one view shows, as the model is told of this tool."""
+"""Maximum characters that one view shows, as this tool's description tells the model."""
 _MAX_LINES = 999_999
 _MAX_LISTED = 500
 _MAX_OCCURRENCES = 20
@@ -90,10 +90,10 @@ _SKIPPED_FOLDER = "node_modules"
 
 
 def render_file(inside: str, data: bytes, view_range: Sequence[int] | None) -> str:
-    """Return a text with line numbers, all of it or the lines from the first to the last of `view_range`, -1: the end.
+    """Return a text with line numbers, all of it or the lines of `view_range`, whose last number may be -1.
 
-    What is too long is cut between lines, and the result says where to go on; a single line that is asked for is shown
-    whole. Raises: ToolFailed for what is no text, or a range that is none.
+    A long text is cut between lines, and the result says where to go on; a single requested line is shown whole.
+    Raises: ToolFailed for binary data or an invalid range.
     """
     path = display_path(inside)
     text = decode_text(data)
@@ -129,9 +129,9 @@ def _continuation_notes(shown: Sequence[str], first: int, last: int, lines: Sequ
 
 
 def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
-    """Return what lies in a folder and in its folders, by name, with sizes; `folder` is how its path begins in a store.
+    """Return the contents of a folder and its subfolders, by name, with sizes; `folder` is its path in a store.
 
-    A folder's size is that of all that it holds. Hidden names are left out.
+    The size of a folder is that of all its files. Hidden names are left out.
     """
     path = display_path(inside)
     sizes: dict[tuple[tuple[str, ...], bool], int] = {}
@@ -161,7 +161,7 @@ def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
 
 
 def replace_once(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, int]:
-    """Return the text with `new` in the place of `old`, which occurs once, and the line where that begins, from 1.
+    """Return the text with `old`, which occurs once, replaced by `new`, and the line number of the change, from 1.
 
     Raises: ToolFailed if it does not occur, or more than once.
     """
@@ -184,9 +184,9 @@ def replace_once(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, i
 
 
 def insert_lines(data: bytes, line: int, text: str) -> bytes:
-    """Return the text with another one, as lines of its own, after `line`; 0 is before the first.
+    """Return the text with `text` inserted as lines after `line`; 0 is before the first line.
 
-    Raises: ToolFailed for a line that is not there.
+    Raises: ToolFailed for a line that does not exist.
     """
     lines = data.split(b"\n")
     ending = _line_ending(data) or b"\n"
@@ -206,7 +206,7 @@ def insert_lines(data: bytes, line: int, text: str) -> bytes:
 
 
 def render_snippet(data: bytes, line: int, text: str) -> str:
-    """Return the lines around a change that begins at `line` and put `text` there, with line numbers."""
+    """Return the lines around a change that put `text` at `line`, with line numbers."""
     lines = _split_lines(data.decode("utf-8", "replace"))
     first = max(1, line - _CONTEXT_LINES)
     last = min(len(lines), line + text.count("\n") + _CONTEXT_LINES, first + _SNIPPET_LINES)
@@ -249,13 +249,13 @@ def _encode_lf(text: str) -> bytes:
 
 
 def _line_ending(data: bytes) -> bytes:
-    """Return how the first line ends; empty where there is no line end."""
+    """Return the ending of the first line; empty if there is no line end."""
     at = data.find(b"\n")
     return b"" if at < 0 else b"\r\n" if data[:at].endswith(b"\r") else b"\n"
 
 
 def _find_occurrences(plain: bytes, wanted: bytes) -> list[int]:
-    """Return where `wanted` begins, overlapping ones too, a few at most."""
+    """Return the positions of `wanted`, overlapping ones too, up to a small maximum."""
     places: list[int] = []
     at = plain.find(wanted) if wanted else -1
     while at >= 0 and len(places) < _MAX_OCCURRENCES:
@@ -265,7 +265,7 @@ def _find_occurrences(plain: bytes, wanted: bytes) -> list[int]:
 
 
 def _original_offset(data: bytes, plain: bytes, at: int) -> int:
-    """Return the place in `data` of a place in the same text with `\\n` at all line ends."""
+    """Return the position in `data` for a position in the same text with `\\n` at all line ends."""
     start = 0
     for _ in range(plain.count(b"\n", 0, at)):
         start = data.find(b"\n", start) + 1

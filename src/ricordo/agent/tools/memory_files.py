@@ -32,9 +32,9 @@ __all__ = ["MAX_MEMORY_FILES", "MAX_MEMORY_FILE_BYTES", "MemoryFiles", "memory_f
 
 
 MAX_MEMORY_FILE_BYTES = 256 * 1024
-"""The largest file that the tool writes, in bytes."""
+"""Maximum size of a file that the tool writes, in bytes."""
 MAX_MEMORY_FILES = 1_000
-"""The most files that there can be below the root."""
+"""Maximum number of files below the root."""
 _FOLDER = f"{WORKSPACE}/{AGENT_NOTES}"
 _MAX_VIEWED_BYTES = 64 * 1024 * 1024
 _T = TypeVar("_T")
@@ -43,18 +43,18 @@ _Command: TypeAlias = Literal["view", "create", "str_replace", "insert", "delete
 
 
 class MemoryFiles:
-    """The six commands. What they return is told to the model, and so are their errors; then nothing is written.
+    """The six commands. Their results and errors are shown to the model; on an error nothing is written.
 
-    Each raises: ToolFailed for what can't be done, PathRefused for a path that is not below the root, and
-    StorageFull and its siblings.
+    Each raises: ToolFailed for a command that can't be done, PathRefused for a path that is not below the root, and
+    StorageFull and related errors.
     """
 
     def __init__(
         self, files: FileStore, changes: ChangeSets | None, *, redactor: Redactor, root: Path | None = None
     ) -> None:
-        """Work on the files of a root, through its change sets, without which they can only be viewed.
+        """Use the files of a root and its change sets; without the latter the files can only be viewed.
 
-        `root` is where the root lies: give it when that is on a disk, as links are refused then.
+        `root` is its folder; pass it for a root on a disk, so that links are refused.
         """
         self._files = files
         self._changes = changes
@@ -95,7 +95,7 @@ class MemoryFiles:
         return f"File created successfully at: {display_path(inside)}{_redaction_note(before=file_text, after=cleaned)}"
 
     async def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
-        """Put `new_str` in the place of `old_str`, which has to occur exactly once."""
+        """Replace `old_str`, which must occur exactly once, by `new_str`."""
         inside = await self._resolve(path)
         missing = f"Error: The path {display_path(inside)} does not exist. Please provide a valid path."
         clean = self._redactor.clean
@@ -103,7 +103,7 @@ class MemoryFiles:
 
         async def plan() -> list[Edit]:
             stored = await self._read_stored(inside, missing)
-            # as `view` shows it; and what is put there is looked at alone too, before it touches other words
+            # Redact as `view` does; the new text is also redacted on its own, before it is joined with other text.
             known, old, new = self._redactor.clean_bytes(stored.data), clean(old_str), clean(new_str)
             data, line = await anyio.to_thread.run_sync(replace_once, known, old, new, inside)
             made.append((self._redact(data), line))
@@ -113,7 +113,7 @@ class MemoryFiles:
         return f"The memory file has been edited.\n{render_snippet(*made[-1], clean(new_str))}"
 
     async def insert(self, path: str, insert_line: int, insert_text: str) -> str:
-        """Put lines after `insert_line`; 0 is the beginning of the file."""
+        """Insert lines after `insert_line`; 0 is the beginning of the file."""
         inside = await self._resolve(path)
         text = self._redactor.clean(insert_text)
 
@@ -125,7 +125,7 @@ class MemoryFiles:
         return f"The file {display_path(inside)} has been edited."
 
     async def delete(self, path: str) -> str:
-        """Delete a file, or a folder with all that it holds."""
+        """Delete a file, or a folder with its contents."""
         inside = await self._resolve(path)
         if not inside:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be deleted")
@@ -138,7 +138,7 @@ class MemoryFiles:
         return f"Successfully deleted {display_path(inside)}"
 
     async def rename(self, old_path: str, new_path: str) -> str:
-        """Move a file or a folder to a name that is free."""
+        """Move a file or a folder to an unused name."""
         old, new = await self._resolve(old_path), await self._resolve(new_path)
         if not old:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be renamed")
@@ -163,13 +163,13 @@ class MemoryFiles:
         return f"Successfully renamed {display_path(old)} to {display_path(new)}"
 
     async def _resolve(self, path: str) -> str:
-        """Return what `path` names below the root. Raises: PathRefused, also for a way through a link."""
+        """Return `path` relative to the root. Raises: PathRefused, also for a path through a link."""
         inside = parse_memory_path(path)
         await self._roots.locate(display_path(inside))
         return inside
 
     async def _list_files(self) -> dict[str, FileInfo]:
-        """Return the files below the root, by their path there; a link is none."""
+        """Return the files below the root by relative path, without links."""
         start = len(_FOLDER) + 1
         return {info.path[start:]: info for info in await self._files.list(_FOLDER)}
 
@@ -184,7 +184,7 @@ class MemoryFiles:
         return await self._files.read(_store_path(inside))
 
     async def _read_all(self, inside: str) -> dict[str, StoredFile]:
-        """Return the file of this name, or all files of the folder, by their path in the store. Raises `ToolFailed`."""
+        """Return the file of this name, or all files of the folder, by path in the store. Raises `ToolFailed`."""
         listed = await self._list_files()
         paths = [inside] if inside in listed else list(_files_in(inside, listed))
         try:
@@ -196,7 +196,7 @@ class MemoryFiles:
         return found
 
     async def _check_place(self, inside: str, listed: _FileInfos) -> None:
-        """Refuse a place below a file, and one that an empty folder has, which is shown to nobody."""
+        """Refuse a path below a file, or the path of an empty folder, which views don't show."""
         parts = inside.split("/")
         above = ["/".join(parts[:length]) for length in range(1, len(parts))]
         if file := next((path for path in above if path in listed), None):
@@ -217,7 +217,7 @@ class MemoryFiles:
 def memory_files_tool(
     files: FileStore, changes: ChangeSets | None, *, redactor: Redactor, root: Path | None = None
 ) -> Tool:
-    """Return the tool `memory`, which takes the six commands; see `MemoryFiles`."""
+    """Return the tool `memory` with the six commands; see `MemoryFiles`."""
     memories = MemoryFiles(files, changes, redactor=redactor, root=root)
 
     async def memory(
@@ -273,7 +273,7 @@ def _files_in(inside: str, listed: _FileInfos) -> dict[str, FileInfo]:
 
 
 def _is_taken(inside: str, listed: _FileInfos) -> bool:
-    """Tell whether a file or a folder has this name, as a file system compares it that ignores case."""
+    """Return whether a file or folder has this name, ignoring case as some file systems do."""
     wanted = _fold_path(inside)
     return any(path == wanted or path.startswith(f"{wanted}/") for path in map(_fold_path, listed))
 
@@ -283,7 +283,7 @@ def _fold_path(path: str) -> str:
 
 
 def _build_edits(inside: str, stored: StoredFile, data: bytes) -> list[Edit]:
-    """Return the edit, none where nothing changes."""
+    """Return the edit as a list, empty if nothing changes."""
     return [Edit(path=_store_path(inside), expected=stored.version, data=data)] if data != stored.data else []
 
 

@@ -1,6 +1,6 @@
 """Pages of a text: as many whole lines as fit, and long lines in pieces. Pure.
 
-Invariant: the pages joined are the whole text, character by character.
+Invariant: the joined pages are the whole text, character by character.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ _UNREADABLE_SHARE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A part of a text, with the line ends that it has.
+    """A part of a text, with its original line ends.
 
-    It begins at `character` (from 0) of line `start` (from 1) and ends in line `end`, of `total`. `next_line` and
-    `next_character` are where to read on, None at the end of the text. `length` are the characters of the first line.
+    It starts at `character` (from 0) of line `start` (from 1) and ends in line `end`, of `total`. `next_line` and
+    `next_character` are the start of the next page, None at the end of the text. `length` is the number of characters
+    of the first line.
     """
 
     text: str
@@ -33,9 +34,9 @@ class Page:
 
 
 def decode_text(data: bytes) -> str | None:
-    """Return the text, with a mark for each byte that is none; None for what is no text at all.
+    """Return the text, with a replacement for each undecodable byte; None for binary data.
 
-    A tool may print a zero byte or two; a format of its own holds more of them, or what is no UTF-8 beside them.
+    A tool may print a zero byte or two; binary data has more of them, or zero bytes and invalid UTF-8.
     """
     head = data[:_SNIFFED_BYTES]
     zeros = head.count(b"\0")
@@ -53,7 +54,7 @@ def decode_text(data: bytes) -> str | None:
 def cut_page(
     text: str, *, line: int = 1, character: int = 0, lines: int | None = None, most: int = 20_000
 ) -> Page | None:
-    """Return the page of at most `most` characters that begins at `character` of `line`; None past the end.
+    """Return the page of at most `most` characters that starts at `character` of `line`; None past the end.
 
     It has at most `lines` lines. It ends at a line end if a whole line fits, else within its first line.
     """
@@ -85,7 +86,7 @@ def cut_page(
 
 
 def describe_page(found: Page) -> str:
-    """Return which part of a file a page is, in words, and with which arguments to read on."""
+    """Return in words which part of a file a page is, and with which arguments to read on."""
     if found.total == 0:
         return "the file is empty"
     if found.start == found.end:
@@ -103,14 +104,14 @@ def describe_page(found: Page) -> str:
 
 
 def _safe_end(text: str, begin: int, at: int) -> int:
-    """Return where a piece may end that begins at `begin`; it never ends there."""
+    """Return a safe end, after `begin`, of the piece that starts at `begin`."""
     window = text[begin : at + 1]
     found = safe_boundary(window, at - begin)
     return begin + found if found > 0 else at
 
 
 def _line_starts(text: str) -> list[int]:
-    """Return where each line begins, and the end of the text."""
+    """Return the start of each line, and the end of the text."""
     starts = [0]
     at = text.find("\n") + 1
     while at:

@@ -1,8 +1,8 @@
 """Plan mode, the file of the plan, and the tools plan_enter, plan_read, plan_write and plan_exit.
 
-Invariants: nothing outside `plans/` is read or written. No two sessions begin with the same file, and only a person
-lets a session continue another's plan. A person's edit is never overwritten before the model was shown all of it, an
-approved plan is not changed without asking, and an agent never ends what a person began.
+Invariants: nothing outside `plans/` is read or written. No two sessions start with the same file, and only a person can
+let a session continue another's plan. A person's edit is never overwritten before the model was shown all of it. An
+approved plan is not changed without asking. An agent never ends planning that a person started.
 """
 
 import re
@@ -32,15 +32,15 @@ __all__ = ["MAX_PLAN_BYTES", "PlanActor", "PlanMode", "PlanOutcome", "plan_tools
 
 
 MAX_PLAN_BYTES = 100 * 1024
-"""The largest plan, in bytes."""
+"""Maximum size of a plan, in bytes."""
 PlanOutcome: TypeAlias = Literal["ready", "dropped", "done"]
-"""How planning ends: the plan is to be carried out, is given up, or has been carried out."""
+"""How planning ends: the plan is ready to be carried out, is given up, or has been carried out."""
 PlanActor: TypeAlias = Literal["user", "agent"]
 _PLAN_PATH = lazy_compile(r"plans/[^/]+\.md")
 _MAX_SLUG_CHARS = 50
 _MAX_TITLE_CHARS = 200
 _MAX_ERROR_CHARS = 1_500
-"""Characters of a plan that a refusal shows: a model is told 2,000 of an error, and no traceback in it."""
+"""Characters of a plan in an error: a model sees 2,000 characters of an error, without any traceback."""
 _TRACEBACK = "Traceback (most recent call last)"
 _PAGE_CHARS = 20_000
 _FOREIGN_PLAN_TEXT = (
@@ -63,9 +63,9 @@ class PlanMode:
         approve: ApprovalHandler | None = None,
         session: str = "",
     ) -> None:
-        """Plan in the root of `files`, for the session that `keeper` holds.
+        """Plan in the root of `files`, for the session of `keeper`.
 
-        `approve` is asked before the agent goes on from planning to acting. A plan without a title is named after
+        `approve` is asked before the agent changes from planning to acting. A plan without a title is named after
         `session`.
         """
         self._session_state = keeper
@@ -82,17 +82,17 @@ class PlanMode:
 
     @property
     def plan(self) -> PlanState:
-        """Where the session stands; a path that is none of a plan is left out."""
+        """The state of planning; a path that is not the path of a plan is left out."""
         return _safe_plan(self._session_state.work_state)
 
     async def enter(self, title: str = "", *, by: PlanActor) -> PlanState:
-        """Begin to plan, or go on with it; the file of the plan is there then.
+        """Start or continue planning, and create the file of the plan if needed.
 
-        A `title` that is the path of a plan, such as `/plans/x.md`, goes on with that plan, which only a person may do,
-        and any other begins a new file. Without one the plan in force is gone on with. While planning, the plan stays
-        what it is; one that a person enters is that person's from then on. Raises: InvalidSetting for what is no title
-        and for another `by`; ToolFailed for an agent that names another plan; FileMissing for a path where no plan is;
-        StorageError, and then plan mode is as it was.
+        A `title` that is the path of a plan, such as `/plans/x.md`, continues that plan, which only a person may do;
+        any other title starts a new file. Without a title the plan in force is continued. While planning, the plan does
+        not change; if a person enters it, it belongs to that person from then on. Raises: InvalidSetting for an invalid
+        title or `by`; ToolFailed for an agent that names another plan; FileMissing for a path without a plan;
+        StorageError, and then plan mode is unchanged.
         """
         _check_one_of(by, get_args(PlanActor), "Who plans")
         _check_text(title, "The title of a plan")
@@ -111,9 +111,9 @@ class PlanMode:
         return (await self._session_state.update_work_state(enter_plan)).plan
 
     async def text(self, *, told: bool = False) -> str | None:
-        """Return the text of the plan that is made or in force; None when there is none, or its file is gone.
+        """Return the text of the current plan; None if there is none or its file is missing.
 
-        With `mark_shown` it counts as shown to the model, which may then write over it. Raises: StorageError.
+        With `told` it counts as shown to the model, which may then overwrite it. Raises: StorageError.
         """
         path = self.plan.path
         if not path:
@@ -124,15 +124,15 @@ class PlanMode:
         return text
 
     def mark_shown(self, text: str) -> None:
-        """Take it that the model was shown just this text of the plan, which `text` returned."""
+        """Mark exactly this text of the plan, returned by `text`, as shown to the model."""
         shown, version = self._last
         self._shown_versions[self.plan.path] = version if text == shown else compute_version(text.encode())
 
     async def page(self, line: int = 1, character: int = 0) -> str:
-        """Return a page of the plan, for the model, with where to read on.
+        """Return a page of the plan for the model, with how to read on.
 
-        It counts as shown when its last line was, and all before it, in any number of pages. Raises: ToolFailed where
-        there is no plan or nothing at this place; StorageError.
+        The plan counts as shown once all of it was, in any number of pages. Raises: ToolFailed if there is no plan or
+        nothing at this position; StorageError.
         """
         if line < 1 or character < 0:
             raise ToolFailed("Lines count from 1, characters from 0.")
@@ -149,12 +149,12 @@ class PlanMode:
         return f"[/{path}: {describe_page(found)}]\n{found.text}"
 
     async def write(self, content: str, *, approved: bool = False) -> str:
-        """Replace the whole plan by `content` without its secrets, as one change set; return in words what was done.
+        """Replace the whole plan by `content` without secrets, as one change set; return what was done in words.
 
-        A person who approved the plan in force, or who began it, is asked again, unless it is `approved` already.
-        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MAX_PLAN_BYTES`,
-        where it is not approved, and when the file is not what this session wrote or showed last; a short one is told
-        with that, and counts as shown. StorageError. Nothing was written then.
+        A person who approved or started the plan in force is asked again, unless it is already `approved`. Raises:
+        InvalidSetting if `content` is not a text; ToolFailed if there is no plan, for more than `MAX_PLAN_BYTES`,
+        without approval, and if the file is not what this session last wrote or showed (the error contains a short
+        file, which then counts as shown); StorageError. On an error nothing was written.
         """
         _check_text(content, "A plan")
         async with self._write_lock:
@@ -183,14 +183,14 @@ class PlanMode:
         return f"/{path} was written and has {len(data):,} bytes, as change {change.id}, which can be undone."
 
     async def exit(self, outcome: PlanOutcome, *, by: PlanActor, approved: bool = False) -> PlanState:
-        """End plan mode, or a plan that is in force, and return what stands then.
+        """End plan mode, or the plan in force, and return the new state.
 
-        `ready` ends plan mode with the plan in force, `dropped` leaves no plan, `done` ends one that is in force; the
-        file always stays. An agent needs a person's approval to make a plan ready, and to drop one that a person asked
-        for, unless it is `approved` already; with nobody to ask it can end only what it began itself.
+        `ready` ends plan mode with the plan in force, `dropped` leaves no plan, `done` ends the plan in force; the file
+        always stays. Unless it is already `approved`, an agent needs a person's approval to make a plan ready, or to
+        drop one that a person asked for; with nobody to ask it can end only what it started itself.
 
-        Raises: InvalidSetting for another `outcome` or `by`; ToolFailed where there is nothing to end so, an empty plan
-        can't be ready, or it is not approved, and nothing has changed then; StorageError.
+        Raises: InvalidSetting for another `outcome` or `by`; ToolFailed if there is nothing to end, an empty plan can't
+        be ready, or it is not approved, and then nothing has changed; StorageError.
         """
         _check_one_of(outcome, get_args(PlanOutcome), "How planning ends")
         _check_one_of(by, get_args(PlanActor), "Who ends it")
@@ -228,7 +228,7 @@ class PlanMode:
             raise ToolFailed("A plan that is still being made can't be done: it is ready, or dropped.")
 
     async def _ask_approval(self, outcome: PlanOutcome, plan: PlanState) -> bool:
-        """Tell whether a person let it; False where nobody has to. Raises: ToolFailed where a person does not."""
+        """Return True if a person approved, False if no approval is needed. Raises: ToolFailed if it was denied."""
         if self._approve is None:
             if not _belongs_to_person(plan):
                 return False
@@ -242,7 +242,7 @@ class PlanMode:
         return True
 
     async def _ask_change(self, plan: PlanState, text: str) -> None:
-        """Ask whether a plan in force may be changed, where a person let it come into force."""
+        """Ask for approval to change the plan in force, if a person approved or started it."""
         if not _belongs_to_person(plan):
             return
         if self._approve is None:
@@ -256,7 +256,7 @@ class PlanMode:
             raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was written.")
 
     async def _choose_file(self, title: str, by: PlanActor) -> str:
-        """Return the file that a plan with this title begins in, or the one that it names."""
+        """Return a new file for a plan with this title, or the file that the title names."""
         named = title.strip().removeprefix("/")
         if _is_plan(named):
             if by == "agent":
@@ -276,7 +276,7 @@ class PlanMode:
         raise AssertionError
 
     async def _ensure_file(self, path: str, by: PlanActor) -> None:
-        """Make the file anew where somebody removed it."""
+        """Create the file again if it was removed."""
         if await self._files.info(f"{WORKSPACE}/{path}") is None:
             await self._create_file(path, "Plan", by)
 
@@ -296,16 +296,16 @@ class PlanMode:
         try:
             stored = await self._files.read(f"{WORKSPACE}/{path}")
         except (FileMissing, PathRefused):
-            # a link in the place of a plan leads elsewhere
+            # A link in place of a plan leads elsewhere.
             return None, ABSENT
         text = self._redactor.clean_bytes(stored.data).decode("utf-8", "replace")
         self._last = (text, stored.version)
         return text, stored.version
 
     def _edited_error(self, path: str, text: str | None, version: str) -> ToolFailed:
-        """Return the error that tells what somebody else made of the file.
+        """Return the error that shows another's change of the file.
 
-        After it the file may be written where all of it is told; a long one is to be read first.
+        If it shows the whole file, the file may be written next; a long file has to be read first.
         """
         edited = "the plan was edited by a person meanwhile: "
         if text is not None and (len(text) > _MAX_ERROR_CHARS or _TRACEBACK in text):
@@ -322,8 +322,7 @@ class PlanMode:
         )
 
     def _mark_page_shown(self, path: str, version: str, shown: Page) -> None:
-        """Take in which page the model was shown; one beyond what it has read so far leaves a gap, and counts for
-        nothing."""
+        """Record the page that was shown; a page beyond the part read so far leaves a gap and does not count."""
         of, reached = self._read_to.get(path, ("", (1, 0)))
         reached = reached if of == version else (1, 0)
         if (shown.start, shown.character) > reached:
@@ -335,13 +334,13 @@ class PlanMode:
 
 
 def _safe_plan(standing: WorkState) -> PlanState:
-    """Return the plan, without a path that is none of a plan: a state may have been edited by hand."""
+    """Return the plan, without a path that is not the path of a plan: a person may have edited the state."""
     plan = standing.plan
     return plan if not plan.path or _is_plan(plan.path) else replace(plan, path="")
 
 
 def _belongs_to_person(plan: PlanState) -> bool:
-    """Tell whether a person let it be carried out, or began it."""
+    """Return whether a person approved the plan or started it."""
     return plan.approved or plan.by == "user"
 
 
@@ -371,13 +370,13 @@ def _slug(title: str) -> str:
 
 
 def _has_no_content(text: str | None) -> bool:
-    """Tell whether a plan has no more than its heading."""
+    """Return whether a plan has only its heading."""
     lines = [line for line in (text or "").splitlines() if line.strip()]
     return not lines or (len(lines) == 1 and lines[0].startswith("#"))
 
 
 def plan_tools(planning: PlanMode) -> tuple[Tool, ...]:
-    """Return the four tools over the plan of one session."""
+    """Return the four tools for the plan of one session."""
     return (_enter_tool(planning), _read_tool(planning), _write_tool(planning), _exit_tool(planning))
 
 

@@ -1,7 +1,7 @@
-"""Shapes from type annotations, and the output type that a turn is to answer with.
+"""Shapes from type annotations, and the output type of a turn.
 
 An output type is a dataclass, a TypedDict, a plain type such as `list[str]`, or a pydantic model, which is recognized
-by its methods without importing pydantic. What can't be said in a JSON schema is refused when the tool is built.
+by its methods without importing pydantic. A type without a JSON schema is refused when the tool is built.
 """
 
 import dataclasses
@@ -56,10 +56,9 @@ _WRAPPERS = frozenset([typing.Required, typing.NotRequired])
 
 
 def build_shape(annotation: object, where: str, inside: tuple[object, ...] = ()) -> Shape:
-    """Return the shape of values annotated so; `where` names the parameter in an error.
+    """Return the shape for an annotation; `where` names the parameter in an error.
 
-    `inside` are the records that this annotation is a part of. Raises: InvalidSetting for one that a JSON schema can't
-    say.
+    `inside` are the records that contain this annotation. Raises: InvalidSetting for a type without a JSON schema.
     """
     annotation = _unwrap_annotation(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -80,7 +79,7 @@ def build_shape(annotation: object, where: str, inside: tuple[object, ...] = ())
 
 
 def default_to_json(value: object) -> JsonValue:
-    """Return a default as the schema shows it; None for one that is no plain value."""
+    """Return a default value for the schema; None if it is not a plain value."""
     if isinstance(value, enum.Enum):
         return default_to_json(value.value) if _is_plain(value.value) else value.name
     if isinstance(value, list | tuple) and all(map(_is_plain, value)):
@@ -89,7 +88,7 @@ def default_to_json(value: object) -> JsonValue:
 
 
 def _unwrap_annotation(annotation: object) -> object:
-    """Return what a new type, an alias or a mark of a field stands for."""
+    """Return the type behind a new type, an alias, or a field marker such as `Required`."""
     while True:
         if isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
@@ -164,7 +163,7 @@ def _typed_dict_shape(annotation: type, where: str, inside: tuple[object, ...]) 
         Field(
             name=name,
             shape=build_shape(hint, f"{where}.{name}", (*inside, annotation)),
-            # under postponed annotations the marks of a field are not in its required keys
+            # With postponed annotations the required keys don't reflect the markers of a field.
             required=typing.get_origin(hint) is not typing.NotRequired
             and (name in required or typing.get_origin(hint) is typing.Required),
         )
@@ -213,13 +212,13 @@ _WRAPPER_KEY = "value"
 
 @dataclass(frozen=True, kw_only=True)
 class OutputType:
-    """What a turn is to answer with; `make` makes the value of an answer in the form of `schema`, or raises."""
+    """The type of a turn's answer; `make` converts an answer that matches `schema` to a value, or raises."""
 
     schema: Mapping[str, JsonValue]
     make: Callable[[JsonValue], object]
 
     def read(self, value: JsonValue) -> object:
-        """Return the value of an answer. Raises: ValueError, which says what does not fit; also for None."""
+        """Return the value of an answer. Raises: ValueError with what does not match, also for None."""
         if value is None:
             raise Mismatch("It is no JSON object with the keys that are required.")
         return self.make(value)
@@ -227,7 +226,7 @@ class OutputType:
 
 @runtime_checkable
 class _PydanticModel(Protocol):
-    """A model of pydantic, which is a class."""
+    """The class of a pydantic model."""
 
     def model_json_schema(self) -> dict[str, JsonValue]: ...
 
@@ -235,7 +234,7 @@ class _PydanticModel(Protocol):
 
 
 def create_output_type(kind: object) -> OutputType:
-    """Return what asks for a value of this type. Raises: InvalidSetting for one that a JSON schema can't say."""
+    """Return the output type for a Python type. Raises: InvalidSetting for a type without a JSON schema."""
     if isinstance(kind, type) and isinstance(kind, _PydanticModel):
         model = cast("Any", kind)
         return OutputType(schema=model.model_json_schema(), make=lambda value: model.model_validate_json(dumps(value)))

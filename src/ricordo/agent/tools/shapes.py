@@ -1,7 +1,7 @@
-"""Shapes of arguments: a JSON schema for the model, and a check of what it sent.
+"""Shapes of arguments: a JSON schema for the model, and a check of the values it sent.
 
-A value is read exactly first; then common mistakes are corrected, such as a number given as text. A union tries all
-options exactly before it corrects anything. All that is wrong with a record is reported at once.
+A value is first read exactly; then common mistakes are corrected, such as a number given as text. A union tries all
+options exactly before it corrects anything. All problems of a record are reported at once.
 
 Invariant: the schema allows every JSON value that is read exactly.
 """
@@ -44,15 +44,15 @@ _MAX_QUOTED_CHARS = 60
 
 
 class Mismatch(ValueError):
-    """A value does not fit; the text names the argument, what was expected and what came."""
+    """A value that does not match; the text names the argument, the expected shape and the value."""
 
 
 class Shape(Protocol):
-    """What a value may look like."""
+    """The expected form of a value."""
 
     @property
     def label(self) -> str:
-        """What is expected, such as `a whole number`."""
+        """The expected form in words, such as `a whole number`."""
         ...
 
     def schema(self) -> dict[str, JsonValue]:
@@ -60,13 +60,13 @@ class Shape(Protocol):
         ...
 
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
-        """Return `value` as the function takes it. Raises: Mismatch, which names `where`."""
+        """Convert `value` for the function. Raises: Mismatch, which names `where`."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnyValue:
-    """Any JSON value, as it is."""
+    """Any JSON value, unchanged."""
 
     label: str = "any value"
 
@@ -117,12 +117,12 @@ class String:
 
 @dataclass(frozen=True, kw_only=True)
 class Boolean:
-    """A truth value; "true" and "false" as texts are put right."""
+    """A boolean; the texts "true" and "false" are corrected."""
 
     label: str = "true or false"
 
     def schema(self) -> dict[str, JsonValue]:
-        """Return the schema of a truth value."""
+        """Return the schema of a boolean."""
         return {"type": "boolean"}
 
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
@@ -136,7 +136,7 @@ class Boolean:
 
 @dataclass(frozen=True, kw_only=True)
 class Integer:
-    """An integer; one with a zero fraction is one in JSON too, and one as a text is put right."""
+    """An integer; a float with a zero fraction counts as one, and a text is corrected."""
 
     label: str = "a whole number"
 
@@ -157,7 +157,7 @@ class Integer:
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A finite number, as a float; one as a text is put right."""
+    """A finite number, as a float; a text is corrected."""
 
     label: str = "a number"
 
@@ -181,24 +181,24 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One of several values: pairs of what the model writes and what the function takes."""
+    """One of several values, as pairs of what the model writes and what the function receives."""
 
     options: tuple[tuple[str | int | float | bool | None, object], ...]
 
     @property
     def label(self) -> str:
-        """The values."""
+        """The values in words."""
         return "one of " + ", ".join(_quote_value(written) for written, _ in self.options)
 
     def schema(self) -> dict[str, JsonValue]:
-        """Return the schema that lists the values, with their type where they are all texts or all integers."""
+        """Return the schema that lists the values, with their type if all are texts or all are integers."""
         written = [written for written, _ in self.options]
         names = {"string": str, "integer": int}
         common = [name for name, kind in names.items() if all(type(value) is kind for value in written)]
         return {"type": common[0], "enum": [*written]} if common else {"enum": [*written]}
 
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
-        """Return what the chosen value stands for."""
+        """Return the function's value for the chosen option."""
         for written, meant in self.options:
             if type(written) is type(value) and written == value:
                 return meant
@@ -210,7 +210,7 @@ class Choice:
 
 
 def create_mismatch(shape: Shape, value: JsonValue, where: str) -> Mismatch:
-    """Return the error for a value that is not of this shape."""
+    """Return the error for a value that does not match this shape."""
     return Mismatch(f"The argument `{where}` has to be {shape.label}, not {_describe_value(value)}.")
 
 
@@ -234,13 +234,13 @@ def _quote_value(value: str | int | float | bool | None) -> str:  # noqa: FBT001
         return '"' + cut.replace("\n", " ") + '"'
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    # a number of very many digits can't be written, and says nothing
+    # A number with very many digits can't be printed and would say nothing.
     return str(value) if isinstance(value, float) or abs(value) < 10**_MAX_QUOTED_CHARS else "of very many digits"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListOf:
-    """Any number of values of one shape, given to the function as what `make` makes of them."""
+    """Any number of values of one shape, converted with `make` for the function."""
 
     item: Shape
     make: Callable[[Iterable[object]], object] = list
@@ -248,7 +248,7 @@ class ListOf:
 
     @property
     def label(self) -> str:
-        """A list of what."""
+        """A list and the form of its items."""
         return f"a list, each {self.item.label}"
 
     def schema(self) -> dict[str, JsonValue]:
@@ -272,13 +272,13 @@ class ListOf:
 
 @dataclass(frozen=True, kw_only=True)
 class TupleOf:
-    """So many values, each of its own shape."""
+    """A fixed number of values, each of its own shape."""
 
     items: tuple[Shape, ...]
 
     @property
     def label(self) -> str:
-        """How many of what."""
+        """The number of items and their forms."""
         return f"a list of {len(self.items)}: {', '.join(item.label for item in self.items)}"
 
     def schema(self) -> dict[str, JsonValue]:
@@ -297,13 +297,13 @@ class TupleOf:
 
 @dataclass(frozen=True, kw_only=True)
 class MapOf:
-    """Values of one shape under names of the model's choice."""
+    """Values of one shape under any keys."""
 
     item: Shape
 
     @property
     def label(self) -> str:
-        """An object of what."""
+        """An object and the form of its values."""
         return f"an object, each value {self.item.label}"
 
     def schema(self) -> dict[str, JsonValue]:
@@ -319,7 +319,7 @@ class MapOf:
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A named value of a record, or an argument of a function; `default` is what the schema shows, when it can."""
+    """A named value of a record, or an argument of a function; `default` is shown in the schema if possible."""
 
     name: str
     shape: Shape
@@ -329,7 +329,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordOf:
-    """Named values, given to the function as what `make` makes of them."""
+    """Named values, converted with `make` for the function."""
 
     name: str
     fields: tuple[Field, ...]
@@ -337,7 +337,7 @@ class RecordOf:
 
     @property
     def label(self) -> str:
-        """An object with which fields."""
+        """An object and its field names."""
         return f"an object with {', '.join(field.name for field in self.fields) or 'no fields'}"
 
     def schema(self) -> dict[str, JsonValue]:
@@ -359,13 +359,13 @@ class RecordOf:
 
 @dataclass(frozen=True, kw_only=True)
 class OneOf:
-    """A value of any of several shapes, the first that fits."""
+    """A value of one of several shapes; the first match counts."""
 
     options: tuple[Shape, ...]
 
     @property
     def label(self) -> str:
-        """What the options are."""
+        """The forms of the options."""
         return " or ".join(option.label for option in self.options)
 
     def schema(self) -> dict[str, JsonValue]:
@@ -373,28 +373,28 @@ class OneOf:
         return {"anyOf": [option.schema() for option in self.options]}
 
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
-        """Return the value as the first option reads it."""
+        """Return the value as read by the first matching option."""
         for strict in (True,) if exactly else (True, False):
             for option in self.options:
                 with suppress(Mismatch):
                     return option.read(value, where, exactly=strict)
         meant = [option for option in self.options if not isinstance(option, Null)]
         if len(meant) == 1 and value is not None:
-            # its own text tells more, such as which item of a list is wrong
+            # The error of the only option says more, such as which item of a list is wrong.
             return meant[0].read(value, where, exactly=exactly)
         raise create_mismatch(self, value, where)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedShape:
-    """A shape with words about it for the model."""
+    """A shape with a description for the model."""
 
     shape: Shape
     description: str
 
     @property
     def label(self) -> str:
-        """What is expected."""
+        """The expected form in words."""
         return self.shape.label
 
     def schema(self) -> dict[str, JsonValue]:
@@ -402,7 +402,7 @@ class DescribedShape:
         return {**self.shape.schema(), "description": self.description}
 
     def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
-        """Return the value as the shape reads it."""
+        """Return the value as read by the shape."""
         return self.shape.read(value, where, exactly=exactly)
 
 
@@ -419,7 +419,7 @@ def record_schema(fields: Sequence[Field]) -> dict[str, JsonValue]:
 def read_fields(
     fields: Sequence[Field], given: Mapping[str, JsonValue], where: str = "", *, exactly: bool = False
 ) -> tuple[dict[str, object], list[str]]:
-    """Return the values of the fields that are given, and all that is wrong with `given`, a sentence each."""
+    """Return the values of the given fields, and all problems of `given`, one sentence each."""
     names = [field.name for field in fields]
     taken = f"it takes {', '.join(names)}" if names else "it takes none"
     problems = [f"There is no argument `{where}{name[:60]}`: {taken}." for name in given if name not in names]

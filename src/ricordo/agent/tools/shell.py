@@ -1,10 +1,10 @@
 """shell: a command in the working directory, in the foreground or as a background task.
 
-A person is asked each time unless a rule allows the call. Commands do not get variables that hold secrets. The output
-is kept by its head and its tail, in whole lines.
+A person is asked each time unless a rule allows the call. Commands do not get variables that hold secrets. Only the
+head and the tail of a long output are returned, in whole lines.
 
-Invariant: when a command ends, is stopped or cancelled, every process of its group has been killed. When the agent's
-process is killed, its commands go on; the record of a task names the group.
+Invariant: when a command ends, is stopped or cancelled, every process of its group has been killed. If the agent's
+process is killed, its commands run on; the record of a task names the process group.
 """
 
 import math
@@ -39,10 +39,10 @@ _PRIVATE_KEY_BORDER = lazy_compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KE
 
 
 class HeadTailBuffer:
-    """Takes an output in, piece by piece."""
+    """Collects the head and the tail of an output."""
 
     def __init__(self, most: int) -> None:
-        """Keep at most `most` bytes, half from the beginning and half from the end."""
+        """Store at most `most` bytes, half from the beginning and half from the end."""
         self.lines = 0
         self._half = max(most // 2, 1)
         self._head = bytearray()
@@ -51,7 +51,7 @@ class HeadTailBuffer:
         self._size = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take in the next bytes."""
+        """Add the next bytes."""
         self._size += len(chunk)
         self.lines += chunk.count(b"\n")
         room = self._half - len(self._head)
@@ -59,14 +59,14 @@ class HeadTailBuffer:
         if rest := chunk[room:]:
             self._tail.append(rest)
             self._tail_size += len(rest)
-        # one byte more tells whether the tail begins with a line
+        # One more byte shows whether the tail starts at a line start.
         while self._tail and self._tail_size - len(self._tail[0]) > self._half:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """Return what is kept, with a notice in the place of what is left out.
+        """Return the stored output, with a notice in place of the omitted part.
 
-        A line ends with a line feed or a carriage return. One that is longer than its half is left out whole.
+        A line ends with a line feed or a carriage return. A line that is longer than its half is omitted whole.
         """
         if self._size <= 2 * self._half:
             return b"".join([bytes(self._head), *self._tail]).decode("utf-8", "replace")
@@ -80,7 +80,7 @@ class HeadTailBuffer:
         return f"{head.decode('utf-8', 'replace')}{border}{notice}{tail.decode('utf-8', 'replace')}"
 
     def _whole_tail(self) -> bytes:
-        """Return the lines of the last half, without the first one where it is not whole, and without half a key."""
+        """Return the lines of the last half, without a partial first line and without a partial private key."""
         tail = b"".join(self._tail)[-self._half - 1 :]
         starts = [at + 1 for end in _LINE_ENDS if (at := tail.find(end)) >= 0]
         tail = tail[min(starts) :] if starts else b""
@@ -90,18 +90,18 @@ class HeadTailBuffer:
 
 _MAX_SECONDS = 3_600.0
 _MAX_BACKGROUND_BYTES = 99_800
-"""Bytes of the output; what is said of it beside has to fit into the result of a task too."""
+"""Maximum bytes of the output; its notices have to fit into the result of a task too."""
 _GRACE_SECONDS = 0.5
 _SECRET_WORDS = frozenset(
     {"AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "PAT", "SALT", "SEED"}
 )
-"""Last words of names of variables that hold what is not to be shown."""
+"""Last words of the names of variables that hold secrets."""
 _WORKING_DIRECTORY_VARIABLES = frozenset({"PWD", "OLDPWD"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class _CommandRunner:
-    """What is the same for all commands of one tool."""
+    """The common options of all commands of one tool."""
 
     folder: Path
     approve: ApprovalHandler | None
@@ -112,7 +112,7 @@ class _CommandRunner:
     async def prepare(
         self, command: str, context: ToolContext, asked: float | None, *, standard: float, most: int
     ) -> Callable[[ReportProgress], Awaitable[str]]:
-        """Return the command ready to run for so many seconds as were `asked` for. Raises: ToolFailed if it may not."""
+        """Return a function that runs the command for `asked` or `standard` seconds. Raises: ToolFailed if refused."""
         try:
             seconds = standard if asked is None else _check_seconds(asked)
         except InvalidSetting as error:
@@ -147,13 +147,13 @@ def shell_tool(
     environment: Mapping[str, str] | None = None,
     tasks: SessionTasks | None = None,
 ) -> Tool:
-    """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
+    """Return the tool for commands in `folder`; `approve` is asked for each, and without it commands are refused.
 
-    A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
-    bytes are kept, half from its beginning and half from its end, in whole lines. Commands get the variables of
-    `environment`, by default those of this process that `drop_secret_variables` leaves. With `tasks` a call may ask to
-    be run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
-    among them. Raises `InvalidSetting`.
+    A call may set a time limit other than `timeout` seconds, up to an hour. At most `most_characters` bytes of the
+    output are returned, half from its beginning and half from its end, in whole lines. Commands get the variables in
+    `environment`, by default those of this process that `drop_secret_variables` keeps. With `tasks` a call may run in
+    the background, by default for an hour; then at most 100,000 bytes are returned, including notices. Raises
+    `InvalidSetting`.
     """
     if most_characters < 2:
         raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
@@ -200,16 +200,16 @@ def _background_shell_tool(commands: _CommandRunner, tasks: SessionTasks) -> Too
 
 
 def _ignore_progress(progress: TaskProgress) -> None:
-    """Tell nobody how far a command is that is waited for."""
+    """Ignore the progress of a foreground command."""
 
 
 def drop_secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that neither by their name nor by their value look like a secret."""
+    """Return the variables whose name and value do not look like a secret."""
     return {name: value for name, value in environment.items() if not _is_secret(name, value)}
 
 
 def _is_secret(name: str, value: str) -> bool:
-    # the working directory is called like a password
+    # The variable of the working directory has a name like that of a password.
     if name in _WORKING_DIRECTORY_VARIABLES:
         return False
     one = name[:-1] if name.endswith(("S", "s")) else name
@@ -249,7 +249,7 @@ async def _run_command(
         )
 
     try:
-        # it runs before this returns, and who is cancelled then would leave it running
+        # The process starts before this returns, so a cancellation in between would leave it running.
         await run_to_completion(begin)
         report(TaskProgress(text=f"process {began[0].pid}"))
         with anyio.move_on_after(seconds):
@@ -262,7 +262,7 @@ async def _run_command(
 
 
 async def _stop_process(process: anyio.abc.Process) -> bool:
-    """Leave nothing of a command running, whoever cancels, and tell whether it had to be stopped."""
+    """Kill all processes of a command, also on cancellation; return whether it was still running."""
     runs = process.returncode is None
     _kill_group(process)
     await run_even_if_cancelled(process.aclose)
@@ -270,7 +270,7 @@ async def _stop_process(process: anyio.abc.Process) -> bool:
 
 
 async def _read_output(process: anyio.abc.Process, output: HeadTailBuffer, report: ReportProgress) -> None:
-    """Take in what the process says until it ends, and shortly after: what it left running may hold its output."""
+    """Read the output until the process ends and shortly after, as its child processes may hold the output open."""
     stream = process.stdout
     assert stream is not None
 
@@ -287,7 +287,7 @@ async def _read_output(process: anyio.abc.Process, output: HeadTailBuffer, repor
 
 
 def _kill_group(process: anyio.abc.Process) -> None:
-    """Kill the process and all that it started in its group; where there are no groups, the process."""
+    """Kill the process group, or only the process if there are no groups."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

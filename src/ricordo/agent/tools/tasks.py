@@ -1,7 +1,7 @@
 """task_list, task_output, task_cancel and spawn: background work, as the agent that started it sees it.
 
-Invariant: the end of a task that a tool showed is marked as delivered, so the reminder does not repeat it; where that
-can't be saved it is told twice rather than never.
+Invariant: the end of a task that a tool showed is marked as delivered, so the reminder does not repeat it. If that
+can't be saved, the end is shown twice rather than never.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ __all__ = ["DELIVERY_NOTE", "SessionTasks", "SubAgentWorker", "first_line", "sho
 
 
 DELIVERY_NOTE = "Its result comes by itself, as a reminder: go on with something else, and don't ask for it."
-"""How the result of a task comes, in words for the model."""
+"""How the result of a task arrives, as text for the model."""
 _ID_SHOWN = 8
 _MAX_LISTED = 50
 _MAX_PAGE_CHARS = 20_000
@@ -39,15 +39,15 @@ class SessionTasks(Protocol):
     async def start(
         self, kind: TaskType, title: str, work: TaskWork, /, *, worker: str = "", seconds: float | None = None
     ) -> Task:
-        """Begin `work` in the background and return its record; it fails after so many `seconds`, never when None."""
+        """Start `work` in the background and return its record; it fails after `seconds`, never if None."""
         ...
 
     async def cancel(self, task_id: str) -> Task:
-        """Stop a task, or ask the process that runs it to, and return its record. Raises `TaskNotFound`."""
+        """Stop a task, or ask the process that runs it to stop it; return its record. Raises `TaskNotFound`."""
         ...
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this id, or with the only one that begins or ends so. Raises `TaskNotFound`."""
+        """Return the task with this id, or the only one whose id begins or ends with it. Raises `TaskNotFound`."""
         ...
 
     async def tasks(self) -> tuple[Task, ...]:
@@ -55,7 +55,7 @@ class SessionTasks(Protocol):
         ...
 
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> object:
-        """Wait until a task has ended, all of them when None, at most so many `seconds`. Raises `TaskNotFound`."""
+        """Wait at most `seconds` until a task has ended, or all of them if None. Raises `TaskNotFound`."""
         ...
 
 
@@ -64,12 +64,12 @@ class SubAgentWorker(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """The name of the sub-agent."""
         ...
 
     @property
     def description(self) -> str:
-        """What it is good for, in a line for the model."""
+        """What the sub-agent is good for, in one line for the model."""
         ...
 
     @property
@@ -79,20 +79,20 @@ class SubAgentWorker(Protocol):
 
     @property
     def seconds(self) -> float | None:
-        """How long it may take; None for any time."""
+        """The time limit in seconds; None for no limit."""
         ...
 
     async def __call__(self, prompt: str, report: ReportProgress) -> str:
-        """Do what `prompt` says and return the result."""
+        """Carry out `prompt` and return the result."""
         ...
 
 
 def task_tools(
     tasks: SessionTasks, *, keeper: WorkStateHolder | None = None, clock: Clock | None = None
 ) -> tuple[Tool, ...]:
-    """Return task_list, task_output and task_cancel over the tasks of one session.
+    """Return task_list, task_output and task_cancel for the tasks of one session.
 
-    What they tell of a task that ended is marked in `keeper` as told. `clock` tells how long ago a sign of life was.
+    The tools mark the ends of tasks that they show as delivered in `keeper`. `clock` gives the age of a sign of life.
     """
     return (_list_tool(tasks, clock or SystemClock()), _output_tool(tasks, keeper), _cancel_tool(tasks, keeper))
 
@@ -100,10 +100,10 @@ def task_tools(
 def spawn_tool(
     tasks: SessionTasks, workers: Mapping[str, SubAgentWorker], *, keeper: WorkStateHolder | None = None
 ) -> Tool:
-    """Return the tool that gives work to `workers`, by their names; the model is shown their descriptions.
+    """Return the tool that gives work to `workers`, by name; the model sees their descriptions.
 
-    What was waited for is marked in `keeper` as told. While that says that the agent only plans, none is asked that
-    runs elsewhere. Raises: InvalidSetting where there is no worker.
+    A result that was awaited is marked as delivered in `keeper`. In plan mode, which `keeper` also holds, remote
+    workers are not called. Raises: InvalidSetting if there is no worker.
     """
     if not workers:
         raise InvalidSetting("A tool that starts sub-agents needs at least one of them.")
@@ -146,14 +146,14 @@ _SPAWN_DESCRIPTION = (
 
 
 def short_id(task: Task) -> str:
-    """Return the end of a task's id, by which it is found."""
+    """Return the last characters of a task's id, which identify it."""
     return task.id[-_ID_SHOWN:]
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text with something on it, whole; empty for an empty text.
+    """Return the first nonblank line of a text, whole; empty for an empty text.
 
-    Who keeps it cuts it, when its secrets are out.
+    It is cut when it is stored, after its secrets are removed.
     """
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
@@ -213,7 +213,7 @@ async def _find_task(tasks: SessionTasks, task_id: str) -> Task:
 
 
 async def _wait_for_result(tasks: SessionTasks, started: Task, keeper: WorkStateHolder | None) -> str:
-    """Return the result of a task when it has ended; who stops waiting for it stops it."""
+    """Return the result of a task when it has ended; a cancellation of the wait stops the task."""
     try:
         await tasks.wait(started.id)
     except anyio.get_cancelled_exc_class():
@@ -231,7 +231,7 @@ async def _wait_for_result(tasks: SessionTasks, started: Task, keeper: WorkState
 
 
 async def _mark_delivered(keeper: WorkStateHolder | None, task: Task) -> None:
-    """Keep that the model was told the end of this task; one that may still come back is told when it does."""
+    """Mark the end of this task as delivered; a task that may still come back is reported when it does."""
     if keeper is None or not task.has_ended or task.id in keeper.work_state.delivered:
         return
     with suppress(StorageError):
@@ -269,7 +269,7 @@ def _render_row(task: Task, now: datetime) -> str:
 
 
 def _render_progress(progress: TaskProgress) -> str:
-    """Return how far a task is, in words; empty where nothing is known."""
+    """Return the progress of a task in words; empty if nothing is known."""
     steps = f"{progress.done} of {progress.total}" if progress.total is not None else ""
     return " ".join(filter(None, (steps, _one_line(progress.text)))) or (str(progress.done) if progress.done else "")
 

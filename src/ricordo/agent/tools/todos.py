@@ -1,7 +1,7 @@
-"""todo_write: the agent's todo list, replaced whole with each call and kept beside the window.
+"""todo_write: the agent's todo list, replaced as a whole by each call and stored apart from the window.
 
-Invariants: at most one todo is in progress. Ids are unique, and a todo keeps its id while its content stays. A list
-that is refused changes nothing.
+Invariants: at most one todo is in progress. Ids are unique, and a todo keeps its id while its content stays. A refused
+list changes nothing.
 """
 
 from collections import defaultdict
@@ -20,9 +20,9 @@ __all__ = ["MAX_TODOS", "MAX_TODO_CHARS", "TodoItem", "replace_todos", "todo_wri
 
 
 MAX_TODOS = 100
-"""How many todos a list has at most."""
+"""Maximum number of todos in a list."""
 MAX_TODO_CHARS = 500
-"""How long the content of a todo is at most, in characters."""
+"""Maximum characters of the content of a todo."""
 _ID_BYTES = 4
 
 
@@ -35,7 +35,7 @@ class TodoItem:
 
 
 def todo_write_tool(keeper: WorkStateHolder) -> Tool:
-    """Return the tool over the todos that `keeper` holds."""
+    """Return the tool for the todos in `keeper`."""
 
     async def todo_write(
         todos: Annotated[list[TodoItem], "the whole list in its order, at most one of them in_progress"],
@@ -57,10 +57,10 @@ def todo_write_tool(keeper: WorkStateHolder) -> Tool:
 
 
 def replace_todos(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
-    """Return the list that `items` make of the list `before`, in the order of `items`. Pure.
+    """Return the new list for `items`, in their order, with ids from the list `before`. Pure.
 
     The first todo with some content keeps the id of the first with that content before, the second that of the second.
-    A new id is made of the content and of how many like it come before. Raises: ToolFailed, which says what to do.
+    A new id is derived from the content and its number among equal contents. Raises: ToolFailed with advice.
     """
     contents = _check_items(items)
     kept = _match_ids(before, contents)
@@ -74,7 +74,7 @@ def replace_todos(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[To
 
 
 def _check_items(items: Sequence[TodoItem]) -> list[str]:
-    """Return the content of each, as one line."""
+    """Return the content of each item as one line."""
     if len(items) > MAX_TODOS:
         raise ToolFailed(
             f"A list has at most {MAX_TODOS} todos, not {len(items)}: leave out what is done, or join small steps."
@@ -101,7 +101,7 @@ def _one_line(content: str) -> str:
 
 
 def _match_ids(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
-    """Return for each content the id that it keeps, empty for a new one; no id twice, even if it was there twice."""
+    """Return the id that each content keeps, empty for a new one; no id is returned twice."""
     known: defaultdict[str, list[str]] = defaultdict(list)
     for todo in before:
         known[todo.content].append(todo.id)
@@ -113,7 +113,7 @@ def _match_ids(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
 
 
 def _number_duplicates(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each content with how many like it come before."""
+    """Yield each content with the number of equal contents before it."""
     seen: defaultdict[str, int] = defaultdict(int)
     for content in contents:
         yield content, seen[content]

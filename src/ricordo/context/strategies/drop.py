@@ -211,9 +211,7 @@ class SlidingWindow:
 
 
 def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
-    """Return the indexes to drop, so that the remaining messages begin with a user's text if there is an earlier
-    one.
-    """
+    """Return the indexes to drop. If possible, the remaining messages begin with a user's text."""
     keep = _find_opening(messages, cut)
     going = {at for group in find_droppable(messages, cut, keep) for at in group}
     first = next((at for at in range(len(messages)) if at not in going and messages[at].role != "system"), 0)

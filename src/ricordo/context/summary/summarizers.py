@@ -210,9 +210,7 @@ class DigestSummarizer:
         focus: str = "",
         pending: Collection[str] = (),
     ) -> CompactionSummary:
-        """Return the digest of `messages` in at most `limit_tokens` tokens. It extracts no lessons and ignores
-        `focus`.
-        """
+        """Return the digest of `messages` in at most `limit_tokens` tokens, without lessons and without `focus`."""
         least = limit_tokens if most_tokens is None else max(1, min(limit_tokens, most_tokens))
         return CompactionSummary(text=await run_sync(partial(build_digest, messages, limit_tokens=least)))
 
@@ -350,8 +348,9 @@ class ModelSummarizer:
     async def _summarize_part(
         self, request: SummaryRequest, record: ConversationRecord, learn: Sequence[Message], bounds: SummaryBounds
     ) -> _PartResult:
-        """Summarize one part with at most two requests. Raises the errors of the first: `ModelError`,
-        `TimeoutError`.
+        """Summarize one part with at most two requests.
+
+        Raises: ModelError and TimeoutError of the first request.
         """
         lessons: tuple[Finding, ...] | None = None
         verdict = SummaryVerdict()

@@ -105,9 +105,9 @@ def apply_update(
     `confirmed_by_signal` says that the user's own words confirm something; without it nothing is confirmed. `forgotten`
     tells whether a content was forgotten; such a fact is not learned again. `shown` are the ids that a review of old
     facts showed. `uploads` are names of uploaded files: an item that names one is rejected as temporary. With
-    `needs_source` a new fact must name its source messages. `said` is the time of the last message: a fact that was
-    confirmed since then is not confirmed again. `meaning` returns the similarity of two contents whose embeddings are
-    known.
+    `needs_source` a new fact must name its source messages. `said` is the time of the last message in the input: a fact
+    that was confirmed since then is not confirmed again. `meaning` returns the similarity of two contents whose
+    embeddings are known.
     """
     work = _UpdateState(profile=profile, now=now, config=config, last_said=said, similarity=meaning)
     _apply_confirmations(work, update, by_signal=confirmed_by_signal)

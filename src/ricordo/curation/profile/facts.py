@@ -373,9 +373,7 @@ def _max_confidence(sources: Sequence[Fact]) -> float:
 def _merge_sources(
     merging: FactMerge, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig
 ) -> Fact:
-    """Return the fact that replaces `sources`: as old as the newest of them, and due for review with the first of
-    them.
-    """
+    """Return the fact that replaces `sources`: as old as the newest of them, and due with the first of them."""
     places = tuple(dict.fromkeys(place for fact in sources for place in fact_sources(fact) if place.messages))
     ends = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
     left = min((days - (now - last).days for last, days in ends), default=config.staleness_age_days)

@@ -226,9 +226,7 @@ def _fit_facts(facts: Sequence[Fact], room: int) -> tuple[list[Fact], list[Fact]
 
 
 def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]:
-    """Return the lines of the summaries by name, in the order of the block, and the summaries that only repeat
-    facts.
-    """
+    """Return the lines of the summaries by name, in the order of the block, and those that only repeat facts."""
     found: dict[str, str] = {}
     repeated = []
     for _, names in SUMMARY_HEADINGS:

@@ -156,9 +156,7 @@ def _find_object(text: str) -> dict[str, JsonValue]:
 
 
 def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
-    """Yield every object that begins somewhere in the text, including nested ones; an empty one for each invalid
-    start.
-    """
+    """Yield every object in the text, including nested ones; an empty one for each invalid start."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     at = text.find("{")
     while at >= 0:

@@ -288,9 +288,7 @@ def _select_messages(messages: Sequence[Message], room: int, config: ProfileConf
 
 
 def _render_profile(profile: Profile, room: int, now: datetime, config: ProfileConfig) -> str:
-    """Return the profile as JSON, one fact a line, within `room` tokens: the facts of the highest rank, in document
-    order.
-    """
+    """Return the profile as JSON within `room` tokens, one fact a line: those of the highest rank, in order."""
     levels: dict[str, JsonValue] = {
         level: {name: profile.summaries[name].summary for name in names if name in profile.summaries}
         for level, names in (("user", USER_SUMMARIES), ("history", HISTORY_SUMMARIES))

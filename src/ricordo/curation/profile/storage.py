@@ -304,7 +304,7 @@ class FileProfileStore:
                 except _ForgottenMeanwhile:
                     raise
                 except VersionConflict:
-                    # a person or another program wrote the file without our lock
+                    # a person or another program wrote the file without the lock
                     self._loaded = None
         raise VersionConflict(f"{self.path} is being changed again and again: repeat the edit.")
 
@@ -330,8 +330,7 @@ class FileProfileStore:
             return None
 
     async def back_up(self, data: bytes) -> str:
-        """Save these bytes permanently next to the document, without secrets, and return the path, which has their
-        digest.
+        """Save these bytes permanently next to the document, without secrets, and return the path, named by digest.
 
         Raises: AlreadyExists if the file exists with other bytes.
         """

@@ -61,8 +61,7 @@ def _revision_line(profile: Profile) -> str:
 
 
 def apply_edited_text(profile: Profile, text: str, *, now: str = "") -> Profile:
-    """Return the profile with the edits of `text`, made from `render_editable(profile)`; new facts are created at
-    `now`.
+    """Return the profile with the edits of `text`, made from `render_editable(profile)`; `now` dates new facts.
 
     Raises: InvalidInput, with the number of each line that can't be read.
     """

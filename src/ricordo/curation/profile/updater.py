@@ -284,9 +284,7 @@ class ProfileUpdater:
         thread: str = "unknown",
         trace: str = "",
     ) -> UpdateResult | None:
-        """Learn the `facts` that rules found in `messages`, without a model; None as in `update`. Raises:
-        StorageError.
-        """
+        """Learn the `facts` that rules found in `messages`, without a model; None as `update`. Raises: StorageError."""
         said = select_learnable(messages)
         if not said:
             return None

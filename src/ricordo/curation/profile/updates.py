@@ -104,7 +104,7 @@ class FactConfirmation:
 
 @dataclass(frozen=True, kw_only=True)
 class FactExtension:
-    """An old fact that a review keeps for `days` more; None for the default lifetime of its category."""
+    """An old fact that a review keeps for `days` more; None for its usual lifetime."""
 
     id: str
     days: int | None = None

@@ -232,7 +232,7 @@ class UserProfile:
         return await self._store.save(profile, base=base, by=_AUTHOR, why=why, forget=True)
 
     async def clear(self, *, why: str = "") -> SavedProfile:
-        """Forget the whole profile; none of it is learned again. An unreadable document is saved as a copy."""
+        """Forget the whole profile; none of it is learned again. An unreadable document is moved to another file."""
         return await self._store.clear(by=_AUTHOR, why=why)
 
     async def export_document(self) -> str:

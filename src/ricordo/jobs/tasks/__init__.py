@@ -1,4 +1,4 @@
-"""Tasks: background work of an agent, its record in a file, and the list of all of it."""
+"""Tasks: background work of an agent, the records of tasks in files, and the list of all tasks."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The document of tasks: one versioned JSON object, each task on a line of its own.
+"""The document of tasks: one versioned JSON object, with each task on a line of its own.
 
-Invariants: decoding what was encoded gives the same document, if its times are whole milliseconds. The fields of a
-newer version survive, and so do tasks of a newer version that can't be read here.
+Invariants: decoding an encoded document gives the same document, if its times are whole milliseconds. Fields of a newer
+version are preserved, and so are tasks of a newer version that can't be read here.
 """
 
 from collections import Counter
@@ -33,9 +33,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskDocument:
-    """The tasks of a document in their order, and what it holds besides for other versions.
+    """The tasks of a document in order, and the data of other versions.
 
-    `version` is above 1 where a newer version wrote it; `unread` are tasks of that one which have no form here.
+    `version` is above 1 if a newer version wrote it; `unread` are tasks of a newer version that can't be decoded.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -45,7 +45,7 @@ class TaskDocument:
 
 
 def encode_tasks(document: TaskDocument) -> bytes:
-    """Write the document: UTF-8. Raises: DocumentInvalid for a value that it has no form for."""
+    """Encode the document as UTF-8. Raises: DocumentInvalid for a value that can't be encoded."""
     try:
         _check_document(document)
         head = dumps({"v": document.version, **document.extra})[:-1]
@@ -56,7 +56,7 @@ def encode_tasks(document: TaskDocument) -> bytes:
 
 
 def decode_tasks(data: bytes) -> TaskDocument:
-    """Read the document. Raises: DocumentInvalid if it is none, or two of its tasks have one id."""
+    """Decode the document. Raises: DocumentInvalid if it is not one, or two of its tasks have the same id."""
     try:
         return _decode_document(require_object(loads(data), "The document"))
     except InvalidMessage as error:

@@ -1,9 +1,9 @@
-"""Task: a piece of work in the background, as its record says it, for whoever wants to see it or to stop it.
+"""Tasks: the record of a piece of background work, for everyone who wants to see or stop it.
 
-The record is in a file of the workspace before the work begins, so what a killed process was doing is known.
+The record is in a file of the workspace before the work begins, so the work of a killed process is known.
 
-Invariants: a task that ended stays as it ended; one whose process gives no sign of life becomes `orphaned`, which only
-its own end can change; a record that can't be read is never written over.
+Invariants: a task that ended never changes. A task whose process sends no heartbeats becomes `orphaned`, and only its
+own end changes that. A record that can't be read is never overwritten.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,13 +17,13 @@ __all__ = ["ReportProgress", "Task", "TaskProgress", "TaskState", "TaskStore", "
 
 
 TaskType: TypeAlias = Literal["local_bash", "local_agent", "remote_agent", "dream"]
-"""A command, a sub-agent of this process, one that runs elsewhere, a consolidation of memory."""
+"""A command, a sub-agent of this process, a remote sub-agent, or a consolidation of memory."""
 TaskState: TypeAlias = Literal["pending", "running", "completed", "failed", "cancelled", "orphaned"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskProgress:
-    """How far a task is: `done` of `total` steps (None when nobody knows how many), and in words what it does."""
+    """The progress of a task: `done` of `total` steps (None if unknown), and a description in words."""
 
     done: int = 0
     total: int | None = None
@@ -32,11 +32,11 @@ class TaskProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One task: `title` says what it is about, `worker` names the sub-agent that does it.
+    """One task: `title` describes it, `worker` names the sub-agent that does it.
 
-    `agent` and `session` are those it works for, `user` whose they are; all empty for the work of the whole root.
-    `seen` is its last sign of life. `result` is there when it is completed, `error` when it failed, was cancelled or
-    orphaned. `cancelling` tells that somebody wants it to stop. `extra` holds fields of other versions.
+    `agent` and `session` are those it works for, `user` is their user; all are empty for work of the whole root. `seen`
+    is the time of its last heartbeat. `result` is set if it completed, `error` if it failed, was cancelled or orphaned.
+    `cancelling` is true if somebody requested to stop it. `extra` holds fields of other versions.
     """
 
     id: str
@@ -58,14 +58,14 @@ class Task:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is in a state that no further work changes; an orphaned one may still come back and end."""
+        """Whether its state is final; an orphaned task may still resume and end."""
         return self.state in {"completed", "failed", "cancelled"}
 
 
 ReportProgress: TypeAlias = Callable[[TaskProgress], None]
-"""Tells how far a task is. It costs next to nothing and may be called at any rate: records are written now and then."""
+"""Reports the progress of a task. It is cheap and may be called at any rate: records are written periodically."""
 TaskWork: TypeAlias = Callable[[ReportProgress], Awaitable[str]]
-"""What a task does; it returns its result. What it raises is the task's failure."""
+"""The work of a task; it returns the result. An exception makes the task fail."""
 
 
 class TaskStore(Protocol):
@@ -76,19 +76,19 @@ class TaskStore(Protocol):
         ...
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this whole id; cheap while nothing changes, so it may be asked every second.
+        """Return the task with this full id; cheap while nothing changes, so it may be called every second.
 
         Raises: TaskNotFound; DocumentInvalid for a record that can't be read.
         """
         ...
 
     async def add(self, task: Task) -> None:
-        """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
+        """Add a task durably. Raises: AlreadyExists for an existing id; StorageError."""
         ...
 
     async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
-        """Go on with what `change` makes of a task, durably, and return it as it is then.
+        """Replace a task durably by the result of `change`, and return the stored task.
 
-        A task that has ended stays as it is, whatever `change` says. Raises: TaskNotFound; StorageError.
+        A task that has ended is not changed, whatever `change` returns. Raises: TaskNotFound; StorageError.
         """
         ...

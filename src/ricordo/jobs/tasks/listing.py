@@ -1,6 +1,6 @@
-"""The list of all tasks of a root, whoever runs them, as the documents of the workspace say.
+"""The list of all tasks of a root, whoever runs them, read from the documents of the workspace.
 
-Invariant: listing changes nothing; a task without a sign of life is shown as orphaned and stays as it was written. One
+Invariant: listing changes nothing; a task without heartbeats is shown as orphaned, but its record is not changed. A
 document that can't be read hides no other.
 """
 
@@ -32,7 +32,7 @@ _TASKS_FOLDER = lazy_compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskListing:
-    """The tasks of a root, newest first, and the paths of the documents and folders that can't be read, sorted."""
+    """The tasks of a root, newest first, and the paths of unreadable documents and folders, sorted."""
 
     tasks: tuple[Task, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ async def list_tasks(
     user: str | None = None,
     now: datetime,
 ) -> TaskListing:
-    """Return the tasks of the root, newest first; those without a sign of life are shown as orphaned.
+    """Return the tasks of the root, newest first; those without heartbeats are shown as orphaned.
 
-    With an `agent` or a `session` only theirs, without those of the whole root; with a `user` those of that user and
-    of nobody.
+    With an `agent` or a `session`, only their tasks are returned, without those of the whole root; with a `user`, only
+    the tasks of that user and those without a user.
     """
     found: list[Task] = []
     unreadable: list[str] = []
@@ -62,9 +62,9 @@ async def list_tasks(
 
 
 async def find_task(files: FileStore, task_id: str) -> tuple[str, Task]:
-    """Return the task with this id, or the only one whose id begins or ends so, and the path of its document.
+    """Return the task with this id, or the only one whose id begins or ends with it, and the path of its document.
 
-    Six characters are needed at least. Raises: TaskNotFound; InvalidQuery if there is more than one.
+    At least six characters are required. Raises: TaskNotFound; InvalidQuery if there is more than one.
     """
     paths: dict[str, str] = {}
     found: list[Task] = []
@@ -84,9 +84,9 @@ async def find_task(files: FileStore, task_id: str) -> tuple[str, Task]:
 
 
 async def request_stop(files: FileStore, redactor: Redactor, task_id: str, *, now: datetime) -> Task:
-    """Ask a task to stop, which the process that runs it sees, and return it as it is then.
+    """Request that a task stops, which its process notices, and return the updated task.
 
-    One that nobody runs any more is cancelled at once, one that ended stays as it is. Raises: as `find_task`;
+    A task without a running process is cancelled at once; one that has ended is not changed. Raises: as `find_task`;
     StorageError.
     """
     path, task = await find_task(files, task_id)
@@ -94,9 +94,9 @@ async def request_stop(files: FileStore, redactor: Redactor, task_id: str, *, no
 
 
 async def find_blocked_paths(files: FileStore, paths: Sequence[str]) -> list[str]:
-    """Return where something else, such as a folder, stands in the place of a document of tasks, sorted.
+    """Return the paths of task documents where something other than a file is, such as a folder, sorted.
 
-    `paths` are the files of the agents: each session that they tell of may have a document, and so has the root.
+    `paths` are the files of the agents: each session that they name may have a document, and so may the root.
     """
     places = {ROOT_TASKS}
     for path in paths:
@@ -120,7 +120,7 @@ async def _is_blocked(files: FileStore, path: str) -> bool:
 async def _read_documents(
     files: FileStore, agent: str | None, session: str | None
 ) -> list[tuple[str, tuple[Task, ...] | None]]:
-    """Return the documents with their tasks, None for what can't be read."""
+    """Return the documents with their tasks, None for those that can't be read."""
     closed = await files.list_unreadable(_AGENTS)
     found: list[tuple[str, tuple[Task, ...] | None]] = [
         (path, None) for path in closed if _TASKS_FOLDER.fullmatch(path)

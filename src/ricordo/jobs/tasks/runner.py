@@ -1,7 +1,7 @@
 """TaskRunner: the background tasks of one session of an agent, in one process.
 
-Invariants: a task is in the store before its work begins; whatever a work raises ends only that task; when the block
-of `lifespan` ends, nothing that it began runs any more, and what had not ended is recorded as cancelled.
+Invariants: a task is in the store before its work begins. An exception of the work ends only its own task. When the
+`lifespan` block ends, none of its tasks runs any more, and those that had not ended are recorded as cancelled.
 """
 
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ _DEFAULT_PACE = TaskPace()
 
 
 class TaskRunner:
-    """Runs works in the background, at most `most` at once, and keeps a record of each in `store`."""
+    """Runs work in the background, at most `most` tasks at once, and records each task in `store`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class TaskRunner:
         pace: TaskPace = _DEFAULT_PACE,
         most: int = 8,
     ) -> None:
-        """Work for `session` of `agent`, which is `user`'s (empty: nobody's); report to `emitter`."""
+        """Run tasks for `session` of `agent`, which belongs to `user` (empty: none); report to `emitter`."""
         self._store = store
         self._agent = agent
         self._session = session
@@ -63,14 +63,14 @@ class TaskRunner:
 
     @property
     def running_count(self) -> int:
-        """How many of its tasks have not ended, those that wait to begin included."""
+        """How many of its tasks have not ended, including those that wait to begin."""
         return sum(not keeping.done.is_set() for keeping in self._trackers.values())
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run tasks while the block runs; at its end cancel those that still run, and record that.
+        """Run tasks while the block runs; at its end, cancel those that still run and record that.
 
-        An error of the block comes out as it was raised. A work that does not let itself be cancelled is waited for.
+        An exception of the block is raised unchanged. Work that can't be cancelled is waited for.
         """
         async with background_group() as group:
             self._group = group
@@ -82,10 +82,10 @@ class TaskRunner:
     async def start(
         self, task_type: TaskType, title: str, work: TaskWork, *, worker: str = "", seconds: float | None = None
     ) -> Task:
-        """Begin `work` in the background, and return its task, which is durable by then.
+        """Start `work` in the background, and return its task, which is stored durably.
 
-        It is running, or pending while as many as may run at once do. After `seconds` of work it fails. Raises:
-        MemoryClosed outside of `lifespan`; StorageError, and then nothing began.
+        The task is running, or pending while the maximum number of tasks runs. It fails after `seconds` of work.
+        Raises: MemoryClosed outside of `lifespan`; StorageError, and then nothing was started.
         """
         self._require_group()
         holds = self._try_take_slot()
@@ -100,9 +100,9 @@ class TaskRunner:
         return keeping.task
 
     async def tasks(self) -> tuple[Task, ...]:
-        """Return every task of the session, oldest first, those of other processes too.
+        """Return every task of the session, oldest first, including those of other processes.
 
-        Those that gave no sign of life are orphaned first, but never one that runs here. Raises: StorageError.
+        Tasks without heartbeats are orphaned first, but never one that runs here. Raises: StorageError.
         """
         now, after = self._clock.now(), self._pace.orphaned_after
         found = {task.id: task for task in await self._store.all()}
@@ -120,10 +120,11 @@ class TaskRunner:
         return find_by_id(await self.tasks(), task_id)
 
     async def cancel(self, task_id: str) -> Task:
-        """Cancel the task with this id, or a part of it as for `get`, and return it as it is then.
+        """Cancel the task with this id, or a part of it as for `get`, and return the updated task.
 
-        One that runs here is waited for, 5 seconds at most. One that runs elsewhere is asked to stop; one that nobody
-        runs is cancelled; one that ended stays as it is. Raises: TaskNotFound; InvalidQuery; StorageError.
+        If it runs here, this waits for its end for at most 5 seconds. A task of another process is asked to stop, one
+        without a process is cancelled, one that has ended is not changed. Raises: TaskNotFound; InvalidQuery;
+        StorageError.
         """
         whole = task_id if task_id in self._trackers else (await self.get(task_id)).id
         keeping = self._trackers.get(whole)
@@ -136,7 +137,7 @@ class TaskRunner:
         return keeping.task
 
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
-        """Wait until the task with this id has ended or is orphaned, without an id until all that run here have ended.
+        """Wait until the task has ended or is orphaned; without an id, until all tasks that run here have ended.
 
         It returns after `seconds` in any case. Raises: TaskNotFound; InvalidQuery; StorageError.
         """
@@ -203,7 +204,7 @@ class TaskRunner:
             holds = True
 
         try:
-            # the boundary: whatever a work raises is in its record, and ends neither the session nor another task
+            # an exception of the work is in its record, and ends neither the session nor another task
             with suppress(Exception, anyio.get_cancelled_exc_class()):
                 await keeping.run(work, seconds=seconds, ready=None if holds else slot, left=_SESSION_ENDED)
         finally:
@@ -218,7 +219,7 @@ class TaskRunner:
             del self._trackers[keeping.task.id]
 
     async def _orphan_task(self, task: Task) -> Task:
-        """Orphan `task` durably; in a store that can't be written to it is only shown so."""
+        """Mark `task` as orphaned durably; if the store can't be written to, it is only shown as orphaned."""
         now, after = self._clock.now(), self._pace.orphaned_after
         try:
             return await self._store.update(task.id, lambda found: orphan_if_silent(found, now, after=after))

@@ -1,10 +1,9 @@
-"""Stores of tasks: a document of the workspace that many processes write, memory, and records that can only be read.
+"""Task stores: a document of the workspace that many processes write, a store in memory, and a read-only one.
 
-Each change replaces the version that it was made of. Secrets are replaced before the first byte is written, and before
-anything is cut.
+Each change replaces the version on which it is based. Secrets are replaced before anything is written or cut.
 
-Invariants: a document that can't be read is kept under another name before anything is written in its place, and each
-process brings its own tasks back, so none is lost that somebody alive works on. What is no file is left to a person.
+Invariants: a document that can't be read is copied to another name before it is overwritten, and each process adds its
+own tasks again, so no task of a live process is lost. If the path is not a file, it is left unchanged.
 """
 
 import logging
@@ -51,7 +50,7 @@ _LOG = logging.getLogger("ricordo.tasks")
 
 @dataclass(frozen=True, kw_only=True)
 class _StoredTasks:
-    """A document as it was read; `broken` holds the bytes of one that could not be."""
+    """A document as it was read; `broken` holds the bytes of one that could not be decoded."""
 
     document: TaskDocument
     version: str
@@ -61,13 +60,13 @@ class _StoredTasks:
 class FileTaskStore:
     """The tasks in the document at `path`, of one session or of a root.
 
-    `quarantined_as` is the name under which a document that could not be read was kept last, empty when none was.
+    `quarantined_as` is the new name of the last document that could not be read, empty if there was none.
     """
 
     quarantined_as: str
 
     def __init__(self, files: FileStore, path: str, redactor: Redactor) -> None:
-        """Read and write through `files`, and let `redactor` take secrets out on the way."""
+        """Read and write through `files`, and remove secrets with `redactor`."""
         self.quarantined_as = ""
         self._files = files
         self._path = path
@@ -85,9 +84,9 @@ class FileTaskStore:
         return sort_by_creation(found.document.tasks)
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this whole id; the document is read only when its size or time changed.
+        """Return the task with this full id; the document is read only if its size or time changed.
 
-        Two changes by others within one tick of the disk's clock that leave the size as it was may be missed until the
+        Two changes of other processes within one tick of the disk's clock that keep the size may be missed until the
         next update. Raises: TaskNotFound; DocumentInvalid for a document that can't be read.
         """
         info = await self._files.info(self._path)
@@ -97,7 +96,7 @@ class FileTaskStore:
         return _get_task(self._with_own_tasks(self._last).tasks, task_id)
 
     async def add(self, task: Task) -> None:
-        """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
+        """Add a task durably. Raises: AlreadyExists for an existing id; StorageError."""
 
         def append_new(tasks: Sequence[Task]) -> Task:
             if any(each.id == task.id for each in tasks):
@@ -109,22 +108,22 @@ class FileTaskStore:
             self._own[new.id] = new
 
     async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
-        """Go on with what `change` makes of a task, durably, and return it as it is then.
+        """Replace a task durably by the result of `change`, and return the stored task.
 
-        A task that has ended stays as it is. Raises: TaskNotFound; DocumentInvalid for a document that can't be read
-        and a task that is not known here; StorageError.
+        A task that has ended is not changed. Raises: TaskNotFound; DocumentInvalid if the document can't be read and
+        the task is not known here; StorageError.
         """
         return await self._apply_change(lambda tasks: apply_change(_get_task(tasks, task_id), change))
 
     async def _apply_change(self, change: Callable[[Sequence[Task]], Task]) -> Task:
-        """Write the task that `change` makes of those there are, and return it as it is written."""
+        """Write the task that `change` returns for the current tasks, and return it as written."""
         async with self._write_lock:
             for tried in range(_MAX_TRIES):
                 found = await self._read()
                 try:
                     return await self._write_change(found, change)
                 except VersionConflict:
-                    # another process was faster; who waits by chance does not meet the same one again
+                    # another process was faster; a random pause avoids meeting it again
                     await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
         raise StorageBusy(f"{self._path} was changed by others each time it was to be written.")
 
@@ -150,7 +149,7 @@ class FileTaskStore:
         return new
 
     async def _read(self) -> _StoredTasks:
-        """Read the document; in the place of one that can't be read stands what was read or written last."""
+        """Read the document; for one that can't be read, use the last one that was read or written."""
         try:
             stored = await self._files.read(self._path)
         except FileMissing as error:
@@ -166,7 +165,7 @@ class FileTaskStore:
         return _StoredTasks(document=document, version=stored.version)
 
     def _with_own_tasks(self, document: TaskDocument) -> TaskDocument:
-        """Return `document` with the tasks of this process that it has lost."""
+        """Return `document` with the tasks of this process that it lacks."""
         there = {task.id for task in document.tasks}
         lost = tuple(task for task in self._own.values() if task.id not in there)
         return replace(document, tasks=document.tasks + lost)
@@ -180,13 +179,13 @@ class FileTaskStore:
 
 
 async def is_not_a_file(files: FileStore, path: str) -> bool:
-    """Tell whether something else stands in the place of a document, such as a folder. Raises: StorageError."""
+    """Return whether the path exists but is not a file, such as a folder. Raises: StorageError."""
     if await files.info(path) is None:
         return False
     try:
         await files.read_from(path, 0, 0)
     except FileMissing:
-        # one that was removed between the two is none either
+        # the file may have been removed between the two calls
         return await files.info(path) is not None
     return False
 
@@ -199,7 +198,7 @@ def _get_task(tasks: Sequence[Task], task_id: str) -> Task:
 
 
 def _redact_task(task: Task, redactor: Redactor) -> Task:
-    """Return `task` with typed marks in the place of secrets, and then with nothing in it that is too long."""
+    """Return `task` with typed marks in place of secrets, and then truncated."""
     return truncate_task(
         replace(
             task,
@@ -214,10 +213,10 @@ def _redact_task(task: Task, redactor: Redactor) -> Task:
 
 
 class MemoryTaskStore:
-    """The tasks of one session in a dictionary; the same contract as in a file, but for durability and secrets."""
+    """The tasks of one session in a dictionary; the same contract as in a file, except durability and secrets."""
 
     def __init__(self) -> None:
-        """Start with no task."""
+        """Start without tasks."""
         self._tasks: dict[str, Task] = {}
 
     async def all(self) -> tuple[Task, ...]:
@@ -225,19 +224,19 @@ class MemoryTaskStore:
         return sort_by_creation(tuple(self._tasks.values()))
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this whole id. Raises: TaskNotFound."""
+        """Return the task with this full id. Raises: TaskNotFound."""
         if task_id not in self._tasks:
             raise TaskNotFound
         return self._tasks[task_id]
 
     async def add(self, task: Task) -> None:
-        """Add a task. Raises: AlreadyExists for an id that there is."""
+        """Add a task. Raises: AlreadyExists for an existing id."""
         if task.id in self._tasks:
             raise AlreadyExists(f"There is a task {task.id} already.")
         self._store_task(task)
 
     async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
-        """Go on with what `change` makes of a task and return it; one that has ended stays. Raises: TaskNotFound."""
+        """Replace a task by the result of `change` and return it; an ended one is not changed. Raises: TaskNotFound."""
         new = truncate_task(apply_change(await self.get(task_id), change))
         self._store_task(new)
         return new
@@ -248,17 +247,17 @@ class MemoryTaskStore:
 
 
 class ReadOnlyTaskStore:
-    """The tasks in `recorded`, and those of this process."""
+    """The tasks of `recorded`, which are read-only, and those of this process, in memory."""
 
     def __init__(self, recorded: TaskStore, *, clock: Clock, orphaned_after: timedelta = ORPHANED_AFTER) -> None:
-        """Begin with what is recorded."""
+        """Start with the recorded tasks."""
         self._recorded = recorded
         self._own = MemoryTaskStore()
         self._clock = clock
         self._after = orphaned_after
 
     async def all(self) -> tuple[Task, ...]:
-        """Return every task, oldest first; a recorded one without a sign of life is shown as orphaned.
+        """Return every task, oldest first; a recorded one without heartbeats is shown as orphaned.
 
         Raises: DocumentInvalid for a record that can't be read.
         """
@@ -267,18 +266,18 @@ class ReadOnlyTaskStore:
         return sort_by_creation([*recorded, *await self._own.all()])
 
     async def get(self, task_id: str) -> Task:
-        """Return the task with this whole id. Raises: TaskNotFound; DocumentInvalid."""
+        """Return the task with this full id. Raises: TaskNotFound; DocumentInvalid."""
         try:
             return await self._own.get(task_id)
         except TaskNotFound:
             return orphan_if_silent(await self._recorded.get(task_id), self._clock.now(), after=self._after)
 
     async def add(self, task: Task) -> None:
-        """Add a task that ends with the process. Raises: AlreadyExists for an id that there is here."""
+        """Add a task that ends with the process. Raises: AlreadyExists for an existing id of this process."""
         await self._own.add(task)
 
     async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
-        """Go on with what `change` makes of a task of this process, and return it as it is then.
+        """Replace a task of this process by the result of `change`, and return it.
 
         Raises: TaskNotFound; DocumentInvalid; StorageReadOnly for a recorded task that would change.
         """

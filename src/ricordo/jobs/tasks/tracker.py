@@ -1,8 +1,8 @@
-"""TaskTracker: the record of a task while its work runs, its heartbeat and progress, the wish to stop it, and its end.
+"""TaskTracker: the record of a task while its work runs, with heartbeats, progress, stop requests, and its end.
 
-Invariants: the work begins only after its record is durable; trouble with the record never ends the work; what the
-work raises comes out as it was raised. A wish to stop that another process wrote is seen within one look. A function
-that is not async never runs on the loop, and nobody goes on before it has ended.
+Invariants: the work begins only after its record is durable. Errors of the record never end the work. An exception of
+the work is raised unchanged. A stop request of another process is noticed within one `look`. A function that is not
+async never runs on the event loop, and is always waited for.
 """
 
 import inspect
@@ -35,17 +35,17 @@ from ricordo.scope import Scope
 __all__ = ["BlockingWork", "TaskPace", "TaskTracker", "describe_error", "run_in_worker_thread", "track_task"]
 
 
-# two tries, so that the end of a session waits for a hanging store 2 seconds at most
+# two tries, so that the end of a session waits at most 2 seconds for a store that hangs
 _END_SECONDS = 1.0
 _END_RETRIES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPace:
-    """How often a record is touched, all in seconds.
+    """How often a record is read and written, in seconds.
 
-    A sign of life is written every `heartbeat`; a change of the progress, and the wish of another process to stop the
-    work, are looked for every `look`. A task without a sign of life for `orphan` is orphaned.
+    A heartbeat is written every `heartbeat` seconds; progress and stop requests of other processes are checked every
+    `look` seconds. A task without a heartbeat for `orphan` seconds is orphaned.
     """
 
     heartbeat: float = 30.0
@@ -54,7 +54,7 @@ class TaskPace:
 
     @property
     def orphaned_after(self) -> timedelta:
-        """`orphan` as a span of time."""
+        """`orphan` as a timedelta."""
         return timedelta(seconds=self.orphan)
 
 
@@ -62,9 +62,10 @@ _DEFAULT_PACE = TaskPace()
 
 
 class TaskTracker:
-    """Keeps the record of one task, which was added to `store` before; `task` is it as this process knows it.
+    """Tracks one task, whose record is in `store`; `task` is the record as this process knows it.
 
-    `done` is set when its work has ended and the end was written, or could not be. `unwritten` says that it could not.
+    `done` is set when the work has ended and its end was written or could not be written; `unwritten` is true in the
+    latter case.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class TaskTracker:
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
-        """Keep the record of `task` in `store`, and report to `emitter`."""
+        """Track `task` in `store`, and report to `emitter`."""
         self.task = task
         self.done = anyio.Event()
         self.unwritten = False
@@ -95,7 +96,7 @@ class TaskTracker:
         self._is_troubled = False
 
     def report(self, progress: TaskProgress) -> None:
-        """Take how far the work is; the record says so with the next look. Raises: TypeError or ValueError for none."""
+        """Set the progress of the work, to be recorded at the next check. Raises: TypeError, ValueError if invalid."""
         total = None if progress.total is None else int(progress.total)
         self._progress = TaskProgress(done=int(progress.done), total=total, text=str(progress.text))
 
@@ -111,7 +112,7 @@ class TaskTracker:
         async def act() -> None:
             nonlocal added
             await self._store.add(self.task)
-            # what is stored has no secret any more; what is shown of it here is as long
+            # the stored record has no secrets; this copy is truncated in the same way
             self.task = truncate_task(self.task)
             added = True
 
@@ -128,7 +129,7 @@ class TaskTracker:
             raise
 
     async def record_cancelled(self, why: str) -> None:
-        """Record that the task was cancelled without its work."""
+        """Record that the task was cancelled without running its work."""
         now = self._clock.now()
         await self._end(lambda task: cancel_task(task, why, now))
 
@@ -140,10 +141,10 @@ class TaskTracker:
         ready: Callable[[], Awaitable[None]] | None = None,
         left: str,
     ) -> str:
-        """Do the work once `ready` has returned, record how it ended, and return its result.
+        """Run the work after `ready` has returned, record how it ended, and return its result.
 
-        `left` is the error of a task whose process stops it from outside, such as by its end. Raises: TaskCancelled
-        when it was stopped; TimeoutError when the work took longer than `seconds`; what the work raises.
+        `left` is the error of the record if the process stops the task, such as when it exits. Raises: TaskCancelled if
+        it was stopped; TimeoutError if the work took longer than `seconds`; exceptions of the work.
         """
         try:
             with self._emitter.stage("task", self._scope) as told:
@@ -155,7 +156,7 @@ class TaskTracker:
                     await self.record_cancelled(str(error))
                     raise
                 except anyio.get_cancelled_exc_class():
-                    # the work may have ended just before
+                    # the work may have ended just before the cancellation
                     await (self._complete(self._results[0]) if self._results else self.record_cancelled(left))
                     raise
                 except Exception as error:
@@ -168,7 +169,7 @@ class TaskTracker:
             self.done.set()
 
     async def write_end(self) -> None:
-        """Write the end, or try again, where it is not written yet, whatever cancels."""
+        """Write the end, or retry, if it is not written yet, even if the caller is cancelled."""
         if not self.unwritten:
             return
 
@@ -185,7 +186,7 @@ class TaskTracker:
             self._report_trouble(error)
 
     async def _cancel_record(self) -> None:
-        """End the record that is to be none: a disk may fail after it has written, and who comes next would wait."""
+        """Cancel a record whose write failed, as the disk may have stored it and readers would wait for the task."""
         why = "It did not begin: its record could not be written."
         with suppress(StorageError, TaskNotFound), anyio.move_on_after(_END_SECONDS, shield=True):
             await self._store.update(self.task.id, lambda task: cancel_task(task, why, self._clock.now()))
@@ -223,7 +224,7 @@ class TaskTracker:
         if not self._has_started:
             self._has_started = True
             await self._touch()
-        # who was stopped before this does not begin
+        # work that was stopped before this does not begin
         await anyio.lowlevel.checkpoint()
 
     async def _watch(self) -> None:
@@ -232,7 +233,7 @@ class TaskTracker:
             await self._touch()
 
     async def _touch(self) -> None:
-        """Write a sign of life when it is time for one, or else only look at the record."""
+        """Write a heartbeat if one is due, else only read the record."""
         progress, now = self._progress, self._clock.now()
         waited = self._has_started and self.task.state == "pending"
         is_due = (
@@ -262,15 +263,15 @@ class TaskTracker:
         await self._end(lambda task: complete_task(task, result, now))
 
     async def _end(self, change: Callable[[Task], Task]) -> None:
-        """Write the end; where that fails, `task` is the end as it is to be."""
+        """Write the end; if that fails, `task` is still set to it."""
         progress = self._progress
-        # it is what it was when it is tried again, and whole: a store cuts only what has no secret any more
+        # kept untruncated for retries: a store truncates only after it removed secrets
         self._ending = lambda task: replace(change(task), progress=progress)
         self.task, self.unwritten = truncate_task(apply_change(self.task, self._ending)), True
         await self.write_end()
 
     def _report_trouble(self, error: RicordoError) -> None:
-        """Report the first of a row of troubles with the record."""
+        """Report the first of a series of record errors."""
         if not self._is_troubled:
             self._emitter.report_failure("task", self._scope, error, "record")
         self._is_troubled = True
@@ -286,10 +287,10 @@ async def track_task(
     emitter: Emitter | None = None,
     scope: Scope | None = None,
 ) -> str:
-    """Do `work` under the record of `task`, which is added as running before it begins, and return its result.
+    """Run `work` while tracking `task`, which is added as running before it begins, and return the result.
 
-    It is cancelled when its record asks for that. Raises: StorageError, and then nothing began; TaskCancelled; what
-    the work raises.
+    The work is cancelled if its record requests that. Raises: StorageError, and then nothing was started;
+    TaskCancelled; exceptions of the work.
     """
     running = replace(task, state="running", seen=max(task.seen, clock.now()))
     keeping = TaskTracker(store, running, clock=clock, pace=pace, emitter=emitter, scope=scope)
@@ -304,7 +305,7 @@ async def track_task(
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what an error says: our own their text, others their type and text, a group of one that one."""
+    """Return the text of an error, with its type unless it is our own; a group of one counts as its only error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, RicordoError):
@@ -314,11 +315,11 @@ def describe_error(error: BaseException) -> str:
 
 _P = ParamSpec("_P")
 BlockingWork: TypeAlias = Callable[[ReportProgress], str]
-"""A piece of work that does not await: it may report how far it is, and returns its result."""
+"""Work that does not await: it may report its progress, and returns its result."""
 
 
 def run_in_worker_thread(work: Callable[_P, Awaitable[str] | str]) -> Callable[_P, Awaitable[str]]:
-    """Return `work` as it is when it is async, else what runs it in a thread, which can't be stopped."""
+    """Return async `work` unchanged, else a function that runs it in a thread, which can't be stopped."""
     if inspect.iscoroutinefunction(work) or inspect.iscoroutinefunction(type(work).__call__):
         return cast("Callable[_P, Awaitable[str]]", work)
 

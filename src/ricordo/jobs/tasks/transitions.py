@@ -1,8 +1,8 @@
-"""The transitions of a task: pure decisions, which every store and runner shares.
+"""The transitions of a task: pure functions that all stores and runners share.
 
-Invariants: a task that ended stays as it is; an orphaned one goes on only to its end; a running one never waits again;
-`id`, `type` and `created` never change, `seen` never goes backwards, and a wish to stop it is not taken back. Nothing
-is cut but by `truncate_task`, which a store calls after it took the secrets out.
+Invariants: a task that ended never changes. An orphaned one can only end. A running one never becomes pending again.
+`id`, `type` and `created` never change, `seen` never goes backwards, and a stop request is not withdrawn. Only
+`truncate_task` cuts texts; a store calls it after it removed the secrets.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,22 +36,22 @@ __all__ = [
 
 
 ORPHANED_AFTER = timedelta(minutes=10)
-"""How long a task may give no sign of life."""
+"""How long a task may go without a heartbeat."""
 MAX_TASKS = 200
-"""How many tasks a document holds, unless more than these have not ended."""
+"""The maximum number of tasks in a document, unless more than this have not ended."""
 MAX_TITLE = 80
-"""How many characters of a title are kept."""
+"""The maximum number of characters of a title."""
 MAX_RESULT = 100_000
-"""How many characters of a result are kept."""
+"""The maximum number of characters of a result."""
 MAX_ERROR = 2_000
-"""How many characters of an error are kept."""
+"""The maximum number of characters of an error."""
 MIN_ID_PART = 6
-"""How many characters of an id are needed at least."""
+"""The minimum number of characters of a partial id."""
 _PROCESS = lazy_compile(r"\bprocess \d+")
 
 
 def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:
-    """Return what `change` makes of `task` within what a task may become; `task` itself where nothing changes."""
+    """Return the result of `change`, restricted to valid transitions; `task` itself if nothing changes."""
     if task.has_ended:
         return task
     new = change(task)
@@ -71,28 +71,28 @@ def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:
 
 
 def record_heartbeat(task: Task, now: datetime, *, progress: TaskProgress, works: bool) -> Task:
-    """Return `task` with a sign of life; `works` when it waits no longer."""
+    """Return `task` with a heartbeat; with `works`, a pending task becomes running."""
     state: TaskState = "running" if works and task.state == "pending" else task.state
     return replace(task, state=state, seen=now, progress=progress)
 
 
 def complete_task(task: Task, result: str, now: datetime) -> Task:
-    """Return `task` as it ends with `result`."""
+    """Return `task` completed with `result`."""
     return replace(task, state="completed", result=result, error="", seen=now, ended=now)
 
 
 def fail_task(task: Task, error: str, now: datetime) -> Task:
-    """Return `task` as it ends with `error`."""
+    """Return `task` failed with `error`."""
     return replace(task, state="failed", error=error, seen=now, ended=now)
 
 
 def cancel_task(task: Task, why: str, now: datetime) -> Task:
-    """Return `task` as it ends because somebody stopped it."""
+    """Return `task` cancelled, with `why` as its error."""
     return replace(task, state="cancelled", error=why, seen=now, ended=now)
 
 
 def orphan_if_silent(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
-    """Return `task`, as orphaned when it has not ended and gave no sign of life for `after` or longer."""
+    """Return `task`, as orphaned if it has not ended and had no heartbeat for `after` or longer."""
     if task.state not in {"pending", "running"} or now - task.seen < after:
         return task
     gone = "It gives no sign of life: the process that ran it is gone."
@@ -100,9 +100,9 @@ def orphan_if_silent(task: Task, now: datetime, *, after: timedelta = ORPHANED_A
 
 
 def request_cancel(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
-    """Return `task` as it is when somebody who does not run it wants it to stop.
+    """Return `task` after a stop request of someone who does not run it.
 
-    One that nobody runs any more is cancelled at once; any other is asked to stop, which the process that runs it sees.
+    A task whose process is gone is cancelled at once; any other is asked to stop, which its process notices.
     """
     if task.has_ended:
         return task
@@ -112,21 +112,21 @@ def request_cancel(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFT
 
 
 def find_orphans(tasks: Sequence[Task], now: datetime, *, after: timedelta = ORPHANED_AFTER) -> tuple[Task, ...]:
-    """Return those that have given no sign of life for `after` or longer, as orphaned; those that were are left out."""
+    """Return the tasks without a heartbeat for `after` or longer, as orphaned, without those that already were."""
     return tuple(new for task in tasks if (new := orphan_if_silent(task, now, after=after)) is not task)
 
 
 def drop_oldest_ended(tasks: Sequence[Task], most: int = MAX_TASKS) -> tuple[Task, ...]:
-    """Return at most `most` tasks in their order: those that ended first leave first, those not ended never."""
+    """Return at most `most` tasks in order: those that ended first are dropped, those that have not ended never."""
     ended = sorted((task for task in tasks if task.has_ended), key=lambda task: (task.ended or task.seen, task.id))
     leaving = {task.id for task in ended[: max(0, len(tasks) - most)]}
     return tuple(task for task in tasks if task.id not in leaving)
 
 
 def truncate_task(task: Task) -> Task:
-    """Return `task` with a result of at most 100,000 characters, the notice that it was cut included.
+    """Return `task` with a result of at most 100,000 characters, including the notice that it was cut.
 
-    Of its title 80 characters are kept, of its error 2,000.
+    Its title is cut to 80 characters, its error to 2,000.
     """
     title, error, result = task.title, cut(task.error, MAX_ERROR), task.result
     if len(title) > MAX_TITLE:
@@ -139,7 +139,7 @@ def truncate_task(task: Task) -> Task:
 
 
 def sort_by_creation(tasks: Iterable[Task]) -> tuple[Task, ...]:
-    """Return the tasks by the time when they were made."""
+    """Return the tasks sorted by creation time."""
     return tuple(sorted(tasks, key=lambda task: (task.created, task.id)))
 
 
@@ -159,7 +159,7 @@ def find_by_id(tasks: Sequence[Task], wanted: str) -> Task:
 
 
 def _describe_leftover(task: Task) -> str:
-    """Return in words what a task may have left running; empty where it is known to have left nothing."""
+    """Return a text on processes that a task may have left running; empty if it surely left none."""
     if task.type != "local_bash" or task.state == "pending":
         return ""
     process = _PROCESS.search(task.progress.text)
@@ -167,7 +167,7 @@ def _describe_leftover(task: Task) -> str:
 
 
 def _restrict_transition(task: Task, new: Task) -> Task:
-    """Return `new` with a state that it may have after `task`, and without an end."""
+    """Return `new` with a state that may follow that of `task`, and without an end time."""
     if task.state == "orphaned" or (task.state == "running" and new.state == "pending"):
         new = replace(new, state=task.state, error=task.error)
     return replace(new, ended=None)

@@ -1,4 +1,4 @@
-"""Conversations in the formats of other libraries, both ways."""
+"""Conversion of conversations to and from the formats of other libraries."""
 
 from typing import TYPE_CHECKING
 

@@ -1,16 +1,14 @@
-"""Conversations as Anthropic's messages API has them, both ways.
+"""Conversion of conversations to and from Anthropic's messages API.
 
-A single plain text stands as a string outside of tool results and as a block inside, null is absent. Blocks of unknown
-types travel verbatim as `Unknown` of the kind `anthropic:<type>`; other unknown fields in the metadata under
-`anthropic`.
+A single plain text is a string outside of tool results and a block inside; null means absent. Blocks of unknown types
+are kept verbatim as `Unknown` of the kind `anthropic:<type>`, other unknown fields in the metadata under `anthropic`.
 
-Left out by `to_anthropic`, because the format can't say it or the provider refuses it: names of speakers, empty texts
-and messages, thinking without a signature, unknown parts of other origin, sound, and media that a provider can't
-fetch. System messages go to the system prompt, wherever they stand. Arguments that are no JSON object are wrapped in
-one. Consecutive messages of results alone become one user message in which results stand first, as the provider wants
-it.
+`to_anthropic` leaves out what the format can't express or the provider refuses: names of speakers, empty texts and
+messages, thinking without a signature, unknown parts from other formats, sound, and media that a provider can't fetch.
+System messages go to the system prompt, wherever they are. Arguments that are not a JSON object are wrapped in one.
+Consecutive messages with only results become one user message with the results first, as the provider requires.
 
-Invariant: `to_anthropic(from_anthropic(messages, system))` says all that was said.
+Invariant: `to_anthropic(from_anthropic(messages, system))` keeps the whole content.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +35,9 @@ _MEDIA_FAMILIES = {"image": "image", "document": "application"}
 
 
 def list_blocks(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
-    """Return `content` as blocks: a string is one text, nothing is none.
+    """Return `content` as blocks: a string is one text block, null is an empty list.
 
-    Raises:
-        InvalidMessage: it is neither a string nor a list of objects; the text names the position.
+    Raises: InvalidMessage if it is neither a string nor a list of objects; the text names the position.
     """
     if content is None:
         return []
@@ -48,10 +45,9 @@ def list_blocks(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
 
 
 def read_block(block: Mapping[str, JsonValue], where: str) -> Part:
-    """Read one block; a type that is not known, or media in an unknown form, is kept verbatim.
+    """Read one block; unknown types, and media in an unknown form, are kept verbatim.
 
-    Raises:
-        InvalidMessage: the block lacks what its type needs; the text names the position.
+    Raises: InvalidMessage if the block lacks a field of its type; the text names the position.
     """
     kind = require_text(block.get("type"), f"{where}.type")
     if kind == "thinking":
@@ -78,7 +74,7 @@ def read_block(block: Mapping[str, JsonValue], where: str) -> Part:
 
 
 def write_block(part: Part) -> dict[str, JsonValue] | None:
-    """Write `part` as a block; None when that can't be said: an empty text, thinking without a seal, foreign parts."""
+    """Return `part` as a block; None for an empty text, thinking without a signature, or a part of another format."""
     match part:
         case Text():
             return {"type": "text", "text": part.text} if part.text else None
@@ -145,7 +141,9 @@ def _write_media(media: Media) -> dict[str, JsonValue] | None:
 
 
 def _input_object(arguments: str) -> dict[str, JsonValue]:
-    """Return the arguments as an object; a text that is none stands under `arguments`, since the shape wants one."""
+    """Return the arguments as an object; other texts are put under the key `arguments`, since the API requires an
+    object.
+    """
     try:
         value = loads(arguments)
     except InvalidMessage:
@@ -158,19 +156,17 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 
 @dataclass(frozen=True, kw_only=True)
 class AnthropicPrompt:
-    """The two fields of a request: `system` is a string, a list of text blocks, or None when there is none."""
+    """Two fields of a request: `messages`, and `system`, a string, a list of text blocks, or None if there is none."""
 
     messages: list[dict[str, JsonValue]]
     system: JsonValue = None
 
 
 def from_anthropic(messages: JsonValue, system: JsonValue = None) -> list[Message]:
-    """Read the `messages` and the `system` prompt of a request; a reply reads as a list of one.
+    """Read the `messages` and the `system` prompt of a request; read a reply as a list of one.
 
-    A user message that holds only results becomes a tool message.
-
-    Raises:
-        InvalidMessage: the shape is not understood; the text names the position.
+    A user message with only results becomes a tool message. Raises: InvalidMessage if it can't be parsed; the text
+    names the position.
     """
     found = [] if system is None else [_read_message("system", list_blocks(system, "system"), {}, "system")]
     for index, value in enumerate(require_objects(messages, "messages")):
@@ -187,7 +183,7 @@ def from_anthropic(messages: JsonValue, system: JsonValue = None) -> list[Messag
 
 
 def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
-    """Write `messages` as the `messages` and the `system` prompt of a request."""
+    """Return `messages` as the `messages` and the `system` prompt of a request."""
     system: list[JsonValue] = []
     written: list[tuple[Message, list[JsonValue]]] = []
     for message in messages:
@@ -244,7 +240,7 @@ def _is_no_result(block: JsonValue) -> bool:
 
 
 def _simplify_content(blocks: list[JsonValue]) -> JsonValue:
-    """Return the blocks, or a string when they are one plain text."""
+    """Return the blocks, or a string if they are one plain text."""
     only = blocks[0]
     if len(blocks) == 1 and isinstance(only, dict) and only.keys() == {"type", "text"}:
         return only["text"]

@@ -1,4 +1,4 @@
-"""Pictures, sounds and files as formats carry them: inside as base64, by URL, or by a provider's file id."""
+"""Pictures, sounds and files in the formats: inline as base64, by URL, or by a provider's file id."""
 
 import mimetypes
 import re
@@ -13,28 +13,28 @@ _DATA_URI = lazy_compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 
 
 def make_data_uri(media_type: str, base64: str) -> str:
-    """Return the data URI that holds `base64`."""
+    """Return a data URI with the data `base64`."""
     return f"data:{media_type};base64,{base64}"
 
 
 def parse_data_uri(uri: str) -> tuple[str, str] | None:
-    """Return the media type and the base64 text inside a data URI; None for any other URI."""
+    """Return the media type and the base64 text of a data URI; None for any other URI."""
     found = _DATA_URI.fullmatch(uri)
     return (found[1], found[2]) if found else None
 
 
 def is_url(uri: str) -> bool:
-    """Tell whether a provider can fetch `uri`."""
+    """Return whether a provider can fetch `uri`."""
     return uri.startswith(("http://", "https://"))
 
 
 def is_file_id(uri: str) -> bool:
-    """Tell whether `uri` can be a provider's file id: a word, no URL and no path."""
+    """Return whether `uri` can be a provider's file id: a word that is neither a URL nor a path."""
     return re.fullmatch(r"[\w-]+", uri) is not None
 
 
 def guess_media_type(uri: str, family: str) -> str:
-    """Return the media type of a data URI or of a URL by its ending; `family/*` when nothing tells."""
+    """Return the media type of a data URI, or of a URL by its ending; `family/*` if it is unknown."""
     inside = parse_data_uri(uri)
     guessed = inside[0] if inside else mimetypes.guess_type(uri.partition("?")[0])[0]
     return guessed if guessed and guessed.startswith(f"{family}/") else f"{family}/*"

@@ -1,13 +1,13 @@
-"""Conversations as OpenAI's chat completions have them, both ways.
+"""Conversion of conversations to and from OpenAI's chat completions.
 
-A single plain text stands as a string, null is absent, a refusal is a part of the content. Blocks of unknown types
-travel verbatim as `Unknown` of the kind `openai:<type>`; other unknown fields in the metadata under `openai`.
+A single plain text is a string, null means absent, a refusal is a part of the content. Blocks of unknown types are kept
+verbatim as `Unknown` of the kind `openai:<type>`, other unknown fields in the metadata under `openai`.
 
-Left out by `to_openai`, because the format can't say it: thinking that did not come from a chat completion, unknown
-parts of other origin, media that a provider can't fetch, and whether a result is an error. A message that holds
-several results becomes several.
+`to_openai` leaves out what the format can't express: thinking that did not come from a chat completion, unknown parts
+from other formats, media that a provider can't fetch, and whether a result is an error. A message with several results
+becomes several messages.
 
-Invariant: `to_openai(from_openai(value))` says all that `value` says.
+Invariant: `to_openai(from_openai(value))` keeps the whole content of `value`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,17 +29,16 @@ __all__ = ["CUSTOM_TOOL", "from_openai", "read_call", "read_content", "to_openai
 
 
 CUSTOM_TOOL = "custom"
-"""The type of a call whose input is any text."""
+"""The type of a call whose input is free text."""
 _DIALECT = "openai"
 
 
 def read_content(
     value: Mapping[str, JsonValue], where: str
 ) -> list[tuple[Text | Media | Unknown, dict[str, JsonValue]]]:
-    """Return the content of a message as parts, each with the block that it came from; a refusal comes last.
+    """Return the content of a message as parts, each with its original block; a refusal comes last.
 
-    Raises:
-        InvalidMessage: a block lacks what its type needs; the text names the position.
+    Raises: InvalidMessage if a block lacks a field of its type; the text names the position.
     """
     content = value.get("content")
     blocks: list[dict[str, JsonValue]] = []
@@ -55,7 +54,7 @@ def read_content(
 
 
 def write_content(part: Part) -> dict[str, JsonValue] | None:
-    """Write `part` as a block of content; None when that can't be said."""
+    """Return `part` as a block of content; None if the format can't express it."""
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Media):
@@ -64,10 +63,9 @@ def write_content(part: Part) -> dict[str, JsonValue] | None:
 
 
 def read_call(value: Mapping[str, JsonValue], where: str) -> ToolCall:
-    """Read a tool call; the input of a custom tool, which is any text, becomes its arguments.
+    """Read a tool call; the free text input of a custom tool becomes its arguments.
 
-    Raises:
-        InvalidMessage: the call lacks its id, name or arguments; the text names the position.
+    Raises: InvalidMessage if the call lacks its id, name or arguments; the text names the position.
     """
     is_custom = value.get("type") == CUSTOM_TOOL
     kind, given = (CUSTOM_TOOL, "input") if is_custom else ("function", "arguments")
@@ -80,7 +78,7 @@ def read_call(value: Mapping[str, JsonValue], where: str) -> ToolCall:
 
 
 def write_call(call: ToolCall, *, is_custom: bool = False) -> dict[str, JsonValue]:
-    """Write `call` as the call of a function, or of a custom tool."""
+    """Return `call` as the call of a function, or of a custom tool."""
     if is_custom:
         return {"id": call.id, "type": CUSTOM_TOOL, CUSTOM_TOOL: {"name": call.name, "input": call.arguments}}
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -137,18 +135,17 @@ _ROLES: dict[str, Role] = {
 }
 _KNOWN_FIELDS = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"}
 _THINKING = ("reasoning_content", "reasoning")
-"""Where servers of the same shape put what the model thought."""
-# Notes of our own among the kept fields; a colon keeps them apart from what a server sends.
+"""The fields in which servers of this format put the reasoning of the model."""
+# Ricordo's own notes among the kept fields; a colon separates them from fields of a server.
 _THINKING_SOURCE_KEY = ":thinking"
 _LEGACY_CALL_KEY = ":function_call"
 _BLOCKS_KEY = ":blocks"
 
 
 def from_openai(values: JsonValue) -> list[Message]:
-    """Read the `messages` of a request; a reply's `message` reads as a list of one.
+    """Read the `messages` of a request; read the `message` of a reply as a list of one.
 
-    Raises:
-        InvalidMessage: the shape is not understood; the text names the position.
+    Raises: InvalidMessage if it can't be parsed; the text names the position.
     """
     functions: dict[str, str] = {}
     found = []
@@ -165,7 +162,7 @@ def from_openai(values: JsonValue) -> list[Message]:
 
 
 def to_openai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
-    """Write `messages` as the `messages` of a request."""
+    """Return `messages` as the `messages` of a request."""
     return [value for message in messages for value in _write(message)]
 
 
@@ -276,7 +273,7 @@ def _write_result(result: ToolResult, kept: ExtraFields) -> dict[str, JsonValue]
 
 
 def _simplify_content(blocks: list[JsonValue], empty: JsonValue) -> JsonValue:
-    """Return the blocks, a string when they are one plain text, `empty` when there are none."""
+    """Return the blocks, a string if they are one plain text, or `empty` if there are none."""
     if not blocks:
         return empty
     only = blocks[0]

@@ -1,8 +1,7 @@
-"""Passthrough: what a format can say and our types can't, kept beside the message.
+"""Passthrough of fields that a format has but `Message` can't represent; they are kept in the metadata.
 
-What a block has beyond what is written for it again goes to the message's metadata under the name of the format, and
-is merged into the block when the same format is written. So a message may be edited in between, and other formats
-never see it.
+Fields of a block that writing would lose go to the metadata of the message under the name of the format, and are merged
+into the block when the same format is written. So a message may be edited in between, and other formats never see them.
 
 Invariant: an extra field is only merged into a part at the same position that is written with the type it was read as.
 Null and absent are the same.
@@ -20,13 +19,13 @@ __all__ = ["ExtraFields", "find_extra", "make_unknown", "merge_extra", "read_ext
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraFields:
-    """What one dialect keeps of one message: fields of the message, and of its parts by position."""
+    """The extra fields of one message in one dialect: of the message itself, and of its parts by position."""
 
     message: Mapping[str, JsonValue] = field(default_factory=dict)
     parts: Mapping[int, Mapping[str, JsonValue]] = field(default_factory=dict)
 
     def to_metadata(self, dialect: str) -> dict[str, JsonValue]:
-        """Return it as the metadata of a message; empty when nothing is kept."""
+        """Return the fields as metadata of a message; empty if there are none."""
         parts: dict[str, JsonValue] = {str(index): dict(found) for index, found in self.parts.items() if found}
         fields: dict[str, JsonValue] = {}
         if self.message:
@@ -36,7 +35,7 @@ class ExtraFields:
         return {dialect: fields} if fields else {}
 
     def restore_part(self, index: int, said: Mapping[str, JsonValue], tag: str) -> dict[str, JsonValue]:
-        """Lay what is kept of the part at `index` over `said`, when both have the same kind under `tag`."""
+        """Merge the extra fields of the part at `index` into `said`, if both have the same kind under `tag`."""
         found = self.parts.get(index, {})
         fields = found.get("fields")
         same = found.get("of") == said.get(tag)
@@ -44,7 +43,7 @@ class ExtraFields:
 
 
 def read_extra(message: Message, dialect: str) -> ExtraFields:
-    """Return what `dialect` kept of `message`; what has another shape is left alone."""
+    """Return the extra fields of `message` in `dialect`; values of another structure are ignored."""
     found = message.metadata.get(dialect)
     if not isinstance(found, dict):
         return ExtraFields()
@@ -56,7 +55,7 @@ def read_extra(message: Message, dialect: str) -> ExtraFields:
 
 
 def find_extra(given: Mapping[str, JsonValue], said: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what `given` has beyond `said`: other fields, other plain values, and so on inside objects and lists."""
+    """Return the fields and plain values of `given` that `said` lacks, recursively in objects and lists."""
     found: dict[str, JsonValue] = {}
     for key, value in given.items():
         more = _extra_value(value, said[key]) if key in said else value
@@ -66,17 +65,17 @@ def find_extra(given: Mapping[str, JsonValue], said: Mapping[str, JsonValue]) ->
 
 
 def merge_extra(said: Mapping[str, JsonValue], kept: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Lay what `find_extra` found over `said`."""
+    """Merge the result of `find_extra` into `said`."""
     return {**said, **{key: _merge_value(said[key], value) if key in said else value for key, value in kept.items()}}
 
 
 def make_unknown(dialect: str, kind: str, block: Mapping[str, JsonValue]) -> Unknown:
-    """Return `block`, of a type that we do not know, as a part of the kind `<dialect>:<kind>`."""
+    """Return `block`, whose type is unknown, as a part of the kind `<dialect>:<kind>`."""
     return Unknown(kind=f"{dialect}:{kind}", raw=dumps(dict(block)))
 
 
 def read_unknown(part: Part, dialect: str) -> dict[str, JsonValue] | None:
-    """Return the block that `make_unknown` kept for `dialect`; None for every other part."""
+    """Return the block of a part from `make_unknown` for `dialect`; None for any other part."""
     if not isinstance(part, Unknown) or not part.kind.startswith(f"{dialect}:"):
         return None
     try:

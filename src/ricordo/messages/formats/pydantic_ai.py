@@ -1,12 +1,12 @@
-"""Conversations as pydantic-ai has them, both ways, in the JSON form of its `ModelMessagesTypeAdapter`.
+"""Conversion of conversations to and from pydantic-ai, in the JSON form of its `ModelMessagesTypeAdapter`.
 
-It reads what `dump_python(messages, mode="json")` gives, and writes what `validate_python` takes; nothing is imported
-from there. Parts of unknown kinds travel verbatim as `Unknown` of the kind `pydantic-ai:<part_kind>`; other unknown
-fields in the metadata under `pydantic-ai`. Left out by `to_pydantic_ai`, because the format can't say it: names of
-speakers, unknown parts of other origin, media that are neither inside nor a URL.
+It reads the output of `dump_python(messages, mode="json")`, and writes the input of `validate_python`, without
+importing pydantic-ai. Parts of unknown kinds are kept verbatim as `Unknown` of the kind `pydantic-ai:<part_kind>`,
+other unknown fields in the metadata under `pydantic-ai`. `to_pydantic_ai` leaves out what the format can't express:
+names of speakers, unknown parts from other formats, and media that are neither inline nor a URL.
 
-Invariant: `to_pydantic_ai(from_pydantic_ai(values))` validates to the same messages. A request of several parts
-becomes several messages, and one request again.
+Invariant: `to_pydantic_ai(from_pydantic_ai(values))` validates to the same messages. A request of several parts becomes
+several messages, and one request again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -58,10 +58,9 @@ _FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 
 def read_prompt(content: JsonValue, where: str) -> list[tuple[Text | Media | Unknown, JsonValue]]:
-    """Return the content of a user prompt as parts, each with the item that it came from.
+    """Return the content of a user prompt as parts, each with its original item.
 
-    Raises:
-        InvalidMessage: an item is neither a string nor an object with a kind; the text names the position.
+    Raises: InvalidMessage if an item is neither a string nor an object with a kind; the text names the position.
     """
     if isinstance(content, str):
         return [(Text(text=content), content)]
@@ -71,7 +70,7 @@ def read_prompt(content: JsonValue, where: str) -> list[tuple[Text | Media | Unk
 
 
 def write_prompt(part: Part) -> JsonValue:
-    """Write `part` as an item of a user prompt; None when that can't be said."""
+    """Return `part` as an item of a user prompt; None if the format can't express it."""
     if isinstance(part, Text):
         return part.text
     if isinstance(part, Media):
@@ -81,10 +80,9 @@ def write_prompt(part: Part) -> JsonValue:
 
 
 def read_request_part(value: Mapping[str, JsonValue], where: str) -> tuple[Role, Part]:
-    """Read a part of a request that is no user prompt, with the role of the message that it becomes.
+    """Read a part of a request that is not a user prompt, and return it with the role of its message.
 
-    Raises:
-        InvalidMessage: the part lacks what its kind needs; the text names the position.
+    Raises: InvalidMessage if the part lacks a field of its kind; the text names the position.
     """
     kind = require_text(value.get("part_kind"), f"{where}.part_kind")
     if kind == "system-prompt":
@@ -103,7 +101,7 @@ def read_request_part(value: Mapping[str, JsonValue], where: str) -> tuple[Role,
 
 
 def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dict[str, JsonValue]:
-    """Write `part`, of a message of `role`, as a part of a request; empty when that can't be said."""
+    """Return `part`, of a message with `role`, as a part of a request; empty if the format can't express it."""
     if isinstance(part, Text) and role == "system":
         return {"part_kind": "system-prompt", "content": part.text}
     if isinstance(part, ToolResult):
@@ -118,7 +116,7 @@ def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dic
 
 
 def _result_content(result: ToolResult) -> JsonValue:
-    """Return what a result says: its text, in a list with the media where it holds some that can be said."""
+    """Return the content of a result: its text, or a list with the text and the media that can be expressed."""
     media = [written for part in result.parts if isinstance(part, Media) and (written := _write_media(part))]
     return [*([result.text] if result.text else []), *media] if media else result.text
 
@@ -126,8 +124,7 @@ def _result_content(result: ToolResult) -> JsonValue:
 def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:
     """Read a part of a response.
 
-    Raises:
-        InvalidMessage: the part lacks what its kind needs; the text names the position.
+    Raises: InvalidMessage if the part lacks a field of its kind; the text names the position.
     """
     kind = require_text(value.get("part_kind"), f"{where}.part_kind")
     if kind == "text":
@@ -149,7 +146,7 @@ def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:
 
 
 def write_response_part(part: Part, *, is_value: bool = False) -> dict[str, JsonValue]:
-    """Write `part` as a part of a response; empty when that can't be said."""
+    """Return `part` as a part of a response; empty if the format can't express it."""
     match part:
         case Text():
             return {"part_kind": "text", "content": part.text}
@@ -192,22 +189,21 @@ def _write_media(media: Media) -> dict[str, JsonValue] | None:
 
 
 def _parse_value(written: str) -> JsonValue:
-    """Return the value that `written` is the JSON text of; after an edit that broke it, the text itself."""
+    """Return the value of the JSON text `written`, or the text itself if it is no longer JSON after an edit."""
     try:
         return loads(written)
     except InvalidMessage:
         return written
 
 
-# Notes of our own among the kept fields; a colon keeps them apart from pydantic-ai's.
+# Ricordo's own notes among the kept fields; a colon separates them from fields of pydantic-ai.
 _REQUEST_KEY = ":request"
 
 
 def from_pydantic_ai(values: JsonValue) -> list[Message]:
     """Read dumped messages.
 
-    Raises:
-        InvalidMessage: the shape is not understood; the text names the position.
+    Raises: InvalidMessage if they can't be parsed; the text names the position.
     """
     found: list[Message] = []
     for index, value in enumerate(require_objects(values, "messages")):
@@ -223,7 +219,7 @@ def from_pydantic_ai(values: JsonValue) -> list[Message]:
 
 
 def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
-    """Write `messages` so that pydantic-ai validates them; what is said between two replies becomes one request."""
+    """Return `messages` in a form that pydantic-ai validates; messages between two replies become one request."""
     written: list[dict[str, JsonValue]] = []
     parts: list[JsonValue] = []
     names: dict[str, str] = {}
@@ -242,7 +238,7 @@ def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
 
 
 def _with_result_names(message: Message, names: Mapping[str, str]) -> Message:
-    """Give each result without a name that of its call, which pydantic-ai wants."""
+    """Give each result without a name the name of its call, which pydantic-ai requires."""
     return replace(
         message,
         parts=tuple(
@@ -286,7 +282,7 @@ def _read_request_message(value: Mapping[str, JsonValue], where: str) -> Message
 
 
 def _write_request_parts(message: Message) -> list[JsonValue]:
-    """Write what `message` becomes in a request: one prompt of all that a user says, other parts one by one."""
+    """Return the request parts for `message`: one prompt for all content of the user, other parts one by one."""
     kept = read_extra(message, DIALECT)
     fields = {key: item for key, item in kept.message.items() if key != _REQUEST_KEY}
     stamp = _timestamp_field(message.time)
@@ -362,7 +358,7 @@ def _read_usage(value: JsonValue, where: str) -> Usage | None:
 
 
 def _find_part_extra(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
-    """Return what is kept of one part; empty when its kind and fields say everything."""
+    """Return the extra fields of one part; empty if its kind and fields are complete."""
     if not isinstance(given, dict) or not isinstance(said, dict):
         return {}
     more = find_extra(given, said)
@@ -371,7 +367,7 @@ def _find_part_extra(given: JsonValue, said: JsonValue, tag: str, *, is_value: b
 
 
 def _is_json_value(block: Mapping[str, JsonValue], name: str) -> bool:
-    """Tell whether a call's arguments or a tool's result stand as a JSON value, not as its text."""
+    """Return whether a call's arguments or a tool's result are a JSON value, not JSON text."""
     is_tool = block.get("part_kind") in ("tool-call", "tool-return", "retry-prompt")
     return is_tool and not isinstance(block.get(name), str) and (name == "content" or block.get(name) is not None)
 
@@ -381,7 +377,7 @@ def _was_json_value(kept: ExtraFields, index: int) -> bool:
 
 
 def _read_time(value: JsonValue) -> datetime | None:
-    """Return an aware time; what is none stays among the kept fields."""
+    """Return a time with a time zone; other values stay among the extra fields."""
     if not isinstance(value, str):
         return None
     try:

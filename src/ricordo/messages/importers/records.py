@@ -1,12 +1,11 @@
-"""The records of a history: from a file that anybody may have written to its JSON values, each with its line.
+"""Reads a history file of any origin into JSON values, each with its line.
 
-A file is read line by line when its first line that is not blank is a JSON object or list; memory then depends on the
-longest line. Otherwise the whole file is tried as one document, up to `DOCUMENT_LIMIT`. Bytes that are not UTF-8
-become U+FFFD, NaN and the infinities become null; both are reported once for the file. A file in UTF-16 is read as
-UTF-8.
+A file is read line by line if its first non-blank line is a JSON object or list; memory use then depends on the longest
+line. Otherwise the whole file is tried as one document, up to `DOCUMENT_LIMIT`. Bytes that are not UTF-8 become U+FFFD,
+NaN and the infinities become null; both are reported once for the file. A file in UTF-16 is read as UTF-8.
 
-Invariants: at most `LINE_LIMIT` of one line are in memory. A broken record is one `ImportProblem` and never the end of
-the reading.
+Invariants: at most `LINE_LIMIT` of one line are in memory. A broken record is one `ImportProblem` and never ends the
+reading.
 """
 
 import codecs
@@ -44,8 +43,8 @@ class ImportedMessage:
     """One message of a history.
 
     `session` is safe as a folder name (ASCII letters, digits, `-`, `_`, `.`) and the same each time the file is read,
-    also after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record it
-    stands in.
+    even after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record that
+    contains it.
     """
 
     session: str
@@ -55,9 +54,9 @@ class ImportedMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportProblem:
-    """Something to know about a record: where it stands (`line` counts from 1) and why, without quoting what it says.
+    """A problem with a record: its line (from 1) and the reason, without quoting the record.
 
-    It was `skipped`, or else it was read with what the reason tells.
+    The record was `skipped`, or else it was read with the change that the reason describes.
     """
 
     path: str
@@ -74,7 +73,7 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class FileLine:
-    """One line that is not blank: its number from 1, its bytes (empty when `too_long`), and the offset after it."""
+    """One non-blank line: its number from 1, its bytes (empty when `too_long`), and the offset after it."""
 
     number: int
     content: bytes
@@ -83,12 +82,10 @@ class FileLine:
 
 
 def open_utf8(path: Path) -> BinaryIO:
-    """Open `path` for reading bytes, which are UTF-8 also where the file has the mark of UTF-16.
+    """Open `path` for reading bytes as UTF-8, even if the file has the byte order mark of UTF-16.
 
-    Raises:
-        FileMissing: there is no such file.
-        HistoryUnreadable: it is a folder.
-        StorageFailed: the system refuses to open it.
+    Raises: FileMissing if there is no such file; HistoryUnreadable for a folder; StorageFailed if the system refuses to
+    open it.
     """
     try:
         return _as_utf8(path.open("rb"))
@@ -116,15 +113,15 @@ def _as_utf8(file: BinaryIO) -> BinaryIO:
 
 
 def utf8_size(path: Path) -> int:
-    """Return the size of `path` in bytes as they are read; raises what `open_utf8` raises."""
+    """Return the size of `path` in bytes of UTF-8. Raises the errors of `open_utf8`."""
     with open_utf8(path) as file:
         return file.seek(0, 2)
 
 
 def read_lines(path: Path, on_end: Callable[[int], None] | None = None) -> Iterator[FileLine]:
-    """Give the lines of `path` that are not blank, in order; `on_end` gets the offset after each line, blank ones too.
+    """Yield the non-blank lines of `path` in order; `on_end` gets the offset after each line, including blank ones.
 
-    Raises: what `open_utf8` raises.
+    Raises the errors of `open_utf8`.
     """
     with open_utf8(path) as file:
         number = 0
@@ -153,7 +150,7 @@ def _skip_rest(file: BinaryIO, raw: bytes) -> None:
 DOCUMENT_LIMIT = 128 * 1024 * 1024
 _MIB = 1024 * 1024
 _PROGRESS_STEP = 64 * 1024
-# so many lines of something else may stand before the first record of a file of lines
+# this many other lines may come before the first record in a file of lines
 _LINES_TO_A_RECORD = 1_000
 _ERROR_POSITION = lazy_compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
 ProblemHandler = Callable[[ImportProblem], None]
@@ -161,7 +158,7 @@ ProblemHandler = Callable[[ImportProblem], None]
 
 @dataclass(frozen=True, kw_only=True)
 class JsonRecord:
-    """One JSON value of a file and the line it begins on, from 1."""
+    """One JSON value of a file and the line where it begins, from 1."""
 
     value: JsonValue
     line: int
@@ -169,7 +166,7 @@ class JsonRecord:
 
 @dataclass(kw_only=True)
 class _Leniency:
-    """How much in a file was no strict JSON and was read all the same, and the line where that began."""
+    """The number of values that are not strict JSON but were read anyway, and the line of the first one."""
 
     replaced: int = 0
     nulls: int = 0
@@ -203,7 +200,7 @@ class JsonHistory:
 class HistoryFile:
     """A file whose records can be read more than once.
 
-    `document` is None for a file of lines, and the reason when the file is neither lines nor a document.
+    `document` is None for a file of lines, and a reason if the file is neither lines nor a document.
     """
 
     path: Path
@@ -211,7 +208,7 @@ class HistoryFile:
     document: JsonHistory | str | None = None
 
     def records(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
-        """Give the records in order, tell `on_problem` of each that is broken and `on_bytes` how far the reading is."""
+        """Yield the records in order; call `on_problem` for each broken one and `on_bytes` with the progress."""
         match self.document:
             case None:
                 yield from self._lines(on_problem, _throttle_progress(on_bytes))
@@ -234,12 +231,10 @@ class HistoryFile:
 
 
 def open_history(path: Path) -> HistoryFile:
-    """Look at the beginning of `path` and decide how it is read.
+    """Read the beginning of `path` and decide how to read the file.
 
-    Raises:
-        FileMissing: there is no such file.
-        HistoryUnreadable: it is a folder, or empty.
-        StorageFailed: the system refuses to open it.
+    Raises: FileMissing if there is no such file; HistoryUnreadable for a folder or an empty file; StorageFailed if the
+    system refuses to open it.
     """
     size = utf8_size(path)
     first = next(read_lines(path), None)
@@ -278,7 +273,7 @@ def _parse_line(line: FileLine, leniency: _Leniency) -> JsonRecord | str:
 
 
 def _load_leniently(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
-    """Read one JSON value and count in `leniency` what had to be read around. Raises `InvalidMessage`."""
+    """Read one JSON value and count its deviations in `leniency`. Raises `InvalidMessage`."""
     try:
         text, replaced = raw.decode("utf-8"), 0
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The shape of a JSON value of a history: a message, a conversation, a dialogue, a transcript row, or none."""
+"""Detects the shape of a JSON value in a history: message, conversation, dialogue, transcript row, or unknown."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _OTHER_CONTENT = ("tool_calls", "function_call", "thinking")
 
 @dataclass(frozen=True, kw_only=True)
 class SingleMessage:
-    """One message on its own; `session` is the id it names, None when it names none."""
+    """One message on its own; `session` is the id it names, None if it names none."""
 
     record: dict[str, JsonValue]
     session: str | None
@@ -52,7 +52,7 @@ class SingleMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageList:
-    """A list of messages and the id of their session, None when there is none."""
+    """A list of messages and the id of their session, None if there is none."""
 
     messages: Sequence[JsonValue]
     session: str | None
@@ -60,7 +60,7 @@ class MessageList:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberedDialogue:
-    """A dialogue of two people in numbered sessions; `sample` is its id, None when it has none."""
+    """A dialogue of two people in numbered sessions; `sample` is its id, None if it has none."""
 
     record: Mapping[str, JsonValue]
     sample: str | None
@@ -68,14 +68,14 @@ class NumberedDialogue:
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownShape:
-    """Something that is valid JSON and no part of a conversation."""
+    """Valid JSON that is not a part of a conversation."""
 
 
 HistoryShape: TypeAlias = SingleMessage | MessageList | NumberedDialogue | UnknownShape
 
 
 def is_claude_code(value: JsonValue) -> bool:
-    """Tell whether `value` is a row of a Claude Code transcript that stands in its chain of rows."""
+    """Return whether `value` is a row of a Claude Code transcript, linked into its chain of rows."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("uuid"), str)
@@ -85,12 +85,12 @@ def is_claude_code(value: JsonValue) -> bool:
 
 
 def read_session(value: JsonValue) -> str | None:
-    """Return the id of the session that a record names; None when it names none."""
+    """Return the id of the session that a record names; None if it names none."""
     return read_identifier(first_value(value, SESSION_KEYS)) if isinstance(value, dict) else None
 
 
 def find_shapes(value: JsonValue, depth: int = 0) -> list[HistoryShape]:
-    """Return what `value` holds, in order; empty for an empty list."""
+    """Return the shapes in `value`, in order; empty for an empty list."""
     if isinstance(value, list):
         return _find_in_list(value, depth)
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Tokens: budgets, estimates, exact counts, and cutting text to fit."""
+"""Token budgets, estimates and exact counts, and cutting text to a number of tokens."""
 
 from typing import TYPE_CHECKING
 

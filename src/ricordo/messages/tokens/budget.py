@@ -1,4 +1,4 @@
-"""Limits of tokens: an absolute number or a share of a model's window, which are different types on purpose."""
+"""Token limits: an absolute number or a share of a model's window, deliberately as different types."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,24 +10,24 @@ __all__ = ["Budget", "Share", "Tokens", "resolve_budget"]
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """So many tokens, from 0 up."""
+    """A number of tokens, 0 or more."""
 
     count: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no whole number from 0 up."""
+        """Raises: InvalidSetting unless the count is a whole number of at least 0."""
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 0:
             raise InvalidSetting(f"Tokens takes a whole number from 0 up, not {self.count!r}; a part is Share(0.8).")
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of the window: above 0, up to and including 1."""
+    """A share of the window, above 0 and up to 1."""
 
     part: float
 
     def __post_init__(self) -> None:
-        """Refuse what is no part of a whole."""
+        """Raises: InvalidSetting unless the share is above 0 and at most 1."""
         if isinstance(self.part, bool) or not isinstance(self.part, int | float) or not 0 < self.part <= 1:
             raise InvalidSetting(
                 f"Share takes a number above 0 and up to 1, not {self.part!r}; a count is Tokens(8_000)."
@@ -40,8 +40,7 @@ Budget: TypeAlias = Tokens | Share
 def resolve_budget(budget: Budget, window: int) -> int:
     """Return `budget` in tokens for a model with a window of `window` tokens: at most the window, rounded down.
 
-    Raises:
-        InvalidSetting: the window has no tokens.
+    Raises: InvalidSetting if the window has no tokens.
     """
     if window < 1:
         raise InvalidSetting(f"A model's window has at least one token, not {window}.")

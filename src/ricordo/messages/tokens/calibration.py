@@ -1,11 +1,10 @@
-"""The estimate, corrected by what providers report: `corrected = factor * estimate + offset` for each model.
+"""Corrects token estimates by the reports of providers: `corrected = factor * estimate + offset` for each model.
 
-A report moves both, so that the line goes through it (a normalized least-mean-squares step): a small request mostly
-the offset, a large one mostly the factor.
+A report moves both so that the line passes through it (a normalized least-mean-squares step): a small request mostly
+moves the offset, a large one mostly the factor.
 
-Invariant: after a first report within the bounds, the corrected estimate of the same request is what was reported.
-What is further off moves the correction only to its bounds, so one absurd report can't make a window look empty or
-full.
+Invariant: after a first report within the limits, the corrected estimate of the same request equals the report. A
+report outside moves the correction only to its limits, so one absurd report can't make a window look empty or full.
 """
 
 from collections.abc import Mapping
@@ -18,33 +17,35 @@ __all__ = ["Calibration", "TokenCorrection"]
 
 _FACTOR = (0.25, 4.0)
 _OFFSET = 3_000
-"""The most tokens that a provider's hidden frame is believed to take; also the size of a request whose deviation is put
-down to the frame and to the vocabulary in equal parts."""
+"""The largest assumed size, in tokens, of a provider's hidden frame.
+
+It is also the size of a request whose deviation is attributed to the frame and to the vocabulary in equal parts.
+"""
 _SURPRISE = 0.5
-"""A later report counts as at most this part of the expected tokens away from them."""
+"""A later report counts as at most this fraction of the expected tokens away from them."""
 _GAIN = 0.85
-"""How much of the way to a later report the line goes."""
+"""The fraction of the distance to a later report that the line moves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenCorrection:
-    """What was learned about one model: see the module. `reports` counts what it was learned from."""
+    """The learned correction of one model, see the module docstring; `reports` is the number of reports so far."""
 
     factor: float = 1.0
     offset: int = 0
     reports: int = 0
 
     def apply(self, estimated: int) -> int:
-        """Return the corrected estimate in tokens: 0 for 0, else at least 1 and a quarter of the estimate."""
+        """Return the corrected estimate in tokens: 0 for 0, else at least 1 and at least a quarter of the estimate."""
         if estimated <= 0:
             return 0
         floor = max(1, round(estimated * _FACTOR[0]))
         return max(floor, round(estimated * self.factor) + self.offset)
 
     def update(self, *, estimated: int, reported: int) -> "TokenCorrection":
-        """Return the correction after a request that was estimated (uncorrected) and reported, in input tokens.
+        """Return the correction after a request with these estimated (uncorrected) and reported input tokens.
 
-        What is not positive tells nothing and changes nothing.
+        Values that are not positive change nothing.
         """
         if estimated <= 0 or reported <= 0:
             return self
@@ -62,12 +63,12 @@ class TokenCorrection:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The corrections by model; a model without a report is estimated as it is."""
+    """The corrections by model; the estimate of a model without a report is unchanged."""
 
     corrections: Mapping[str, TokenCorrection] = field(default_factory=dict)
 
     def correct(self, model: str, estimated: int) -> int:
-        """Return the estimate for `model` in tokens, corrected by what was reported so far."""
+        """Return the estimate for `model` in tokens, corrected by the reports so far."""
         return self.corrections.get(model, TokenCorrection()).apply(estimated)
 
     def observe(self, model: str, *, estimated: int, reported: int) -> "Calibration":
@@ -81,7 +82,7 @@ class Calibration:
         return Calibration(corrections={**self.corrections, model: after})
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return what `from_json` reads, models in order."""
+        """Return the JSON that `from_json` reads, with the models in order."""
         return {
             model: {"factor": found.factor, "offset": found.offset, "reports": found.reports}
             for model, found in sorted(self.corrections.items())
@@ -89,7 +90,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, value: JsonValue) -> "Calibration":
-        """Read what `to_json` wrote; what is not understood is left out, for the next report teaches it again."""
+        """Read the output of `to_json`; invalid parts are left out, since the next report replaces them."""
         models = value if isinstance(value, dict) else {}
         found = {model: _read_correction(entry) for model, entry in models.items()}
         return cls(corrections={model: entry for model, entry in found.items() if entry is not None})

@@ -1,8 +1,8 @@
-"""Cutting a text to a number of tokens without breaking what belongs together.
+"""Cuts a text to a number of tokens without splitting characters or escapes.
 
 Invariant: a cut never falls inside an escaped entity (`&lt;`, `&#39;`), a backslash escape, a pair of escaped
-surrogates, a surrogate pair, a line break of two characters, or what is seen as one character: a letter with its
-marks, a flag, an emoji sequence.
+surrogates, a surrogate pair, a line break of two characters, or a visible character: a letter with its marks, a flag,
+an emoji sequence.
 """
 
 import re
@@ -27,9 +27,9 @@ _ESTIMATOR = Estimator()
 
 
 def cut_text(text: str, limit: int, *, counter: TokenCounter = _ESTIMATOR) -> str:
-    """Return the longest beginning of `text`, to within a few characters, that takes at most `limit` tokens.
+    """Return the longest prefix of `text`, to within a few characters, of at most `limit` tokens.
 
-    The whole text when it fits; empty when nothing does, or `limit` is not positive.
+    The whole text if it fits; empty if nothing fits, or `limit` is not positive.
     """
     if limit <= 0:
         return ""
@@ -45,7 +45,7 @@ def cut_text(text: str, limit: int, *, counter: TokenCounter = _ESTIMATOR) -> st
 
 
 def safe_boundary(text: str, at: int) -> int:
-    """Return the greatest index up to `at` where a cut of `text` breaks nothing; the ends of the text always are."""
+    """Return the greatest index up to `at` where `text` can be cut safely; both ends of the text are always safe."""
     at = min(max(at, 0), len(text))
     while 0 < at < len(text):
         start = min(_find_entity_start(text, at), _find_escape_start(text, at), _find_character_start(text, at))
@@ -56,7 +56,7 @@ def safe_boundary(text: str, at: int) -> int:
 
 
 def _find_longest_fit(text: str, too_long: int, limit: int, counter: TokenCounter) -> int:
-    """Return about the greatest length below `too_long` whose beginning fits, by halving."""
+    """Return about the greatest length below `too_long` whose prefix fits, by bisection."""
     fits, fails = 0, too_long
     while fails - fits > 1:
         middle = (fits + fails) // 2
@@ -94,7 +94,7 @@ def _count_backslashes_before(text: str, at: int) -> int:
 
 
 def _find_character_start(text: str, at: int) -> int:
-    """Return `at`, or one less when the character there continues the one before it."""
+    """Return `at`, or one less if the character there continues the one before it."""
     before, here = text[at - 1], text[at]
     if before.isascii() and here.isascii():
         return at - 1 if before == "\r" and here == "\n" else at
@@ -108,7 +108,7 @@ def _find_character_start(text: str, at: int) -> int:
 
 
 def _is_continuation(char: str) -> bool:
-    """Tell whether `char` is seen as a part of what stands before it."""
+    """Return whether `char` is displayed as a part of the character before it."""
     is_modifier = "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
     is_jamo = "\u1160" <= char <= "\u11ff"
     return char == _JOINER or is_modifier or is_jamo or unicodedata.category(char) in _MARKS
@@ -126,7 +126,7 @@ def _count_flags_before(text: str, at: int) -> int:
 
 
 def clip_line(text: str, longest: int) -> str:
-    """Return the text on one line of at most `longest` characters, cut between words where it is longer."""
+    """Return the text on one line of at most `longest` characters; a longer text is cut between words."""
     line = " ".join(text.split())
     if len(line) <= longest:
         return line

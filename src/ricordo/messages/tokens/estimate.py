@@ -1,12 +1,12 @@
-"""How many tokens a text, a message, a request will take: estimated, or counted where the extra `tokens` is installed.
+"""The tokens of a text, a message or a request, estimated, or counted if the extra `tokens` is installed.
 
 The estimate is a weighted sum of runs of one class of characters (words, numbers, punctuation, blanks) and, beyond
-Latin, of code units by script. The weights were fitted to the `o200k_base` vocabulary and raised by 3 %, as a window
-believed too full costs less than one that overflows; `docs/design/tokens.md` has the method. The count of a value that
-never changes is known for as long as it lives.
+Latin, of code units by script. The weights were fitted to the `o200k_base` vocabulary and raised by 3 %, since
+overestimating costs less than overflowing the window; `docs/design/tokens.md` describes the method. The count of a
+value that never changes is cached as long as the value lives.
 
-Invariants: the time is linear in the length of the text, and no character is looked at by Python code. The estimate of
-a text that is not empty is at least 1. Nothing opens a connection: a missing tokenizer is replaced by the estimate.
+Invariants: the time is linear in the length of the text, and Python code does not loop over characters. The estimate of
+a non-empty text is at least 1. Nothing opens a connection: a missing tokenizer is replaced by the estimate.
 """
 
 import string
@@ -58,7 +58,7 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
 
 
 def _class_table(**members: Callable[[str], bool]) -> bytes:
-    """Return a table that maps a Latin-1 byte to the letter of the class that it belongs to, else to a blank."""
+    """Return a table that maps a Latin-1 byte to the letter of its class, or to a blank."""
     found = (next((name for name, belongs in members.items() if belongs(char)), " ") for char in _LATIN_1)
     return "".join(found).encode()
 
@@ -90,7 +90,7 @@ _ACCENTED = _member_bytes(lambda char: ord(char) > 127)
 def count_latin(text: str) -> tuple[dict[str, int], str]:
     """Count the features of the Latin-1 characters of `text`, and return them with the other characters, joined.
 
-    The features: runs of letters, digits, punctuation, line breaks, of two and more blanks, and of foreign characters;
+    The features are runs of letters, digits, punctuation, line breaks, two and more blanks, and foreign characters;
     letters, digits, punctuation, accented characters; changes from lower to upper case and pairs of upper case; NULs.
     """
     foreign = [] if text.isascii() else _BEYOND_LATIN_1.findall(text)
@@ -116,7 +116,7 @@ def count_latin(text: str) -> tuple[dict[str, int], str]:
 
 
 def count_blocks(text: str) -> dict[str, int]:
-    """Count the UTF-16 code units of `text` by script, those of no named script as `other`; empty for an empty text."""
+    """Count the UTF-16 code units of `text` by script, with other scripts as `other`; empty for an empty text."""
     if not text:
         return {}
     high = text.encode("utf-16-le", "surrogatepass")[1::2]
@@ -141,19 +141,19 @@ _T = TypeVar("_T")
 
 
 class CountCache(Generic[_T]):
-    """Counts of values of one kind; safe to ask from many threads."""
+    """Caches counts of values of one kind; safe to call from many threads."""
 
     def __init__(self, count: Callable[[_T], int]) -> None:
-        """Let `count` count each value the first time."""
+        """Use `count` to count each value the first time."""
         self._count = count
         self._counts: dict[int, tuple[ref[_T], int]] = {}
 
     def __call__(self, value: _T) -> int:
-        """Return the count of a value that is never changed after this."""
+        """Return the count of a value that will never change."""
         key = id(value)
         found = self._counts.get(key)
         if found is None or found[0]() is not value:
-            # the number is free for another value only after this was told
+            # the id can be reused by another value only after this callback
             found = ref(value, lambda _: self._counts.pop(key, None)), self._count(value)
             self._counts[key] = found
         return found[1]
@@ -190,15 +190,15 @@ _WEIGHTS = {
     "other": 100,
 }
 _MESSAGE_FRAME = 4
-"""Tokens around each message: its delimiters and role, as chat templates commonly write them."""
+"""Tokens around each message: its delimiters and role, as in common chat templates."""
 _CALL_FRAME = 8
 """Tokens around a tool call or a tool result: its kind, id and keys."""
 _MEDIA_TOKENS = 1_200
-"""Tokens of a picture or file, whose size is not known here: near the most that providers charge for one picture."""
+"""Tokens of a picture or file, whose size is unknown here: near the most that providers charge for one picture."""
 
 
 class TokenCounter(Protocol):
-    """Whatever counts tokens."""
+    """Counts tokens."""
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`, 0 for an empty one."""
@@ -216,7 +216,7 @@ class Estimator:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestEstimate:
-    """What one request to a model is expected to take, in tokens, part by part."""
+    """The expected tokens of one request to a model, part by part."""
 
     system: int = 0
     memory: int = 0
@@ -227,12 +227,12 @@ class RequestEstimate:
 
     @property
     def input(self) -> int:
-        """What is sent: compare this with the input that the provider reports."""
+        """The tokens sent, to compare with the input that the provider reports."""
         return self.system + self.memory + self.tools + self.messages + self.reminder
 
     @property
     def total(self) -> int:
-        """What has to fit into the window: the input, and the room that is kept for the reply."""
+        """The tokens that must fit into the window: the input and the reserved output."""
         return self.input + self.reserved
 
 
@@ -250,7 +250,7 @@ def estimate_text(text: str) -> int:
 
 
 def estimate_message(message: Message, *, counter: TokenCounter = _ESTIMATOR) -> int:
-    """Estimate the tokens of `message` with its frame; never 0. The built-in counter counts a message once."""
+    """Estimate the tokens of `message` with its frame; never 0. The built-in counter counts a message only once."""
     return _message_counts(message) if counter is _ESTIMATOR else _count_message(message, counter)
 
 
@@ -264,10 +264,10 @@ def estimate_request(
     reserved_output: int = 0,
     counter: TokenCounter = _ESTIMATOR,
 ) -> RequestEstimate:
-    """Estimate a whole request: nothing that is sent is left out.
+    """Estimate a whole request, with everything that is sent.
 
-    `memory` is what is injected beside the system prompt and the messages, `reminder` the message that is sent after
-    them with this request alone; `reserved_output` are the tokens that are kept free for the reply.
+    `memory` is the text injected in addition to the system prompt and the messages, `reminder` the message sent after
+    them with this request only; `reserved_output` are the tokens reserved for the reply.
     """
     return RequestEstimate(
         system=_count_with_frame(system, counter),
@@ -318,7 +318,7 @@ DEFAULT_VOCABULARY = "o200k_base"
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyCounter:
-    """Counts with the vocabulary of one model family; what only spells a control token counts as plain text."""
+    """Counts with the vocabulary of one model family; the spelling of a control token counts as plain text."""
 
     vocabulary: str
     tokenizer: TokenCounter
@@ -332,7 +332,7 @@ class VocabularyCounter:
 
 
 def load_token_counter(vocabulary: str = DEFAULT_VOCABULARY) -> TokenCounter:
-    """Return a counter for `vocabulary`: exact when the extra `tokens` is installed and has it, else the estimate."""
+    """Return a counter for `vocabulary`: exact if the extra `tokens` is installed and has it, else the estimate."""
     tokenizer = _load_tokenizer(vocabulary)
     return Estimator() if tokenizer is None else VocabularyCounter(vocabulary=vocabulary, tokenizer=tokenizer)
 

@@ -33,9 +33,7 @@ class ProviderEmbedder:
     dimension: int = 0
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row for each text; see `Embedder`. A blank text is sent as one space; providers reject empty
-        texts.
-        """
+        """Return one row for each text; see `Embedder`. A blank text is sent as one space, as providers reject it."""
         sent = [text if text.strip() else " " for text in texts]
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(sent), self.batch):

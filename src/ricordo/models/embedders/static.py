@@ -33,8 +33,7 @@ _HEADER_SIZE = 8
 _OTHER_WEIGHT = 0.05
 _WORD = lazy_compile(r"\w+")
 _MAX_CHARACTERS = 8_000
-"""Later text is ignored: a mean of more tokens says little about any of them, and a megabyte would block other
-calls."""
+"""Later text is ignored: a mean of more tokens says little about any of them, and a megabyte would block others."""
 
 
 class StaticEmbedder:

@@ -298,8 +298,7 @@ class ChangeSets:
         await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
     async def _restore_file(self, changed: FileChange) -> bool:
-        """Restore a file that the change may have written, keeping later edits by others; return False on a collision.
-        """
+        """Restore a file that the change may have written, keeping later edits by others; False if they collide."""
         found = await self._read_if_exists(changed.path)
         version = found.version if found else ABSENT
         if version == changed.before:

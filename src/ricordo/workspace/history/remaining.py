@@ -83,7 +83,7 @@ def _guarded(found: Iterable[Remaining], redactor: Redactor) -> list[Remaining]:
 
 
 def _statements(content: str) -> list[str]:
-    """Return the content and, if it has several sentences, those long enough to be recognised."""
+    """Return the content and, if it has several sentences, those with enough words to be recognised."""
     sentences = [content[each.start : each.end] for each in split_sentences(content)]
     telling = [each for each in sentences if len(set(content_words(each))) >= _FEWEST]
     return [content, *(telling if len(sentences) > 1 else ())]

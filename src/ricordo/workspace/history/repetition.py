@@ -95,8 +95,7 @@ def sentences_like(text: str, content: str) -> list[str]:
 
 
 def is_repetition(text: str, content: str) -> bool:
-    """Return whether `text` has all words of `content`, the same numbers, codes and letters, and at most twice as many words.
-    """
+    """Return whether `text` has all words of `content`, at most twice as many, and its numbers, codes and letters."""
     said, wanted = set(content_words(text)), set(content_words(content))
     return (
         wanted <= said

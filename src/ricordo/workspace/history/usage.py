@@ -3,7 +3,7 @@
 Records are appended to `usage.jsonl` in batches with a short delay, and nothing waits for them. Several processes may
 append; a line that can't be read is skipped. A long file is rewritten with one line for each entry.
 
-Invariant: usage recorded here does not affect ranking.
+Invariant: this module does not decide how an entry ranks.
 """
 
 import logging

@@ -197,7 +197,7 @@ async def find_undone_messages(files: FileStore, changes: ChangeSets, session: s
 
 
 async def _iter_undone_entries(changes: ChangeSets) -> AsyncIterator[Entry]:
-    """Yield the ledger entries removed by undone changes."""
+    """Yield the ledger entries that were removed by undoing a change."""
     records = await changes.list_changes()
     undone = find_undone_ids(records)
     for change in records:
