@@ -6,15 +6,15 @@ import anyio.to_thread
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from ricordo.agent.tools import Tool, ToolContext
-from ricordo.agent.tools.memory_files import memory_files_tool
+from ricordo.agent import Tool, ToolContext
+from ricordo.agent.tools import memory_files_tool
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Text, ToolResult
 from ricordo.scope import Scope
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Calls, LoopbackServer, Say
-from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace import ChangeSets
 
 pytestmark = pytest.mark.req("CC-MEMTOOL")
 

@@ -7,7 +7,7 @@ import anyio
 
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 ROOT, SESSION, NAME, TURNS = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])

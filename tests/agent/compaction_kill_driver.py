@@ -25,7 +25,7 @@ from named_disks import NamedDisk
 from places import place_of
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
-from ricordo.extraction.worker import JobWorker
+from ricordo.extraction import JobWorker
 from ricordo.messages import get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 

@@ -21,7 +21,7 @@ from agents_at_work import SCOPE, is_valid, ledgers, settings, spoken, transcrip
 from forking import Emit, in_child
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.errors import ModelError
 from ricordo.events import Event
 from ricordo.messages import pair_calls

@@ -24,17 +24,15 @@ from forking import Emit, Killing, drive, in_child
 from named_disks import NamedDisk
 from places import place_of
 from ricordo import HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.clock import SystemClock
 from ricordo.errors import DocumentInvalid
-from ricordo.extraction.worker import JobWorker
-from ricordo.guard import parse_fence
-from ricordo.guard.permissions import render_rule
-from ricordo.jobs.tasks import ReportProgress
-from ricordo.jobs.tasks.codec import decode_tasks
+from ricordo.extraction import JobWorker
+from ricordo.guard import parse_fence, render_rule
+from ricordo.jobs import ReportProgress, decode_tasks
 from ricordo.messages import delivered_results, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.layout import tasks_path
+from ricordo.workspace import tasks_path
 
 PLAN = "# Move\n\n1. Export every table.\n2. Load them in one transaction.\n"
 OLD_TODOS = [["Look around", "in_progress"], ["Ask", "pending"]]

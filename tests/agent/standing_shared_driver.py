@@ -20,9 +20,8 @@ from dialect_validity import anthropic_faults, openai_faults
 from forking import Emit, in_child
 from named_disks import NamedDisk
 from ricordo import HarnessAgent
-from ricordo.guard import parse_fence
-from ricordo.guard.permissions import render_rule
-from ricordo.jobs.tasks import ReportProgress
+from ricordo.guard import parse_fence, render_rule
+from ricordo.jobs import ReportProgress
 from ricordo.messages import get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 

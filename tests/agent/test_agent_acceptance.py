@@ -13,8 +13,8 @@ from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from ricordo import Entry, HarnessAgent
 from ricordo.messages import Message
-from ricordo.runtime.stores import open_store
-from ricordo.stores.addresses import SCHEMES
+from ricordo.runtime import open_store
+from ricordo.stores import SCHEMES
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

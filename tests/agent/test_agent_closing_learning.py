@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, settings
 from ricordo import FlushConfig, HarnessAgent
 from ricordo.agent.session_closing import ClosingMode
-from ricordo.extraction.worker import JobWorker
+from ricordo.extraction import JobWorker
 from ricordo.testing import Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

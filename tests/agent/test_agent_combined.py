@@ -13,18 +13,15 @@ import pytest
 
 from agents_at_work import SCOPE, settings, transcript
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import CompactionConfig, Entry, FlushConfig, HarnessAgent
+from ricordo.curation import ConsolidationConfig
 from ricordo.events import Event, EventSink
-from ricordo.extraction.config import FlushConfig
-from ricordo.extraction.worker import JobWorker
-from ricordo.jobs import Job
-from ricordo.jobs.inbox import Inbox
+from ricordo.extraction import JobWorker
+from ricordo.jobs import Inbox, Job
 from ricordo.messages import JsonValue, get_mark
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace import read_all_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]
 

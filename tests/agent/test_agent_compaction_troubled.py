@@ -15,10 +15,10 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, StorageError
 from ricordo.events import Event
-from ricordo.extraction.worker import JobWorker
+from ricordo.extraction import JobWorker
 from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.layout import DEFAULT_AGENT, compactions_path, state_path
+from ricordo.workspace import DEFAULT_AGENT, compactions_path, state_path
 
 pytestmark = pytest.mark.anyio
 

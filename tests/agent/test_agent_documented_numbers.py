@@ -10,9 +10,8 @@ import pytest
 from agents_at_work import SCOPE, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.agent.tools import tool
-from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark
-from ricordo.messages.tokens import estimate_request, estimate_text
+from ricordo.agent import tool
+from ricordo.messages import Message, Text, ToolCall, ToolResult, estimate_request, estimate_text, get_mark
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

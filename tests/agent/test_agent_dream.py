@@ -13,13 +13,13 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.curation.config import PREVIEW_MODE, ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
+from ricordo.curation.config import PREVIEW_MODE
 from ricordo.errors import StorageError, StorageFull
 from ricordo.events import Event
-from ricordo.jobs.tasks import Task
+from ricordo.jobs import Task
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import Reply
-from ricordo.models.offline import OFFLINE
+from ricordo.models import OFFLINE, Reply
 from ricordo.runtime import Settings
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Say, ScriptedModel

@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from noting_models import lessons, note
 from ricordo import FlushConfig, HarnessAgent, Memory
-from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.context import TurnRecallConfig
 from ricordo.messages import JsonValue
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 

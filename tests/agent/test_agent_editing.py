@@ -7,10 +7,9 @@ import pytest
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from reached_models import KEY, load_packages
 from ricordo import HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.errors import InvalidMessage, InvalidSetting, MessageNotFound
-from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
+from ricordo.models import ChatModel, load_model
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel
 
 pytestmark = [

@@ -7,7 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent, ToolResultEvictionConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

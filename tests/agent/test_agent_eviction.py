@@ -16,13 +16,13 @@ from conversation_strategies import call, result
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.agent.tools import Approval, tool
+from ricordo.agent import Approval, tool
 from ricordo.agent.tools.files import MAX_READ_CHARS
 from ricordo.guard import Redactor
 from ricordo.messages import Message, encode_message
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.agent_state_store import FileStateStore
+from ricordo.workspace import FileStateStore
 
 if TYPE_CHECKING:
     from ricordo.events import Event

@@ -16,10 +16,9 @@ from noting_models import lessons, note, said
 from places import place_of
 from reached_models import reach, serving
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
 from ricordo.events import Event
-from ricordo.jobs import InboxConfig, Job
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, InboxConfig, Job
 from ricordo.messages import get_mark
 from ricordo.models import ChatModel
 from ricordo.search.index import WorkspaceIndex
@@ -34,7 +33,7 @@ from ricordo.testing import (
     ScriptItem,
     overflow,
 )
-from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace import read_all_entries
 
 pytestmark = pytest.mark.anyio
 

@@ -14,10 +14,10 @@ from ricordo import HarnessAgent, Memory
 from ricordo.models import ChatModel
 from ricordo.stores import Forgets, Lists
 from ricordo.testing import Call, Hold, RecordedRequest, Say, ScriptedModel
-from ricordo.workspace.profile import Fact, FactSource
+from ricordo.workspace import Fact, FactSource
 
 if TYPE_CHECKING:
-    from ricordo.testing.script import ScriptItem
+    from ricordo.testing import ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 

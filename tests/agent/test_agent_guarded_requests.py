@@ -12,12 +12,11 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.extraction.config import FlushConfig
-from ricordo.runtime.stores import open_store
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
+from ricordo.curation import ConsolidationConfig
+from ricordo.runtime import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace import DEFAULT_AGENT, transcript_path
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,11 +12,10 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.guard import parse_fence
-from ricordo.messages import Text
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime.stores import open_store
+from ricordo.messages import Text, Tokens, estimate_text
+from ricordo.runtime import open_store
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-SECRET")]

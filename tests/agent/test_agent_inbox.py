@@ -18,25 +18,22 @@ from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
 from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, Message, Scope
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.agent.turn_middleware import ExtractionMiddleware
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
-from ricordo.extraction.flusher import FlushResult
+from ricordo.extraction import FlushResult, JobWorker
 from ricordo.extraction.overdue import find_overdue_work, resume_overdue_work
-from ricordo.extraction.worker import JobWorker
 from ricordo.guard import FencedItem, Trust, render_fence
-from ricordo.jobs import InboxConfig, Job, JobOutcome, JobRecord
-from ricordo.jobs.inbox import Inbox
-from ricordo.language.signals import SIGNALS
+from ricordo.jobs import Inbox, InboxConfig, Job, JobOutcome, JobRecord
+from ricordo.language import SIGNALS
 from ricordo.messages import JsonValue, Media, Text, with_mark
-from ricordo.models import ChatModel
-from ricordo.models.spending import SpendingConfig
+from ricordo.models import ChatModel, SpendingConfig
 from ricordo.runtime import Settings
 from ricordo.runtime.doctor import check_inbox
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Calls, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.ledger import read_all_entries
+from ricordo.workspace import read_all_entries
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,11 @@ from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
-from ricordo.agent.sub_agents import SubAgent
-from ricordo.agent.tools import Approval
+from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, SubAgent
+from ricordo.agent import Approval
 from ricordo.events import Event
 from ricordo.messages import Message
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-IGNORE")]

@@ -12,16 +12,15 @@ from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import HarnessAgent, Memory
+from ricordo import Entry, HarnessAgent, Memory
 from ricordo.context.memory_excerpt import MemoryCut
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Tokens, estimate_text
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import Author, render_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "CC-INDEXCAP")]
 

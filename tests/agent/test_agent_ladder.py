@@ -13,10 +13,9 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.context import ClearResultsConfig
-from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, get_mark
-from ricordo.messages.tokens import estimate_request
+from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, estimate_request, get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 if TYPE_CHECKING:

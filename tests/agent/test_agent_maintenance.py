@@ -15,12 +15,13 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, ToolResultEvictionConfig
-from ricordo.curation.config import ConsolidationConfig, MaintenanceConfig, RetentionConfig
+from ricordo.curation import ConsolidationConfig
+from ricordo.curation.config import MaintenanceConfig, RetentionConfig
 from ricordo.events import Event
 from ricordo.messages import Message, Text, encode_message
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
-from ricordo.workspace.layout import ledger_path
+from ricordo.workspace import ledger_path
 from ricordo.workspace.session_files import SessionFile, update_session
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, system
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
 from ricordo.errors import StorageFailed
 from ricordo.guard import parse_fence
 from ricordo.messages import get_mark

@@ -9,10 +9,9 @@ import anyio.to_thread
 import pytest
 
 from agents_at_work import SCOPE, settings
-from ricordo import HarnessAgent
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo import HarnessAgent, RemoteAgent, SubAgent
 from ricordo.errors import InvalidSetting
-from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.jobs import ReportProgress, TaskProgress
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.agent.tools import Tool, ToolContext, tool
+from ricordo.agent import Tool, ToolContext, tool
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue, Message

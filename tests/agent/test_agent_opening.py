@@ -8,9 +8,8 @@ import pytest
 
 from agents_at_work import SCOPE, settings, spoken, system
 from ricordo import Entry, HarnessAgent, Memory, Scope
-from ricordo.messages.tokens import estimate_text
-from ricordo.runtime import Settings
-from ricordo.runtime.stores import open_store
+from ricordo.messages import estimate_text
+from ricordo.runtime import Settings, open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C8-topk", "HE-C8-system", "HE-C1-topic")]

@@ -10,14 +10,12 @@ from pydantic import BaseModel, Field
 from agents_at_work import SCOPE, is_valid, settings
 from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.agent.contract import ToolFinished, TypedResult
-from ricordo.agent.loop import TurnLimits
+from ricordo.agent import ToolFinished, TurnLimits, tool
+from ricordo.agent.contract import TypedResult
 from ricordo.agent.sync import SyncHarnessAgent as BlockingAgent
-from ricordo.agent.tools import tool
 from ricordo.errors import InvalidSetting, OutputInvalid, ReplyInvalid
 from ricordo.messages import get_mark
-from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
+from ricordo.models import ChatModel, load_model
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel, ScriptItem
 
 pytestmark = [

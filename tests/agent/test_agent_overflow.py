@@ -11,10 +11,8 @@ from fake_models import call, calling, reply
 from places import place_of
 from reached_models import load_packages, reach, serving
 from ricordo import CompactionConfig, HarnessAgent, TruncateArgsConfig
-from ricordo.agent.compaction_middleware import CompactionMiddleware
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.session_state import SessionState, TurnRunner
-from ricordo.agent.tools import tool
+from ricordo.agent import AgentLoop, CompactionMiddleware, SessionState, tool
+from ricordo.agent.session_state import TurnRunner
 from ricordo.clock import SystemClock
 from ricordo.context import Compact, DigestSummarizer
 from ricordo.errors import ModelError, ModelOverflow
@@ -24,8 +22,7 @@ from ricordo.messages import JsonValue, Message, ToolSpec, get_mark, with_ids
 from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, TextDelta
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Fail, RecordedRequest, Say, overflow
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state_store import FileStateStore
+from ricordo.workspace import AgentState, FileStateStore
 
 pytestmark = [
     pytest.mark.anyio,

@@ -13,7 +13,7 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.context import TurnRecallConfig
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 

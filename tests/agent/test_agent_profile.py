@@ -9,9 +9,8 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings, system, transcript
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.curation.config import InjectionConfig
-from ricordo.messages import get_mark
-from ricordo.messages.tokens import estimate_text
+from ricordo.curation import InjectionConfig
+from ricordo.messages import estimate_text, get_mark
 from ricordo.models import ChatModel
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 

@@ -14,7 +14,7 @@ from hand_clock import HandClock
 from noting_models import lessons, note
 from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Memory
-from ricordo.curation.config import ProfileConfig
+from ricordo.curation import ProfileConfig
 from ricordo.curation.profile.request import PROFILE_TASK
 from ricordo.jobs import InboxConfig
 from ricordo.messages import Message, Text, get_mark
@@ -22,8 +22,7 @@ from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES
+from ricordo.workspace import HISTORY_SUMMARIES, USER_SUMMARIES, read_all_entries
 
 pytestmark = pytest.mark.anyio
 

@@ -20,25 +20,19 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from reached_models import KEY, serving
-from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.agent.contract import ModelRequest, Turn
+from ricordo import CompactionConfig, Entry, HarnessAgent, Memory
+from ricordo.agent import ModelRequest, Turn, tool
 from ricordo.agent.prompt_builder import ProfileView, PromptBuilder
-from ricordo.agent.tools import tool
-from ricordo.context.preamble import compose_preamble
-from ricordo.curation.config import InjectionConfig
-from ricordo.curation.profile.storage import InMemoryProfileStore
+from ricordo.context import compose_preamble
+from ricordo.curation import InjectionConfig, InMemoryProfileStore
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import JsonValue, Message, get_mark
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.profile import Fact
+from ricordo.messages import JsonValue, Message, Tokens, estimate_text, get_mark
+from ricordo.models import ChatModel, load_model
+from ricordo.testing import Call, Calls, InMemoryFiles, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.workspace import Fact
 
 if TYPE_CHECKING:
-    from ricordo.runtime.workspace import Workspace
+    from ricordo.runtime import Workspace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-G26-cache")]
 

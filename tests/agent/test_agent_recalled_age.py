@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
-from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.context import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C7")]

@@ -9,9 +9,8 @@ import pytest
 from agents_at_work import SCOPE, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.guard import parse_fence
-from ricordo.jobs.tasks import ReportProgress
-from ricordo.messages import Message, ToolCall, delivered_results, get_mark
-from ricordo.messages.tokens import estimate_message
+from ricordo.jobs import ReportProgress
+from ricordo.messages import Message, ToolCall, delivered_results, estimate_message, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from agents_at_work import SCOPE, settings, system
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
-from ricordo.agent.sub_agents import SubAgent
-from ricordo.agent.tools import ApprovalHandler, Tool, tool
+from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, SubAgent
+from ricordo.agent import Tool, tool
+from ricordo.agent.tools import ApprovalHandler
 from ricordo.messages import get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 

@@ -8,19 +8,12 @@ import pytest
 from agents_at_work import SCOPE, settings, spoken
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, ToolResultEvictionConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.errors import InvalidMessage
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.layout import (
-    compactions_path,
-    cursor_path,
-    parse_record_path,
-    parse_transcript_path,
-    state_path,
-    tasks_path,
-    transcript_path,
-)
+from ricordo.workspace import compactions_path, cursor_path, state_path, tasks_path, transcript_path
+from ricordo.workspace.layout import parse_record_path, parse_transcript_path
 from ricordo.workspace.session_search import list_sessions
 
 ALIKE = ("Run-A", "run-a", "RUN-A", "Run-a")

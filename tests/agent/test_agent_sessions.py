@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.agent.tools.sessions import NO_MATCHES_TEXT, NOT_FOUND_TEXT
 from ricordo.guard import parse_fence
 from ricordo.messages import get_mark

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from retrieval_sets import load_own
-from ricordo.messages import JsonValue
-from ricordo.messages.json_text import dumps
+from ricordo.messages import JsonValue, dumps
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from simulated.calendar import made
 from simulated.holding import Day, Watch

@@ -13,10 +13,9 @@ from hand_clock import HandClock
 from noting_models import lessons, note
 from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
 from ricordo.messages import JsonValue
-from ricordo.models import Reply
-from ricordo.models.spending import SpendingConfig
+from ricordo.models import Reply, SpendingConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,8 @@ from agents_at_work import SCOPE, said, settings
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
-from ricordo.agent.tools import ToolContext, tool
+from ricordo import CompactionConfig, HarnessAgent, Memory, RemoteAgent, SubAgent
+from ricordo.agent import ToolContext, tool
 from ricordo.guard import parse_fence
 from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem

@@ -20,20 +20,17 @@ from agents_at_work import settings as settings_of
 from hand_clock import HandClock
 from known_standing import Job, KnownStanding, holds_plan, in_short
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.agent.sub_agents import RemoteAgent
-from ricordo.agent.tools import Approval, Tool, tool
+from ricordo import CompactionConfig, HarnessAgent, RemoteAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.agent import Approval, Tool, tool
 from ricordo.agent.tools.plan_mode import PlanOutcome
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, FileMissing, ModelError, ToolFailed, UndoRefused
-from ricordo.guard import parse_fence
-from ricordo.guard.permissions import render_rule
-from ricordo.jobs.tasks import ReportProgress
+from ricordo.guard import parse_fence, render_rule
+from ricordo.jobs import ReportProgress
 from ricordo.messages import JsonValue, get_mark
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.testing import Call, Fail, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.layout import tasks_path
+from ricordo.workspace import AgentState, tasks_path
 
 pytestmark = pytest.mark.anyio
 

@@ -19,13 +19,10 @@ from places import place_of
 from ricordo import HarnessAgent
 from ricordo.errors import StorageError
 from ricordo.guard import parse_fence
-from ricordo.jobs.tasks import ReportProgress
-from ricordo.jobs.tasks.codec import decode_tasks
-from ricordo.jobs.tasks.contract import Task
+from ricordo.jobs import ReportProgress, Task, decode_tasks
 from ricordo.messages import JsonValue, get_mark
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.agent_state import PlanState
-from ricordo.workspace.layout import state_path, tasks_path
+from ricordo.workspace import PlanState, state_path, tasks_path
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, ledgers, settings, system
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import estimate_text
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
 

@@ -12,13 +12,13 @@ from desks import Person
 from fake_models import FakeModel, Hanging, Item, call, calling, reply
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.errors import ModelUnavailable
 from ricordo.messages import Message, get_mark
 from ricordo.models import ChatModel
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.workspace import state_path
 from ricordo.workspace.agent_state import UNKNOWN_RULES
-from ricordo.workspace.layout import state_path
 
 pytestmark = pytest.mark.anyio
 

@@ -17,15 +17,25 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
-from ricordo.messages.tokens import Tokens
-from ricordo.runtime import Settings
-from ricordo.runtime.stores import open_store, register_store, set_default_store
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
-from ricordo.stores import Backend, Driver, Forgets, Lists, Store, StoreParts
-from ricordo.stores.addresses import SCHEMES, OpenRequest
-from ricordo.stores.base import PlainDriver, match_entries, render_entries
-from ricordo.stores.contract import Closes, KeepsSessions
+from ricordo.messages import Tokens
+from ricordo.runtime import Settings, open_store, register_store
+from ricordo.runtime.stores import set_default_store
+from ricordo.search import Hit, Query
+from ricordo.stores import (
+    SCHEMES,
+    Backend,
+    Closes,
+    Driver,
+    Forgets,
+    KeepsSessions,
+    Lists,
+    OpenRequest,
+    PlainDriver,
+    Store,
+    StoreParts,
+    match_entries,
+)
+from ricordo.stores.base import render_entries
 from ricordo.testing import Call, Say, ScriptedModel
 from source_tree import PACKAGE, modules
 

@@ -9,7 +9,7 @@ from agents_at_work import SCOPE, settings, spoken, system
 from ricordo import Entry, HarnessAgent
 from ricordo.agent.memory_context import folder_fingerprint
 from ricordo.events import Event
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.stores import Forgets
 from ricordo.testing import Call, Calls, Say, ScriptedModel
 

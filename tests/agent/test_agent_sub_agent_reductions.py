@@ -7,11 +7,16 @@ from typing import Any, cast
 import pytest
 
 from agents_at_work import SCOPE
-from ricordo import CompactionConfig, ToolResultEvictionConfig
+from ricordo import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    SubAgent,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
 from ricordo.agent.options import AgentOptions, ReductionOptions
 from ricordo.agent.sub_agent_workers import LocalWorker
-from ricordo.agent.sub_agents import SubAgent
-from ricordo.context.config import ClearResultsConfig, DedupeReadsConfig, TruncateArgsConfig
 
 KINDS: dict[str, Callable[[], object]] = {
     "compaction": CompactionConfig,

@@ -13,11 +13,10 @@ import pytest
 from agents_at_work import SCOPE, said, settings, transcript
 from named_disks import NamedDisk
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Scope
-from ricordo.agent.sub_agents import RemoteAgent
-from ricordo.agent.tools import Approval, tool
+from ricordo import CompactionConfig, HarnessAgent, RemoteAgent, Scope
+from ricordo.agent import Approval, tool
 from ricordo.errors import ModelUnavailable
-from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.jobs import ReportProgress, TaskProgress
 from ricordo.messages import delivered_results, get_mark
 from ricordo.testing import Call, Calls, Fail, Hang, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn

@@ -11,12 +11,11 @@ from agents_at_work import SCOPE, ledgers, settings, system
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
-from ricordo.agent.tools import tool
+from ricordo import CompactionConfig, Memory, RemoteAgent, SubAgent, ToolResultEvictionConfig
+from ricordo.agent import tool
 from ricordo.context import SlidingWindow
 from ricordo.errors import InvalidSetting, ModelNotFound
-from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.jobs import ReportProgress, TaskProgress
 from ricordo.messages import get_mark
 from ricordo.testing import Call, Calls, Hold, RecordedRequest, Say, ScriptedModel, ScriptItem
 from spawning import Spawning, result_texts, spawn, summed_up, tool_names

@@ -18,7 +18,7 @@ from ricordo.messages import (
     with_mark,
     with_parents,
 )
-from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace import AgentState
 
 IDS = st.sampled_from(["a", "b", "c"])
 PARTS: st.SearchStrategy[Part] = st.one_of(

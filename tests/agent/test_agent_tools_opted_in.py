@@ -13,10 +13,9 @@ from command_line import ricordo
 from desks import Person
 from hand_made_roots import begun
 from ricordo import Entry, HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.errors import InvalidSetting
-from ricordo.runtime import Settings
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import Settings, open_store
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from spawning import Spawning, spawn, tool_names
 from three_methods import ThirdParty

@@ -8,7 +8,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
 from reached_models import MODELS, load_packages, reach, serving
 from ricordo import HarnessAgent
-from ricordo.agent.tools import ToolContext, tool
+from ricordo.agent import ToolContext, tool
 from ricordo.errors import (
     InvalidMessage,
     ModelError,

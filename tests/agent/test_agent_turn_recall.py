@@ -10,15 +10,13 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings, transcript
 from ricordo import Entry, HarnessAgent, Memory
-from ricordo.agent.tools import tool
-from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.agent import tool
+from ricordo.context import TurnRecallConfig
 from ricordo.errors import InvalidSetting, ModelError
-from ricordo.messages import get_mark
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import estimate_text, get_mark
 from ricordo.runtime import Settings
-from ricordo.search.recall import recall_memories
-from ricordo.search.results import Hit
-from ricordo.stores.contract import Store
+from ricordo.search import Hit, recall_memories
+from ricordo.stores import Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST", "DF-C69")]

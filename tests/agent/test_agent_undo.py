@@ -12,17 +12,17 @@ import pytest
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.context.usage import ContextReport, apportion
 from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
-from ricordo.messages import Media, Message, Text, Usage, get_mark, is_pinned
-from ricordo.messages.tokens import RequestEstimate, estimate_request, estimate_text
+from ricordo.messages import Media, Message, Text, Usage, estimate_request, estimate_text, get_mark, is_pinned
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace import DEFAULT_AGENT, transcript_path
 
 if TYPE_CHECKING:
     from ricordo.events import Event
+    from ricordo.messages.tokens import RequestEstimate
 
 pytestmark = pytest.mark.anyio
 

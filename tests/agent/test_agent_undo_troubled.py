@@ -12,7 +12,7 @@ from ricordo.context import SlidingWindow, Strategy
 from ricordo.errors import StorageReadOnly, UndoRefused
 from ricordo.messages import get_mark
 from ricordo.testing import Say, ScriptedModel
-from ricordo.workspace.layout import DEFAULT_AGENT, state_path, transcript_path
+from ricordo.workspace import DEFAULT_AGENT, state_path, transcript_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 

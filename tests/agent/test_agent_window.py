@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, tra
 from hand_made_roots import begun
 from places import place_of
 from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.agent.tools.expand import render_record
 from ricordo.context import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired

@@ -16,16 +16,15 @@ from agents_at_work import settings as settings_of
 from dialect_validity import anthropic_faults, openai_faults
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.agent import tool
 from ricordo.agent.session_state import repair_window
-from ricordo.agent.tools import tool
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, ModelOverflow, UndoRefused
 from ricordo.events import Event
-from ricordo.messages import Message, Text, ToolCall, ToolResult
-from ricordo.messages.tokens import estimate_request
-from ricordo.storage.disk import Disk
+from ricordo.messages import Message, Text, ToolCall, ToolResult, estimate_request
+from ricordo.storage import Disk
 from ricordo.testing import Call, Calls, Fail, RecordedRequest, Respond, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace import DEFAULT_AGENT, transcript_path
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from reached_models import KEY, load_packages, reach
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.context import (
     Act,
     ClearResultsConfig,
@@ -23,8 +23,7 @@ from ricordo.context import (
 )
 from ricordo.errors import InvalidMessage, ModelOverflow
 from ricordo.messages import JsonValue, Message, Text, Thinking, Usage
-from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
+from ricordo.models import ChatModel, load_model
 from ricordo.testing import (
     Call,
     Calls,

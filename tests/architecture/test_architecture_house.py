@@ -41,7 +41,7 @@ def test_a_public_class_name_stands_in_one_room(house: House) -> None:
 
 
 def test_tests_know_less_and_less_of_the_inside(house: House) -> None:
-    assert house.test_edges <= 1_750
+    assert house.test_edges <= 700
 
 
 def test_everyday_acts_enter_few_files(tmp_path: Path) -> None:

@@ -8,12 +8,11 @@ import pytest
 
 from command_line import ricordo
 from places import place_of
-from ricordo import Scope
+from ricordo import Entry, Scope
 from ricordo.curation.quality_checks import check_store_entries, find_duplicates, is_junk, is_stale
 from ricordo.guard import FencedItem, Trust, render_fence
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.stores import Forgets
-from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.usage import MemoryUsage, UsageCount
 
 pytestmark = pytest.mark.req("FC-DOCTOR")

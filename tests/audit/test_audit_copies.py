@@ -4,19 +4,24 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.curation import undo_change
 from ricordo.curation.forget import forget
-from ricordo.curation.undo import undo_change
 from ricordo.errors import EntryNotFound
 from ricordo.guard import Redactor
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
-from ricordo.workspace.ledger import append_entries, find_entry, read_all_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    TOMBSTONES,
+    ChangeSets,
+    append_entries,
+    list_history,
+    read_all_entries,
+    render_entry,
+)
+from ricordo.workspace.ledger import find_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 

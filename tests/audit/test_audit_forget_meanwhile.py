@@ -11,27 +11,31 @@ import pytest
 
 from interleaving import SharedFiles, at_every_step
 from places import place_of
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.curation.consolidator import Consolidator
+from ricordo.curation import Consolidator, FileProfileStore, NewFact, ProfileUpdater, undo_change
 from ricordo.curation.forget import forget
 from ricordo.curation.marks import mark_entry
-from ricordo.curation.profile.storage import FileProfileStore
-from ricordo.curation.profile.updater import ProfileUpdater
-from ricordo.curation.profile.updates import NewFact
-from ricordo.curation.undo import undo_change
 from ricordo.errors import EntryNotFound
-from ricordo.extraction.flusher import Flusher
+from ricordo.extraction import Flusher
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.storage import FileStore
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH, cursor_path, is_memory, profile_path, transcript_path
-from ricordo.workspace.ledger import append_entries, read_all_entries
-from ricordo.workspace.profile import FactSource
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import (
+    MEMORY_PATH,
+    ChangeSets,
+    Edit,
+    FactSource,
+    Transcript,
+    append_entries,
+    cursor_path,
+    list_history,
+    profile_path,
+    read_all_entries,
+    transcript_path,
+)
+from ricordo.workspace.layout import is_memory
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]

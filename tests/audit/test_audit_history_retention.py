@@ -8,8 +8,9 @@ from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import ChangeNotFound
 from ricordo.storage import ABSENT, compute_version
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.history.change_sets import Change, ChangeSets, Edit, FileChange
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Edit
+from ricordo.workspace.history.change_sets import Change, FileChange
 from ricordo.workspace.history.retention import HistoryConfig, select_expired, trim_history
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]

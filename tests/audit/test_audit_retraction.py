@@ -6,20 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import NOTHING_NEW, ConsolidationResult, Consolidator
-from ricordo.curation.run_state import CURSOR_PATH
-from ricordo.curation.undo import resolve_history_item, undo_change
+from ricordo.curation import (
+    CURSOR_PATH,
+    NOTHING_NEW,
+    ConsolidationConfig,
+    ConsolidationResult,
+    Consolidator,
+    undo_change,
+)
+from ricordo.curation.undo import resolve_history_item
 from ricordo.errors import UndoRefused
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_prompt_lines
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH, TOPICS
-from ricordo.workspace.ledger import append_entries, read_all_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    ChangeSets,
+    append_entries,
+    list_history,
+    read_all_entries,
+    render_prompt_lines,
+)
+from ricordo.workspace.layout import TOPICS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 

@@ -9,18 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, truncate_to_milliseconds
+from ricordo.curation import undo_change
 from ricordo.curation.forget import ForgottenEntry, forget
-from ricordo.curation.undo import resolve_history_item, undo_change
+from ricordo.curation.undo import resolve_history_item
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery, UndoRefused
 from ricordo.guard import Redactor
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Author, Entry, Source
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
-from ricordo.workspace.history.log import HistoryItem, list_history
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries, read_all_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    Author,
+    ChangeSets,
+    Edit,
+    Source,
+    append_entries,
+    list_history,
+    read_all_entries,
+)
+from ricordo.workspace.history.log import HistoryItem
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]

@@ -15,12 +15,11 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.context.turn_recall import TurnRecallConfig
+from ricordo.context import TurnRecallConfig
 from ricordo.errors import EntryNotFound, StorageFull
 from ricordo.storage import AppendedRange
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Call, InMemoryFiles, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.history.usage import (
     MemoryUsage,
     UsageCount,

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from command_line import Done, loopback_model, ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo.agent.tools import Approval
+from ricordo.agent import Approval
 from ricordo.cli.chat_input import COMMAND_NAMES
 from ricordo.cli.chat_session_commands import format_ended_tasks, format_stopped_tasks, permanent_rule
-from ricordo.guard.permissions import PermissionQuery, PermissionRule, ToolPattern, decide, parse_rule
-from ricordo.jobs.tasks import Task
-from ricordo.jobs.tasks.codec import TaskDocument, encode_tasks
+from ricordo.guard import PermissionRule, ToolPattern
+from ricordo.guard.permissions import PermissionQuery, decide, parse_rule
+from ricordo.jobs import Task, TaskDocument, encode_tasks
 from ricordo.testing import Call, Hold, RecordedRequest, Say, ScriptItem
-from ricordo.workspace.layout import ROOT_TASKS, tasks_path
+from ricordo.workspace import tasks_path
+from ricordo.workspace.layout import ROOT_TASKS
 
 pytestmark = pytest.mark.usefixtures("time_to_close")
 

@@ -18,8 +18,7 @@ import pytest
 from command_line import ricordo
 from places import place_of
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.jobs import Job
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, Hang, Hold, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 from warm_processes import WarmProcess

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from command_line import TALK, chat, ricordo
+from ricordo import Memory
 from ricordo.cli.commands import ingest as intake
-from ricordo.runtime.memory import Memory
 
 
 def _conversations() -> dict[str, list[tuple[str, str]]]:

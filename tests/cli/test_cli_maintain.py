@@ -15,12 +15,10 @@ from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.guard import Redactor
-from ricordo.jobs import Job
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job
 from ricordo.messages import Text
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import Transcript, transcript_path
 
 ROOT = Path(".ricordo")
 

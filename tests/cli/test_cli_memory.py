@@ -12,8 +12,7 @@ from command_line import chat, ricordo
 from places import place_of
 from ricordo.cli.options import parse_time
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.jobs import Job, JobOutcome
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job, JobOutcome
 
 
 def _remember(text: str, *options: str) -> dict[str, Any]:

@@ -35,13 +35,20 @@ def test_the_module_is_the_command() -> None:
     assert _run("recall", "a", code=1).stderr.startswith("ricordo: There is no memory yet")
 
 
-def test_an_interruption_while_the_commands_are_loaded_ends_in_silence() -> None:
-    code = """
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("ricordo.cli.application", b""),
+        ("ricordo.cli.commands.status", b"ricordo: interrupted; what was saved before is kept\n"),
+    ],
+)
+def test_an_interruption_while_modules_are_loaded_shows_no_traceback(module: str, message: bytes) -> None:
+    code = f"""
 import os, signal, sys
 
 class Interrupting:
     def find_spec(self, name, *more):
-        if name == "ricordo.cli.commands.status":
+        if name == "{module}":
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupting())
@@ -49,7 +56,7 @@ from ricordo.cli.main import run
 run()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert (done.returncode, done.stdout, done.stderr.replace(b"\r\n", b"\n")) == (130, b"", message)
 
 
 def test_a_reader_that_leaves_early_is_no_failure_to_talk_about() -> None:

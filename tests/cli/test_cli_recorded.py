@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, result, said
-from ricordo.agent.tools import ToolContext
+from ricordo.agent import ToolContext
 from ricordo.cli.recording import (
     RecordedClock,
     RecordedModel,

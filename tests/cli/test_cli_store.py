@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command_line import ricordo
-from ricordo.stores.addresses import SCHEMES
+from ricordo.stores import SCHEMES
 
 FACTS = ("We deploy only from main.", "Nadia owns the staging database.", "Test fixtures live in tests/data.")
 

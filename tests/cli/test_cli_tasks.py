@@ -19,10 +19,20 @@ from ricordo.cli.commands import tasks as commands
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.jobs.tasks import FileTaskStore, ReportProgress, Task, TaskPace, TaskProgress, TaskRunner
-from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+from ricordo.jobs import (
+    FileTaskStore,
+    ReportProgress,
+    Task,
+    TaskDocument,
+    TaskPace,
+    TaskProgress,
+    TaskRunner,
+    decode_tasks,
+    encode_tasks,
+)
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import ROOT_TASKS, tasks_path
+from ricordo.workspace import tasks_path
+from ricordo.workspace.layout import ROOT_TASKS
 
 pytestmark = pytest.mark.req("HE-C3-task")
 

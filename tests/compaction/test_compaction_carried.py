@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
 from message_strategies import any_text
-from ricordo.context import Compact, CompactionConfig, CompactionSummary, DigestSummarizer, Reduction, Window
-from ricordo.context.plan import make_handle
+from ricordo.context import (
+    Compact,
+    CompactionConfig,
+    CompactionSummary,
+    DigestSummarizer,
+    Reduction,
+    Window,
+    make_handle,
+)
 from ricordo.context.summary_message import (
     Instruction,
     find_instructions,

@@ -6,8 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.context import ClearResults, ClearResultsConfig, EvictResults, Reduction, ToolResultEvictionConfig, Window
-from ricordo.context.plan import count_message_tokens
+from ricordo.context import (
+    ClearResults,
+    ClearResultsConfig,
+    EvictResults,
+    Reduction,
+    ToolResultEvictionConfig,
+    Window,
+    count_message_tokens,
+)
 from ricordo.context.tool_results import restore_original
 from ricordo.guard import Redactor
 from ricordo.messages import (
@@ -23,7 +30,7 @@ from ricordo.messages import (
     encode_message,
     with_ids,
 )
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-CLEAR")]
 

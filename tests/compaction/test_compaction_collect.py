@@ -17,11 +17,16 @@ from ricordo.guard import Redactor
 from ricordo.messages import Message
 from ricordo.storage import FileInfo
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state_store import FileStateStore
+from ricordo.workspace import (
+    AgentState,
+    FileStateStore,
+    Transcript,
+    compactions_path,
+    read_transcript,
+    state_path,
+    transcript_path,
+)
 from ricordo.workspace.evicted_files import CleanupResult, SessionReferences, remove_unreferenced, select_unreferenced
-from ricordo.workspace.layout import compactions_path, state_path, transcript_path
-from ricordo.workspace.transcript import Transcript, read_transcript
 
 pytestmark = pytest.mark.anyio
 

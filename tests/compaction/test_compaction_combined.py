@@ -20,8 +20,7 @@ from ricordo.context import CompactionConfig, CompactionSummary, ModelSummarizer
 from ricordo.context.summary.request import REPLY_SCHEMA
 from ricordo.context.summary.sections import parse_sections
 from ricordo.errors import ModelError, ModelOverflow, ModelUnavailable, ReplyInvalid
-from ricordo.messages import Message
-from ricordo.messages.json_text import dumps
+from ricordo.messages import Message, dumps
 from ricordo.models import Reply
 from scripted_summaries import SUMMARY, Scripted, both, earlier, ids, noted, sections, talk
 

@@ -15,8 +15,8 @@ from ricordo.context import (
     Reduction,
     Summarizer,
     Window,
+    count_message_tokens,
 )
-from ricordo.context.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.guard import parse_fence
 from ricordo.messages import Message, Text, find_cut_points, find_orphan_results, get_mark, with_ids, with_mark

@@ -15,11 +15,12 @@ from ricordo.context import (
     ToolResultEvictionConfig,
     TruncateArgsConfig,
     Window,
+    count_message_tokens,
 )
-from ricordo.context.plan import count_message_tokens, resolve_thresholds
+from ricordo.context.plan import resolve_thresholds
 from ricordo.errors import InvalidSetting
-from ricordo.messages import Message, with_ids
-from ricordo.messages.tokens import Share, Tokens
+from ricordo.messages import Message, Tokens, with_ids
+from ricordo.messages.tokens import Share
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ricordo.context.config import TruncateArgsConfig
+from ricordo import TruncateArgsConfig
 from ricordo.context.strategies.truncate import clip_arguments, shorten_messages
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, ToolResult

@@ -3,8 +3,7 @@
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.context import build_digest, extract_tags, extract_title
-from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context import SECTION_NAMES, build_digest, extract_tags, extract_title
 from ricordo.context.summary_message import build_summary_message
 from ricordo.messages import Message, with_ids, with_mark
 

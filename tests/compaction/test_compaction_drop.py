@@ -6,8 +6,15 @@ import pytest
 
 from conversation_strategies import call, open_calls, orphan_results, result, said
 from dialect_validity import anthropic_faults, openai_faults
-from ricordo.context import CompactionConfig, DropGroups, Reduction, SlidingWindow, Window
-from ricordo.context.plan import count_message_tokens, make_handle
+from ricordo.context import (
+    CompactionConfig,
+    DropGroups,
+    Reduction,
+    SlidingWindow,
+    Window,
+    count_message_tokens,
+    make_handle,
+)
 from ricordo.errors import InvalidSetting
 from ricordo.messages import Media, Message, get_mark, with_ids, with_mark, with_pin
 

@@ -18,8 +18,8 @@ from ricordo.context.config import DEFAULT_EXCLUDED_TOOLS
 from ricordo.errors import StorageFull
 from ricordo.guard import Redactor
 from ricordo.messages import Media, Message, Text, ToolResult, Unknown, decode_message, encode_message, with_ids
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

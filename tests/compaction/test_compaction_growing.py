@@ -4,8 +4,7 @@ import pytest
 
 from conversation_strategies import call, result, said
 from ricordo.context import CompactionConfig, DigestSummarizer, ModelSummarizer, build_digest
-from ricordo.messages import with_ids
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import estimate_text, with_ids
 from scripted_summaries import Scripted, both, earlier, ids, noted, sections, talk
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 from conversation_strategies import said
 from ricordo.context import Compact, CompactionConfig, CompactionSummary, ExtractionLease, Reduction, Window
 from ricordo.errors import ModelUnavailable, StorageFull
-from ricordo.extraction.contract import Finding
+from ricordo.extraction import Finding
 from ricordo.messages import Message, Text, get_mark, with_ids, with_mark, with_pin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4", "DF-C70")]

@@ -20,9 +20,9 @@ from ricordo.context import (
     Strategy,
     StrategyReport,
     Window,
+    count_message_tokens,
+    run_pipeline,
 )
-from ricordo.context.pipeline import run_pipeline
-from ricordo.context.plan import count_message_tokens
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.messages import Message, get_mark, with_ids
 from scripted_summaries import SUMMARY

@@ -28,13 +28,14 @@ from ricordo.context import (
     TruncateArgs,
     TruncateArgsConfig,
     Window,
+    count_message_tokens,
+    make_handle,
+    run_pipeline,
 )
-from ricordo.context.pipeline import run_pipeline
-from ricordo.context.plan import count_message_tokens, make_handle
 from ricordo.context.tool_results import restore_original
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Thinking, encode_message, get_mark, is_pinned, with_pin
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 KEY = Redactor(bytes(32))
 PAGE = "A line of a file that is longer than any pointer to it.\n" * 20

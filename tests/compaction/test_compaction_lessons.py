@@ -11,10 +11,9 @@ from conversation_strategies import call, conversations, result, said
 from message_strategies import any_text
 from ricordo.context.summary.request import parse_reply
 from ricordo.context.summary.summarizers import CircuitBreaker
+from ricordo.extraction import Finding
 from ricordo.extraction.answer import MAX_LESSONS, is_learnable, parse_lessons
-from ricordo.extraction.contract import Finding
-from ricordo.messages import JsonValue, Message, with_mark
-from ricordo.messages.json_text import dumps
+from ricordo.messages import JsonValue, Message, dumps, with_mark
 
 pytestmark = pytest.mark.req("HE-C4")
 

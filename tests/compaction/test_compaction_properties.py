@@ -21,14 +21,13 @@ from ricordo.context import (
     TruncateArgsConfig,
     Window,
     build_digest,
+    count_message_tokens,
 )
-from ricordo.context.plan import count_message_tokens
 from ricordo.context.summary_message import find_instructions
 from ricordo.context.tool_results import evicted_parts
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolResult, get_mark, with_ids, with_pin
-from ricordo.messages.tokens import estimate_text
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.messages import Media, Message, ToolResult, estimate_text, get_mark, with_ids, with_pin
+from ricordo.testing import InMemoryFiles
 
 KEY = Redactor(bytes(32))
 

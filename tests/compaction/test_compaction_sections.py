@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context import SECTION_NAMES
 from ricordo.context.summary.request import has_valid_quotes, normalize_quote
 from ricordo.context.summary.sections import (
     Citations,
@@ -22,7 +22,7 @@ from ricordo.context.summary.sections import (
     render_sections,
     split_outdated,
 )
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import estimate_text
 
 _odd = st.sampled_from(
     ["None", "- none", "## SUMMARY", "SUMMARY: x", "**Next steps**", "OUTDATED: S1", "```", "- [S1] x"]

@@ -9,6 +9,7 @@ import pytest
 
 from conversation_strategies import call, result, said
 from ricordo.context import (
+    SECTION_NAMES,
     Compact,
     CompactionConfig,
     CompactionSummary,
@@ -17,16 +18,12 @@ from ricordo.context import (
     TruncateArgsConfig,
     Window,
     build_digest,
+    count_message_tokens,
 )
-from ricordo.context.plan import count_message_tokens
 from ricordo.context.strategies.truncate import clip_arguments
-from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
-from ricordo.messages import JsonValue, Message, Text, Usage, with_ids, with_mark
-from ricordo.messages.json_text import dumps, loads
-from ricordo.messages.tokens import estimate_text
-from ricordo.models import Reply
-from ricordo.models.contract import StopReason
+from ricordo.messages import JsonValue, Message, Text, Usage, dumps, estimate_text, loads, with_ids, with_mark
+from ricordo.models import Reply, StopReason
 from scripted_summaries import SUMMARY, Scripted, talk
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import pytest
 
 from reached_models import MODELS, NOW, load_packages, reach, serving
 from ricordo.context import ModelSummarizer
-from ricordo.messages.json_text import dumps
+from ricordo.messages import dumps
 from ricordo.testing import Say
 from scripted_summaries import SUMMARY, both, ids, noted, talk
 

@@ -17,8 +17,8 @@ from ricordo.context import (
     SlidingWindow,
     Strategy,
     Window,
+    run_pipeline,
 )
-from ricordo.context.pipeline import run_pipeline
 from ricordo.errors import StorageFailed
 from ricordo.messages import Message, get_mark, with_ids
 

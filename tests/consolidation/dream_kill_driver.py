@@ -14,24 +14,20 @@ from pathlib import Path
 
 from forking import Emit, Killing, drive, in_child
 from hand_clock import HandClock
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
+from ricordo.curation import ConsolidationConfig, Consolidator, undo_change
 from ricordo.curation.adviser import ModelAdviser
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import Consolidator
 from ricordo.curation.run_state import LEASE_PATH
-from ricordo.curation.undo import undo_change
 from ricordo.events import Emitter, Event
 from ricordo.guard import Redactor
-from ricordo.models.spending import SpendingConfig, SpendingMeter
-from ricordo.storage.disk import Disk
+from ricordo.models import SpendingConfig, SpendingMeter
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.history.change_sets import ChangeSets, count_pending
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import LEDGERS, MEMORY_PATH
-from ricordo.workspace.ledger import append_entries
+from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, list_history, parse_entries
+from ricordo.workspace.history.change_sets import count_pending
+from ricordo.workspace.layout import LEDGERS
 
 KEY = b"k" * 32
 DAY = date(2026, 11, 21)

@@ -5,18 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
-from ricordo.curation.consolidator import NOTHING_NEW, ConsolidationResult, Consolidator
+from ricordo.curation import CURSOR_PATH, NOTHING_NEW, ConsolidationResult, Consolidator, undo_change
 from ricordo.curation.forget import forget
-from ricordo.curation.run_state import CURSOR_PATH
-from ricordo.curation.undo import undo_change
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, list_history
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.curation.conflicts import replaces, says_the_same
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 

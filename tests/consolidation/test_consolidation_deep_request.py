@@ -6,13 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput
 from ricordo.curation.adviser import CUT_NOTE, MORE_NOTE, AdviceRequest, build_requests
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.proposal import ConsolidationInput
-from ricordo.curation.types import CandidateEntry
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace import MEMORY_PATH, render_entry
 
 SMALL = 2_500
 

@@ -12,34 +12,36 @@ import anyio.lowlevel
 import pytest
 
 from hand_clock import HandClock
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
-from ricordo.curation.adviser import Adviser
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import (
-    BUSY,
-    NO_PROPOSAL,
-    PROPOSAL_OUTDATED,
-    PROPOSAL_PENDING,
+from ricordo.curation import (
+    CURSOR_PATH,
+    ConsolidationConfig,
+    ConsolidationInput,
     ConsolidationResult,
     Consolidator,
+    undo_change,
 )
-from ricordo.curation.proposal import ConsolidationInput
-from ricordo.curation.run_state import CURSOR_PATH, DREAM_STATE_PATH, LEASE_PATH, PROPOSAL_PATH, hold_lease
+from ricordo.curation.adviser import Adviser
+from ricordo.curation.consolidator import BUSY, NO_PROPOSAL, PROPOSAL_OUTDATED, PROPOSAL_PENDING
+from ricordo.curation.run_state import DREAM_STATE_PATH, LEASE_PATH, PROPOSAL_PATH, hold_lease
 from ricordo.curation.types import Advice, LineMerge, Retirement
-from ricordo.curation.undo import undo_change
 from ricordo.errors import StorageFailed
 from ricordo.events import Emitter, Event
 from ricordo.guard import Redactor
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
 from ricordo.storage import ABSENT
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry, render_prompt_lines
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    ChangeSets,
+    append_entries,
+    list_history,
+    parse_entries,
+    render_entry,
+    render_prompt_lines,
+)
 from ricordo.workspace.history.retention import HistoryConfig, trim_history
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -278,8 +280,8 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
 
 @pytest.mark.req("HE-C3-guard")
 def test_the_share_that_may_be_retired_grows_with_memory() -> None:
+    from ricordo.curation import CandidateEntry
     from ricordo.curation.reconciliation import reconcile
-    from ricordo.curation.types import CandidateEntry
 
     ids = [f"01m{number:023d}" for number in range(300)]
     held = [

@@ -5,23 +5,27 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import Consolidator
+from ricordo.curation import ConsolidationConfig, Consolidator, undo_change
 from ricordo.curation.forget import forget
 from ricordo.curation.marks import mark_entry
 from ricordo.curation.topics import FURTHER_TOPICS
-from ricordo.curation.undo import undo_change
 from ricordo.errors import IndexTooLarge
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    ChangeSets,
+    Edit,
+    append_entries,
+    list_history,
+    read_all_entries,
+    render_entry,
+)
 from ricordo.workspace.documents import IndexBounds
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH, TOPICS
-from ricordo.workspace.ledger import append_entries, is_curated, read_all_entries
+from ricordo.workspace.layout import TOPICS
+from ricordo.workspace.ledger import is_curated
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C1-index", "HE-C1b", "CC-INDEXCAP")]
 

@@ -6,19 +6,15 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import Consolidator
+from ricordo.curation import ConsolidationConfig, Consolidator, undo_change
 from ricordo.curation.forget import forget
-from ricordo.curation.undo import undo_change
 from ricordo.errors import UndoRefused
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH, TOPICS
-from ricordo.workspace.ledger import append_entries, read_all_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, list_history, read_all_entries
+from ricordo.workspace.layout import TOPICS
 
 pytestmark = pytest.mark.anyio
 

@@ -8,27 +8,26 @@ from decimal import Decimal
 import anyio
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
+from ricordo.curation import (
+    CURSOR_PATH,
+    NOTHING_NEW,
+    ConsolidationConfig,
+    ConsolidationResult,
+    Consolidator,
+    undo_change,
+)
 from ricordo.curation.adviser import DROPS_HALF, OVER_BUDGET, UNREADABLE, ModelAdviser
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import NOTHING_NEW, ConsolidationResult, Consolidator
 from ricordo.curation.forget import forget
-from ricordo.curation.run_state import CURSOR_PATH
-from ricordo.curation.undo import undo_change
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelUnavailable, ReplyInvalid, SpendingLimitReached
 from ricordo.events import Emitter, Event
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage
-from ricordo.models import Reply
-from ricordo.models.spending import SpendingConfig, SpendingMeter
+from ricordo.models import Reply, SpendingConfig, SpendingMeter
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, list_history, parse_entries, render_prompt_lines
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
@@ -468,7 +467,7 @@ async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_
 
 @pytest.mark.req("AS-CONS-01", "AS-CONS-03")
 async def test_a_long_batch_is_asked_for_in_several_requests_within_the_limit() -> None:
-    from ricordo.messages.tokens import estimate_text
+    from ricordo.messages import estimate_text
 
     root = Root(NOTHING, config=ConsolidationConfig(max_input_tokens=3_000))
     for number in range(120):

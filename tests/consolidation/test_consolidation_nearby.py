@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, propose
 from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
-from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.conflicts import replaces, says_the_same
 from ricordo.curation.contradictions import RelatedEntryIndex
 from ricordo.curation.importance import CORRECTION_TAG
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
-from ricordo.curation.proposal import ConsolidationInput, propose
-from ricordo.curation.types import CandidateEntry
 from ricordo.language.duplicates import StatementIndex
-from ricordo.workspace.entry import Entry
 
 BEGAN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 DUPLICATE = 0.8

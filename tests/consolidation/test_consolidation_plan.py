@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.proposal import ConsolidationInput, find_faults, is_due, propose
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
+from ricordo.curation.proposal import is_due
 from ricordo.curation.topics import count_subjects
-from ricordo.curation.types import CandidateEntry, Proposal
+from ricordo.curation.types import Proposal
 from ricordo.errors import InvalidSetting
-from ricordo.messages.tokens import estimate_text
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry, render_prompt_lines
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.messages import estimate_text
+from ricordo.workspace import MEMORY_PATH, Author, parse_entries, render_entry, render_prompt_lines
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"

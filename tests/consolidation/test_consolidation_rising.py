@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
 from ricordo.curation.memory_document import MemoryDocument
 from ricordo.curation.placement import place_entries
-from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
 from ricordo.curation.topics import update_description
-from ricordo.curation.types import CandidateEntry
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace import MEMORY_PATH, Author, parse_entries, render_entry
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"

@@ -5,12 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
-from ricordo.curation.types import CandidateEntry, Proposal
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
+from ricordo.curation.types import Proposal
+from ricordo.workspace import MEMORY_PATH, Author, parse_entries, render_entry
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

@@ -10,26 +10,36 @@ import anyio
 import pytest
 
 from disks import StepDisk
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
 from ricordo.concurrency import NoYield
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.consolidator import BUSY, NOTHING_NEW, TOO_SOON, ConsolidationResult, Consolidator
+from ricordo.curation import (
+    CURSOR_PATH,
+    NOTHING_NEW,
+    ConsolidationConfig,
+    ConsolidationResult,
+    Consolidator,
+    undo_change,
+)
+from ricordo.curation.consolidator import BUSY, TOO_SOON
 from ricordo.curation.forget import forget
-from ricordo.curation.run_state import CURSOR_PATH, load_cursor
-from ricordo.curation.undo import undo_change
+from ricordo.curation.run_state import load_cursor
 from ricordo.errors import StorageError, StorageFailed
 from ricordo.guard import Redactor
-from ricordo.storage import FileInfo, FileStore
-from ricordo.storage.disk import Disk
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage import Disk, FileInfo, FileStore
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_prompt_lines
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.history.tombstones import Tombstone, read_tombstones
-from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES
-from ricordo.workspace.ledger import append_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    MEMORY_PATH,
+    TOMBSTONES,
+    ChangeSets,
+    Tombstone,
+    append_entries,
+    list_history,
+    parse_entries,
+    render_prompt_lines,
+)
+from ricordo.workspace.history.tombstones import read_tombstones
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

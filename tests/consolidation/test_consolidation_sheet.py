@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace import parse_entries, render_entry
 
 TITLES = ["Topics", "Preferences", "Facts"]
 LINES = st.one_of(

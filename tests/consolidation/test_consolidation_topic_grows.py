@@ -4,10 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
-from ricordo.curation.types import CandidateEntry
-from ricordo.workspace.entry import Entry
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
 
 pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")
 

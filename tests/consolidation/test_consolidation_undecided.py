@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import Entry
+from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, propose
 from ricordo.curation.conflicts import contradict, is_opposed, stance
 from ricordo.curation.contradictions import move_together
 from ricordo.curation.memory_document import parse_memory_document
-from ricordo.curation.proposal import ConsolidationInput, propose
-from ricordo.curation.types import Advice, CandidateEntry, Proposal, Supersession
+from ricordo.curation.types import Advice, Proposal, Supersession
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Author, Entry, contradicted_ids, find_contradictions, set_contradictions
-from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace import MEMORY_PATH, Author, parse_entries, parse_entry, render_entry
+from ricordo.workspace.entry import contradicted_ids, find_contradictions, set_contradictions
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 

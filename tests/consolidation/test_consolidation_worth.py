@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import Entry
+from ricordo.curation import ConsolidationConfig
 from ricordo.curation.importance import is_worthwhile
 from ricordo.errors import InvalidSetting
-from ricordo.workspace.entry import Entry
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 CONFIG = ConsolidationConfig()

@@ -17,7 +17,8 @@ import anyio.to_thread
 import pytest
 
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFailed, StorageFull
-from ricordo.storage.sqlite import Connection, Database, Schema
+from ricordo.storage import Connection
+from ricordo.storage.sqlite import Database, Schema
 from warm_processes import run_warm
 
 pytestmark = pytest.mark.anyio

@@ -13,8 +13,8 @@ from command_line import loopback_model, ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
-from ricordo.agent.tools import tool
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.agent import tool
+from ricordo.curation import ConsolidationConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel
 

@@ -25,7 +25,7 @@ from forking import Emit, in_child
 from ricordo import Memory, Message, Scope
 from ricordo.messages import Text
 from ricordo.runtime import Settings
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
 
 Act = Callable[[Path, Disk, Emit], Awaitable[None]]

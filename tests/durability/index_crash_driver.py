@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from forking import Emit, drive, in_child
-from ricordo.search import segments
-from ricordo.search.contract import Query
+from ricordo.search import Query, segments
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage.local import LocalFiles
 from ricordo.storage.sqlite import ExclusiveAccess
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 _T = TypeVar("_T")
 

@@ -10,12 +10,11 @@ import pytest
 from anyio.to_thread import run_sync
 
 from piped_processes import PipedProcess, start_script
-from ricordo import Memory, Scope
+from ricordo import Entry, Memory, Scope
 from ricordo.errors import VersionConflict
 from ricordo.runtime.memory import RecordedSession
 from ricordo.storage import locks as path_lock
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import Entry
 
 WRITER = Path(__file__).parent / "writer.py"
 SCOPE = Scope(user="me", project="shop")

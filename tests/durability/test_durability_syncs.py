@@ -8,7 +8,7 @@ import pytest
 
 from ricordo import Memory, Message, Scope
 from ricordo.messages import Text
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 
 pytestmark = pytest.mark.anyio
 

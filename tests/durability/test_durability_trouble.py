@@ -13,7 +13,7 @@ from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import DocumentInvalid, FileMissing, RicordoError, StorageError, StorageFull, StorageReadOnly
 from ricordo.messages import Text
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 
 pytestmark = pytest.mark.anyio
 

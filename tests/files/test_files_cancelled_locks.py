@@ -9,8 +9,8 @@ import pytest
 
 from cancelling import cancel_at, ways
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C52")]
 Made = Callable[[Path], FileStore]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ricordo.errors import AlreadyExists, FileMissing, PathRefused, VersionConflict
 from ricordo.storage import ABSENT, FileStore, compute_version
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

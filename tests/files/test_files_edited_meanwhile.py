@@ -8,8 +8,7 @@ import pytest
 
 from ricordo import Memory, Scope
 from ricordo.errors import AlreadyExists, VersionConflict
-from ricordo.storage import ABSENT
-from ricordo.storage.disk import Disk
+from ricordo.storage import ABSENT, Disk
 from ricordo.storage.local import LocalFiles
 
 pytestmark = pytest.mark.anyio

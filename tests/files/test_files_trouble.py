@@ -24,10 +24,10 @@ from ricordo.errors import (
     StorageReadOnly,
 )
 from ricordo.guard import Redactor
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
+from ricordo.workspace import ChangeSets
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document
-from ricordo.workspace.history.change_sets import ChangeSets
 
 pytestmark = pytest.mark.anyio
 Act = Callable[[LocalFiles], Awaitable[object]]

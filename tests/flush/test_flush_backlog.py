@@ -10,10 +10,7 @@ from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.storage import ABSENT
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state_store import FileStateStore
-from ricordo.workspace.layout import state_path, transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import AgentState, FileStateStore, Transcript, state_path, transcript_path
 
 pytestmark = pytest.mark.anyio
 

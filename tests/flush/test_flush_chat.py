@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.extraction.config import RuleExtractionConfig
-from ricordo.extraction.rules import Finding, Utterance, extract_from_utterances
+from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract_from_utterances
 
 SAID = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ricordo.extraction import extract
 from ricordo.extraction.grounding import asks_for_credential, contains_credential
-from ricordo.extraction.rules import extract
 from ricordo.messages import Message, Text
 
 pytestmark = pytest.mark.req("FC-SECRET")

@@ -9,19 +9,14 @@ import anyio.to_thread
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.extraction.contract import Finding
+from ricordo.extraction import Finding, Flusher, extract
 from ricordo.extraction.cursor import load_cursor
-from ricordo.extraction.flusher import Flusher
-from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
-from ricordo.workspace.layout import cursor_path, ledger_path, transcript_path
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.transcript import Transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Edit, Transcript, cursor_path, ledger_path, read_all_entries, transcript_path
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-B24", "DF-C22")]

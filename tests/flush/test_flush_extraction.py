@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.config import RuleExtractionConfig
-from ricordo.extraction.rules import Finding, Utterance, extract, extract_from_utterances
+from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract, extract_from_utterances
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages import Media, Message, Role, Text, Thinking, ToolCall, ToolResult
 

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.extraction.config import RuleExtractionConfig
-from ricordo.extraction.rules import Finding, Utterance, extract_from_utterances
+from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract_from_utterances
 
 CASES: tuple[tuple[str, list[str]], ...] = (
     # Technical, English: worth noting.

@@ -8,18 +8,22 @@ import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import InvalidEntry
-from ricordo.extraction.contract import Finding
-from ricordo.extraction.flusher import Flusher, FlushResult
-from ricordo.extraction.rules import extract
+from ricordo.extraction import Finding, Flusher, FlushResult, extract
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, ToolCall, with_mark
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Source
-from ricordo.workspace.history.tombstones import Tombstone, Tombstones, content_digest
-from ricordo.workspace.layout import TOMBSTONES, cursor_path, transcript_path
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.transcript import Transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    TOMBSTONES,
+    Source,
+    Tombstone,
+    Transcript,
+    content_digest,
+    cursor_path,
+    read_all_entries,
+    transcript_path,
+)
+from ricordo.workspace.history.tombstones import Tombstones
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]

@@ -8,20 +8,24 @@ import anyio
 import pytest
 
 from noting_models import KEY, NotingDesk, lessons, note, said
+from ricordo import Entry, FlushConfig
 from ricordo.errors import ModelRateLimited, ModelTimeout, ModelUnavailable, StorageFull
-from ricordo.extraction.config import FlushConfig
 from ricordo.extraction.contract import ExtractionSection, SectionInput
 from ricordo.guard import FencedItem, Trust, render_fence
-from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, with_mark
-from ricordo.messages.tokens import estimate_text
-from ricordo.messages.types import Text
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.testing import Empty, Fail, Hang, RecordedRequest, Respond, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.tombstones import Tombstone, Tombstones, content_digest
-from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, cursor_path, ledger_path, transcript_path
-from ricordo.workspace.ledger import append_entries
-from ricordo.workspace.transcript import read_transcript
+from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolResult, estimate_text, with_mark
+from ricordo.testing import Empty, Fail, Hang, InMemoryFiles, RecordedRequest, Respond, Say, ScriptedModel, ScriptItem
+from ricordo.workspace import (
+    MEMORY_PATH,
+    TOMBSTONES,
+    Tombstone,
+    append_entries,
+    content_digest,
+    cursor_path,
+    ledger_path,
+    read_transcript,
+    transcript_path,
+)
+from ricordo.workspace.history.tombstones import Tombstones
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

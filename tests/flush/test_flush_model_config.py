@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from ricordo import FlushConfig
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.config import ALWAYS, NEVER, FlushConfig, throttle_trigger
+from ricordo.extraction.config import ALWAYS, NEVER, throttle_trigger
 
 
 @pytest.mark.req("AS-FLUSH-05")

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, result, said
 from message_strategies import any_text
+from ricordo import FlushConfig
 from ricordo.extraction.answer import is_learnable
-from ricordo.extraction.config import FlushConfig
 from ricordo.extraction.contract import ExtractionSection, SectionInput
 from ricordo.extraction.request import KnownMemory, LessonsRequest, RequestMaterial, build_request
-from ricordo.messages import JsonValue, Message, with_ids, with_mark
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import JsonValue, Message, estimate_text, with_ids, with_mark
 
 CONFIG = FlushConfig()
 MEMORY = "# Memory\n\n- We deploy only from main.\n- Port 8443 & <b>bold</b> {ledger} stay.\n"

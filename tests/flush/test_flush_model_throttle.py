@@ -8,7 +8,7 @@ import pytest
 from hand_clock import HandClock
 from ricordo.extraction.throttle import SLOTS_FILE, Throttle
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo import FlushConfig
 from ricordo.curation.profile.request import format_conversation
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.config import FlushConfig
-from ricordo.extraction.contract import Finding
+from ricordo.extraction import Finding, extract, process_messages
 from ricordo.extraction.extractors import MessageDelta, RuleExtractor
-from ricordo.extraction.preprocessing import ProcessedMessages, ProcessingConfig, process_messages
+from ricordo.extraction.preprocessing import ProcessedMessages, ProcessingConfig
 from ricordo.extraction.request import RequestMaterial, build_request
-from ricordo.extraction.rules import extract
 from ricordo.guard import FencedItem, Trust, render_fence
-from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, with_mark
-from ricordo.messages.types import Mark
+from ricordo.messages import JsonValue, Mark, Media, Message, Text, ToolCall, ToolResult, with_mark
 
 TAGS = ("uploaded_files", "current_uploads")
 

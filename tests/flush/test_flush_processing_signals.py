@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals, process_messages
+from ricordo.extraction import process_messages
+from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
 from ricordo.extraction.signal_patterns import load_detector
-from ricordo.language.signals import SIGNALS, Signal
+from ricordo.language import SIGNALS
+from ricordo.language.signals import Signal
 from ricordo.messages import Media, Message, Text
 
 pytestmark = pytest.mark.req("DF-SIGNAL")

@@ -5,7 +5,7 @@ import pytest
 from noting_models import NotingDesk, lessons, note
 from ricordo.errors import ModelUnavailable
 from ricordo.testing import Fail, Say, ScriptedModel
-from ricordo.workspace.layout import cursor_path, transcript_path
+from ricordo.workspace import cursor_path, transcript_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C22")]
 

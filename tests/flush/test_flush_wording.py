@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.extraction.rules import extract
-from ricordo.messages import Message, Text
-from ricordo.messages.types import Role
+from ricordo.extraction import extract
+from ricordo.messages import Message, Role, Text
 
 SAID = datetime(2026, 10, 29, 9, tzinfo=UTC)
 

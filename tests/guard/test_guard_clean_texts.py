@@ -5,11 +5,12 @@ from unittest.mock import patch
 
 import pytest
 
+from ricordo import Entry
 from ricordo.guard import Redactor
 from ricordo.guard import scanner as rules
 from ricordo.guard.scanner import find_secrets
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 from ricordo.workspace.redaction import redact_entry
 
 pytestmark = pytest.mark.req("FC-SECRET")

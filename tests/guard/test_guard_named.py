@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor, has_secret
-from ricordo.messages.types import JsonValue
+from ricordo.messages import JsonValue
 
 pytestmark = pytest.mark.req("FC-SECRET")
 

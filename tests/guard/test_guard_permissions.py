@@ -8,17 +8,15 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
 from ricordo.errors import InvalidSetting
+from ricordo.guard import PermissionRule, ToolPattern, render_rule
 from ricordo.guard.permissions import (
     Decision,
     PermissionQuery,
-    PermissionRule,
-    ToolPattern,
     collect_argument_texts,
     decide,
     parse_pattern,
     parse_rule,
     render_pattern,
-    render_rule,
 )
 
 pytestmark = pytest.mark.req("CC-ENFORCE")

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from message_strategies import any_text
-from ricordo.agent.contract import Turn
-from ricordo.agent.loop import AgentLoop
+from ricordo.agent import AgentLoop, ToolContext, ToolOutput, Turn
 from ricordo.agent.tool_calls import deduplicate_call_ids, exception_result, replace_surrogates, tool_result
-from ricordo.agent.tools import ToolContext, ToolOutput
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor
 from ricordo.messages import (
@@ -27,9 +25,9 @@ from ricordo.messages import (
     ToolResult,
     decode_message,
     encode_message,
+    loads,
     pair_calls,
 )
-from ricordo.messages.json_text import loads
 from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_models import FakeModel, FunctionTool, Hanging, Item, call, calling, reply, say
-from ricordo.agent.contract import Turn, TurnEvent, TurnListener, TurnResult
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.tools import ToolContext
+from ricordo.agent import AgentLoop, ToolContext, Turn, TurnResult
+from ricordo.agent.contract import TurnEvent, TurnListener
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, RicordoError, StorageFull, ToolFailed
 from ricordo.events import Emitter, Event

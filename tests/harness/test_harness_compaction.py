@@ -7,29 +7,30 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
-from ricordo.agent.compaction_middleware import CompactionMiddleware
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.session_state import SessionState, TurnRunner
+from ricordo.agent import AgentLoop, CompactionMiddleware, SessionState
+from ricordo.agent.session_state import TurnRunner
 from ricordo.context import (
     Compact,
     CompactionConfig,
     CompactionSummary,
     DigestSummarizer,
     ExtractionLease,
+    ModelSummarizer,
     Reduction,
     Window,
     plan,
 )
 from ricordo.context.strategies import summarize as compacting
-from ricordo.context.summary.summarizers import ModelSummarizer, find_flaw
+from ricordo.context.summary.summarizers import find_flaw
 from ricordo.context.summary_message import find_instructions
 from ricordo.errors import ModelUnavailable, ReplyInvalid
-from ricordo.extraction.contract import Finding
+from ricordo.extraction import Finding
 from ricordo.guard import parse_fence
 from ricordo.messages import Message, Text, find_cut_points, get_mark, with_ids, with_pin
 from ricordo.models import ChatModel, Reply, ReplyEvent
 from ricordo.scope import Scope
-from ricordo.workspace.agent_state import AgentState, StoredState
+from ricordo.workspace import AgentState
+from ricordo.workspace.agent_state import StoredState
 
 pytestmark = pytest.mark.anyio
 

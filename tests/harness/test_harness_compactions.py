@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept, said
 from message_strategies import messages as any_messages
+from ricordo.agent import SessionState
 from ricordo.agent.compaction_journal import (
     Compaction,
     CompactionRecord,
@@ -20,14 +21,10 @@ from ricordo.agent.compaction_journal import (
     render_record,
     render_undo,
 )
-from ricordo.agent.session_state import SessionState
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
 from ricordo.messages import Message, Text, is_pinned
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state_store import FileStateStore
-from ricordo.workspace.layout import state_path
-from ricordo.workspace.transcript import read_transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import AgentState, FileStateStore, read_transcript, state_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 

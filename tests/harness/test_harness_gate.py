@@ -13,18 +13,17 @@ from desks import Person
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from hand_clock import HandClock
 from held_standing import HeldStanding
-from ricordo.agent.contract import Turn
-from ricordo.agent.loop import AgentLoop
+from ricordo.agent import AgentLoop, Approval, Tool, ToolContext, ToolOutput, Turn, tool
 from ricordo.agent.permissions import Permissions, RuleGate, describe_call
 from ricordo.agent.tool_calls import GateDecision, PermissionGate
-from ricordo.agent.tools import Approval, Tool, ToolContext, ToolEffect, ToolOutput, tool
+from ricordo.agent.tools import ToolEffect
 from ricordo.errors import InvalidSetting, StorageError
 from ricordo.events import Emitter, Event
-from ricordo.guard.permissions import PermissionQuery, PermissionRule, parse_rule, render_rule
-from ricordo.messages import JsonValue, ToolCall, ToolResult, ToolSpec
-from ricordo.messages.json_text import dumps
+from ricordo.guard import PermissionRule, render_rule
+from ricordo.guard.permissions import PermissionQuery, parse_rule
+from ricordo.messages import JsonValue, ToolCall, ToolResult, ToolSpec, dumps
 from ricordo.scope import Scope
-from ricordo.workspace.agent_state import PlanState, WorkState
+from ricordo.workspace import PlanState, WorkState
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]
 

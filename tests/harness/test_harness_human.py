@@ -10,8 +10,8 @@ import pytest
 from ricordo.context.prompt import InstructionText, read_agents_file, read_rules
 from ricordo.errors import StorageFailed, StorageReadOnly
 from ricordo.storage import FileInfo
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

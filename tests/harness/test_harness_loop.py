@@ -9,20 +9,8 @@ import anyio.lowlevel
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.agent.contract import (
-    ModelRequest,
-    ModelResponse,
-    StepHandler,
-    ToolFinished,
-    ToolStarted,
-    Turn,
-    TurnEvent,
-    TurnHandler,
-    TurnListener,
-    TurnResult,
-)
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.tools import ToolContext
+from ricordo.agent import AgentLoop, ModelRequest, ModelResponse, ToolContext, ToolFinished, Turn, TurnResult
+from ricordo.agent.contract import StepHandler, ToolStarted, TurnEvent, TurnHandler, TurnListener
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, StorageFull
 from ricordo.events import Emitter, Event

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from conversation_strategies import said
 from message_strategies import any_text
-from ricordo.agent.reminder import Reminder, build_reminder, build_reminder_message, delivery_key
-from ricordo.guard import contains_fence, parse_fence
-from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.jobs.tasks import Task, TaskProgress, TaskState
-from ricordo.messages import Message, ToolCall, ToolResult, get_mark
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.workspace.agent_state import PlanState, Todo, TodoStatus, WorkState
+from ricordo.agent import build_reminder_message
+from ricordo.agent.reminder import Reminder, build_reminder, delivery_key
+from ricordo.guard import PermissionRule, ToolPattern, contains_fence, parse_fence
+from ricordo.jobs import Task, TaskProgress, TaskState
+from ricordo.messages import Message, Tokens, ToolCall, ToolResult, estimate_text, get_mark
+from ricordo.workspace import PlanState, Todo, WorkState
+from ricordo.workspace.agent_state import TodoStatus
 
 NOW = datetime(2026, 11, 22, 8, 0, tzinfo=UTC)
 IN_FORCE = PlanState(path="plans/release.md")

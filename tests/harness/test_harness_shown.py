@@ -9,7 +9,7 @@ from held_standing import HeldStanding
 from ricordo.agent.reminder import TaskDelivery
 from ricordo.errors import StorageFull
 from ricordo.messages import Message, Text, ToolResult, delivered_results, with_mark
-from ricordo.workspace.agent_state import Todo, WorkState
+from ricordo.workspace import Todo, WorkState
 
 pytestmark = pytest.mark.anyio
 

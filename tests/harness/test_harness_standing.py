@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.lowlevel
@@ -13,17 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kept_sessions import REDACTOR, TRANSCRIPT, Kept, said
-from ricordo.agent.contract import ModelRequest, ModelResponse, Turn, TurnResult
-from ricordo.agent.session_state import SessionState, TurnRunner, mark_delivered, resume_window
+from ricordo.agent import ModelRequest, ModelResponse, SessionState, Turn, TurnResult
+from ricordo.agent.session_state import TurnRunner, mark_delivered, resume_window
 from ricordo.errors import InvalidMessage, StorageFailed, StorageFull, VersionConflict
-from ricordo.guard.permissions import PermissionRule, ToolPattern
+from ricordo.guard import PermissionRule, ToolPattern
 from ricordo.messages import Message, get_mark, with_delivered_results, with_mark
 from ricordo.models import Reply
 from ricordo.scope import Scope
-from ricordo.workspace.agent_state import AgentState, PlanState, Todo, WorkState, WorkStateHolder
-from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
-from ricordo.workspace.transcript import read_transcript
+from ricordo.workspace import AgentState, FileStateStore, PermissionGrants, PlanState, Todo, WorkState, read_transcript
+from ricordo.workspace.agent_state_store import InMemoryStateStore
 from standings import standings, todo_lists
+
+if TYPE_CHECKING:
+    from ricordo.workspace.agent_state import WorkStateHolder
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, settings
 from ricordo import HarnessAgent
-from ricordo.agent.loop import TurnLimits
-from ricordo.agent.tools import tool
+from ricordo.agent import TurnLimits, tool
 from ricordo.errors import InvalidSetting
 from ricordo.messages import Usage
 from ricordo.testing import Call, Calls, Say, ScriptedModel

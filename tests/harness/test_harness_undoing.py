@@ -14,7 +14,7 @@ from ricordo.agent.window_edits import is_restored, restore_window
 from ricordo.context import Act
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageReadOnly, UndoRefused
 from ricordo.messages import Message, Text, get_mark, with_mark
-from ricordo.workspace.agent_state_store import FileStateStore
+from ricordo.workspace import FileStateStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-UNDO")]
 

@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from importing import json_lines, take
+from ricordo import read_history
 from ricordo.errors import FileMissing, HistoryUnreadable
-from ricordo.messages.codec import decode_message, encode_message
-from ricordo.messages.importers import ImportProblem, read_history, records
+from ricordo.messages import decode_message, encode_message
+from ricordo.messages.importers import ImportProblem, records
 from ricordo.messages.importers import records as lines
 
 GOOD = b'{"role":"user","content":"We deploy only from main."}'

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importing import json_lines, take
-from ricordo.messages import JsonValue, Media, Text, Thinking, ToolCall, ToolResult
-from ricordo.messages.pairs import pair_calls
+from ricordo.messages import JsonValue, Media, Text, Thinking, ToolCall, ToolResult, pair_calls
 
 ASK: dict[str, JsonValue] = {"role": "user", "content": "Which branch do we deploy from?"}
 ANSWER: dict[str, JsonValue] = {"role": "assistant", "content": "Only from main."}

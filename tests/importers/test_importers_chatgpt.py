@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importing import take
-from ricordo.messages.types import JsonValue, Media
+from ricordo.messages import JsonValue, Media
 
 
 def _node(name: str, parent: str | None, text: Any, role: str = "user", time: float = 0.0, **more: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from importing import Taken, take
 from make_demo_conversation import CONVERSATION, FAILED, LOG_CALL, run_log
-from ricordo.messages.pairs import pair_calls
+from ricordo.messages import pair_calls
 
 DATA = CONVERSATION.parent
 

@@ -17,16 +17,13 @@ from filelock import FileLock
 from disks import FailingDisk, StepDisk
 from ricordo import Memory, Scope
 from ricordo.errors import PathRefused, StorageBusy, StorageFull
-from ricordo.messages import Message, Text
-from ricordo.messages.codec import encode_message
-from ricordo.search.contract import Query
+from ricordo.messages import Message, Text, encode_message
+from ricordo.search import Query
 from ricordo.search.index import WorkspaceIndex
-from ricordo.storage.contract import AppendedRange
-from ricordo.storage.disk import Disk
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage import AppendedRange, Connection, Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import INDEX_FILE
 from thread_trips import counted_trips
 
 pytestmark = pytest.mark.anyio

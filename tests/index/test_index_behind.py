@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo import Entry
+from ricordo.search import MEMORY_SORTS, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

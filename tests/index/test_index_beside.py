@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search.contract import Query
+from ricordo import Entry, Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.retrieval import ChunkLocation
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Source, render_entry
 
 pytestmark = pytest.mark.anyio
 BEGUN = datetime(2026, 11, 1, 9, tzinfo=UTC)

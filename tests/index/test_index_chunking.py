@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry, Message
 from ricordo.guard import Redactor
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Mark, Message, Text, Thinking, ToolCall, ToolResult, with_mark
+from ricordo.messages import Mark, Text, Thinking, ToolCall, ToolResult, encode_message, with_mark
 from ricordo.search.chunking import (
     MAX_PIECE_CHARS,
     ChunkRow,
@@ -21,8 +21,7 @@ from ricordo.search.chunking import (
     split_text,
 )
 from ricordo.search.documents import SearchDocument, classify_document
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 REDACTOR = Redactor(bytes(32))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

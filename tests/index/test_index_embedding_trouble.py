@@ -12,16 +12,16 @@ import pytest
 from concepts import Concepts
 from newer_databases import VECTORS_OWNER, write_newer_database
 from ricordo.errors import ModelOverflow, ModelUnavailable
+from ricordo.search import Match
 from ricordo.search import embedding as meanings
-from ricordo.search.contract import Match
 from ricordo.search.corpus import Corpus
 from ricordo.search.embedding import IndexEmbedder
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.vector_cache import VectorCache, VectorSnapshot
 from ricordo.search.vector_search import ExactSimilarities, SemanticQuery, VectorPlacement
+from ricordo.storage import Connection
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check breaks the file itself")]
 

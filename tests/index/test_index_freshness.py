@@ -16,9 +16,9 @@ from ricordo import Memory, Scope
 from ricordo.search import embedding as meanings
 from ricordo.search.contract import Freshness
 from ricordo.search.index import WorkspaceIndex
-from ricordo.storage.contract import StoredFile
+from ricordo.storage import StoredFile
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = [
     pytest.mark.anyio,

@@ -17,7 +17,7 @@ from ricordo.search.index import WorkspaceIndex
 from ricordo.search.vector_cache import VectorCache
 from ricordo.search.vector_search import BoundedSimilarities, CosineScale, ExactSimilarities, RowVectors, VectorReader
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 SCALE = CosineScale(min_cosine=0.1, max_cosine=0.7)
 

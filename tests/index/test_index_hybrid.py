@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from concepts import Concepts
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
+from ricordo import Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import Match, Query
 from ricordo.search import candidates as hybrid
 from ricordo.search.chunking import embedding_text
-from ricordo.search.contract import Match, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.vector_search import cosines
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = pytest.mark.anyio
 

@@ -12,19 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo import Entry, Message
 from ricordo.errors import StorageFailed
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search import tables
-from ricordo.search.contract import Chunk, Match, Query
+from ricordo.messages import Text, encode_message
+from ricordo.search import Chunk, Match, Query, tables
 from ricordo.search.index import WorkspaceIndex
-from ricordo.storage.contract import StoredFile
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage import Connection, StoredFile
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import INDEX_FILE, render_entry
 
 pytestmark = pytest.mark.anyio
 

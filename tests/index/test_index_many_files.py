@@ -8,9 +8,9 @@ import pytest
 
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.tables import SCHEMA
+from ricordo.storage import Connection
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test writes the files itself")]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.search.contract import Query
+from ricordo.search import Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage.local import LocalFiles
 

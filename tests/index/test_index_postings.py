@@ -13,19 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo import Entry, Message
 from ricordo.guard import Redactor
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
+from ricordo.messages import Text, encode_message
+from ricordo.search import Match, Query
 from ricordo.search.bm25 import SCORE_STEPS
 from ricordo.search.chunking import build_rows
-from ricordo.search.contract import Match, Query
 from ricordo.search.documents import classify_document, matches_filters
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.postings import NO_TIME, IndexedRow, SegmentBuilder
 from ricordo.search.terms import query_words
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
+from ricordo.search import Query
 from ricordo.search.chunking import chunk_profile
-from ricordo.search.contract import Query
 from ricordo.search.documents import classify_document
 from ricordo.search.index import WorkspaceIndex
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.profile import Fact, Profile, render_profile
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Fact, Profile, render_profile
 
 pytestmark = pytest.mark.anyio
 MINE, THEIRS = "workspace/users/ada/profile.json", "workspace/users/bob/profile.json"

@@ -14,17 +14,15 @@ import anyio
 import anyio.from_thread
 import pytest
 
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search import segments
+from ricordo import Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import Match, Query, segments
 from ricordo.search import tables as queries
-from ricordo.search.contract import Match, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.postings import SegmentBuilder
-from ricordo.storage.disk import Disk
+from ricordo.storage import Connection, Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check reads the database itself")]
 

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search.answer import answer_question
-from ricordo.search.contract import Query
+from ricordo import Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import Query, SearchSource, answer_question
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.results import SearchSource
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.search.contract import Chunk
+from ricordo.search import Chunk
 from ricordo.search.terms import own_terms, query_words
 
 

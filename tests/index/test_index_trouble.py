@@ -12,13 +12,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ricordo.search.contract import Match
+from ricordo.search import Match
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.tables import SCHEMA
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage import Connection
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import INDEX_FILE
 from warm_processes import run_warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-STALE")]

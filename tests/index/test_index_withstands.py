@@ -16,10 +16,10 @@ from concepts import Concepts
 from hand_clock import HandClock
 from hand_made_roots import begun
 from ricordo import Memory, Scope
-from ricordo.search.contract import Match, Query
+from ricordo.search import Match, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test acts behind the back of the index")]
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.language.signals import SIGNALS, Signal, default_detector, is_acknowledgement
+from ricordo.language import SIGNALS
+from ricordo.language.signals import Signal, default_detector, is_acknowledgement
 from signals import HALVES, labelled, score
 
 pytestmark = pytest.mark.req("DF-B11")

@@ -14,17 +14,13 @@ import ricordo
 from disks import KillingDisk
 from forking import Emit, in_child
 from ricordo.context.compaction_extraction import CompactionExtraction
-from ricordo.extraction.contract import Finding
-from ricordo.extraction.rules import extract
+from ricordo.extraction import Finding, extract
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
-from ricordo.runtime import Settings
-from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace
+from ricordo.runtime import Dependencies, Settings, Workspace, open_workspace
 from ricordo.scope import Scope
-from ricordo.storage.disk import Disk
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.transcript import Transcript
+from ricordo.storage import Disk
+from ricordo.workspace import Transcript, read_all_entries, transcript_path
 
 SCOPE = Scope(user="me", project="shop")
 FACTS = ("We deploy only from main.", "I prefer tea over coffee.")

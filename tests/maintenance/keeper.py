@@ -14,10 +14,8 @@ import anyio
 import ricordo.extraction.rules
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.extraction.config import RuleExtractionConfig
-from ricordo.extraction.contract import Finding, Utterance
-from ricordo.extraction.rules import extract_from_utterances
-from ricordo.jobs.inbox import Inbox
+from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract_from_utterances
+from ricordo.jobs import Inbox
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 

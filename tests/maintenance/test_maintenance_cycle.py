@@ -7,9 +7,10 @@ import anyio
 import pytest
 
 from hand_clock import HandClock
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
+from ricordo.curation import Consolidator
 from ricordo.curation.config import MaintenanceConfig
-from ricordo.curation.consolidator import Consolidator
 from ricordo.curation.retention import (
     PlannedPruning,
     archive_expired_ledgers,
@@ -23,13 +24,11 @@ from ricordo.jobs.schedule import CycleStep, MaintenanceCycle, StepResult
 from ricordo.messages import Message, Text
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import archive_path, ledger_path, transcript_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Transcript, ledger_path, transcript_path
+from ricordo.workspace.layout import archive_path
 from ricordo.workspace.session_catalog import SessionCatalog
 from ricordo.workspace.session_files import SessionFile, SessionTotals, update_session
-from ricordo.workspace.transcript import Transcript
 
 pytestmark = pytest.mark.anyio
 

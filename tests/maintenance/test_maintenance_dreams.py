@@ -11,9 +11,8 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.clock import SystemClock
 from ricordo.curation import consolidator as consolidate
-from ricordo.jobs.tasks import Task
-from ricordo.jobs.tasks.listing import list_tasks
-from ricordo.jobs.tasks.tracker import TaskPace, track_task
+from ricordo.jobs import Task, TaskPace
+from ricordo.jobs.tasks import list_tasks, track_task
 from ricordo.storage.local import LocalFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-task", "HE-C3-phases", "CC-DREAMCOPY", "CC-GATES")]

@@ -14,29 +14,22 @@ import pytest
 
 from forking import driven
 from hand_clock import HandClock
+from ricordo import FlushConfig
 from ricordo.clock import MonotonicIds
+from ricordo.context import ExtractionLease
 from ricordo.context.compaction_extraction import CompactionExtraction
-from ricordo.context.contract import ExtractionLease
 from ricordo.errors import StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.extraction.config import FlushConfig
-from ricordo.extraction.contract import Finding
-from ricordo.extraction.flusher import Flusher
-from ricordo.extraction.rules import extract
+from ricordo.extraction import Finding, Flusher, JobWorker, extract
 from ricordo.extraction.session_extraction import SessionExtraction
-from ricordo.extraction.worker import JobWorker
 from ricordo.guard import Redactor
-from ricordo.jobs import Job, JobOutcome, JobRecord, Lease
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job, JobOutcome, JobRecord, Lease
 from ricordo.messages import Message, Text
 from ricordo.scope import Scope
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.transcript import Transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Transcript, read_all_entries, transcript_path
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4")]

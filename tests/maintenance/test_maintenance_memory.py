@@ -17,23 +17,19 @@ import pytest
 import ricordo.extraction.rules
 from piped_processes import PipedProcess, start_script
 from places import place_of
-from ricordo import Memory, Message, Scope
+from ricordo import FlushConfig, Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Event
-from ricordo.extraction.config import FlushConfig
-from ricordo.extraction.contract import Finding
+from ricordo.extraction import Finding, extract
 from ricordo.extraction.cursor import find_unextracted_sessions
-from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
-from ricordo.jobs import Job, JobOutcome, JobRecord
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job, JobOutcome, JobRecord
 from ricordo.messages import Text, with_mark
 from ricordo.runtime import Settings
-from ricordo.storage import ABSENT
-from ricordo.storage.disk import Disk
+from ricordo.storage import ABSENT, Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import cursor_path, cursor_path_for, transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import Transcript, cursor_path, transcript_path
+from ricordo.workspace.layout import cursor_path_for
 
 KEEPER = Path(__file__).parent / "keeper.py"
 SCOPE = Scope(user="me", project="shop")

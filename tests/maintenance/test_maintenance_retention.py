@@ -15,19 +15,25 @@ from agents_at_work import SCOPE, settings
 from command_line import ricordo
 from hand_clock import HandClock
 from places import place_of
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import Entry, HarnessAgent, Memory, Scope
 from ricordo.clock import MonotonicIds
 from ricordo.curation.config import RetentionConfig, find_expired_memories, parse_rule
 from ricordo.curation.retention import apply_retention, plan_retention
 from ricordo.errors import InvalidSetting
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, encode_message
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import USAGE, compactions_path, cursor_path, ledger_path, state_path, transcript_path
+from ricordo.testing import Call, InMemoryFiles, Say, ScriptedModel
+from ricordo.workspace import (
+    ChangeSets,
+    Source,
+    compactions_path,
+    cursor_path,
+    ledger_path,
+    state_path,
+    transcript_path,
+)
+from ricordo.workspace.layout import USAGE
 from ricordo.workspace.ledger import append_block, render_block
 
 pytestmark = pytest.mark.req("HE-O-retention")

@@ -8,18 +8,16 @@ import anyio
 import pytest
 
 from hand_clock import HandClock
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
 from ricordo.concurrency import NoYield, use_yield_policy, yield_point
-from ricordo.curation.consolidator import Consolidator
+from ricordo.curation import Consolidator
 from ricordo.curation.contradictions import RelatedEntryIndex
-from ricordo.guard.redact import Redactor
+from ricordo.guard import Redactor
 from ricordo.jobs import turn_activity as turns_module
 from ricordo.jobs.turn_activity import TurnActivity, TurnYieldPolicy
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.ledger import append_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C3-idle")]
 

@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hand_clock import HandClock
+from ricordo import Entry
 from ricordo.clock import MonotonicIds
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
-from ricordo.extraction.flusher import FlushResult
-from ricordo.extraction.worker import DrainResult, JobWorker, WorkerPace
-from ricordo.jobs import Job, Lease
-from ricordo.jobs.inbox import Inbox
+from ricordo.extraction import FlushResult, JobWorker
+from ricordo.extraction.worker import DrainResult, WorkerPace
+from ricordo.jobs import Inbox, Job, Lease
 from ricordo.jobs.schedule import FlushSignal, at_most_every, backoff
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.entry import Entry
+from ricordo.storage import Connection
 from ricordo.workspace.ledger import LedgerBlock
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ import ricordo.agent.sync
 from agents_at_work import SCOPE, said
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import InvalidInput, RicordoError
-from ricordo.messages.tokens import Tokens
-from ricordo.runtime.stores import open_store
-from ricordo.search.contract import Query
+from ricordo.messages import Tokens
+from ricordo.runtime import open_store
+from ricordo.search import Query
 
 pytestmark = pytest.mark.anyio
 

@@ -11,15 +11,15 @@ from anyio.to_thread import run_sync
 from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import Memory, Scope
+from ricordo import Entry, Memory, Scope
 from ricordo.agent.memory_middleware import parse_preamble
 from ricordo.agent.tools.memory import render_hits
-from ricordo.context.preamble import compose_preamble
+from ricordo.context import compose_preamble
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.search.contract import MEMORY_SORTS, Query
-from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, Entry, name_contradiction
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.messages import Tokens, estimate_text
+from ricordo.search import MEMORY_SORTS, Query
+from ricordo.workspace import render_entry
+from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, name_contradiction
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 

@@ -16,17 +16,16 @@ from anyio import to_thread
 
 from disks import StepDisk
 from places import place_of
-from ricordo import HarnessAgent, Memory, Scope
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import FlushConfig, HarnessAgent, Memory, Scope
+from ricordo.curation import ConsolidationConfig
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
-from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text
-from ricordo.models.offline import OFFLINE
+from ricordo.models import OFFLINE
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
 
 if TYPE_CHECKING:
-    from ricordo.testing.script import ScriptItem
+    from ricordo.testing import ScriptItem
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,9 @@ from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
 from ricordo.messages import Text
-from ricordo.search.contract import Query
-from ricordo.workspace.agent_state import AgentState, Todo, WorkState, encode_state
+from ricordo.search import Query
+from ricordo.workspace import AgentState, Todo, WorkState
+from ricordo.workspace.agent_state import encode_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-audit-forget")]
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -11,10 +11,9 @@ import pytest
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.messages import Text
-from ricordo.runtime import Settings, open_workspace
+from ricordo.runtime import Dependencies, Settings, open_workspace
 from ricordo.runtime.roots import scope_folder
-from ricordo.runtime.workspace import Dependencies
-from ricordo.workspace.layout import profile_path
+from ricordo.workspace import profile_path
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, said
 from command_line import ricordo
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.search.answer import NOT_IN_MEMORY
 from ricordo.search.results import Answer

@@ -8,13 +8,11 @@ import pytest
 
 from hand_made_roots import begun
 from loop_guard import LeavesLoopFree
-from ricordo import Memory, Scope
-from ricordo.extraction.config import FlushConfig
+from ricordo import Entry, FlushConfig, Memory, Scope
 from ricordo.messages import Message, Text
-from ricordo.models.offline import OFFLINE
+from ricordo.models import OFFLINE
 from ricordo.runtime import Settings
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

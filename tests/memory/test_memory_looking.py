@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from places import place_of
-from ricordo import Memory, Message, Scope
+from ricordo import Entry, Memory, Message, Scope
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidEntry, InvalidQuery, InvalidScope
 from ricordo.messages import Text
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -10,7 +10,7 @@ from hand_clock import HandClock
 from places import place_of
 from ricordo import Memory
 from ricordo.errors import EntryNotFound
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Tokens, estimate_text
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.agent.sync import SyncMemory
 from ricordo.errors import InvalidEntry
+from ricordo.runtime.sync import SyncMemory
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

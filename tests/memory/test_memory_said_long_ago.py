@@ -11,7 +11,7 @@ from command_line import chat, ricordo
 from hand_clock import HandClock
 from ricordo import Memory, Message
 from ricordo.messages import Text
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search import MEMORY_SORTS, Query
 
 pytestmark = pytest.mark.anyio
 

@@ -26,10 +26,8 @@ from ricordo.errors import (
 )
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.messages import Text
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.stores import NoMemory
-from ricordo.stores.contract import LayeredMemory, StoreParts
+from ricordo.messages import Text, Tokens, estimate_text
+from ricordo.stores import LayeredMemory, NoMemory, StoreParts
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]

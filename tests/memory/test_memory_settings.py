@@ -10,8 +10,7 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
-from ricordo.messages import Text
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Text, Tokens, estimate_text
 from ricordo.runtime import Settings
 
 pytestmark = pytest.mark.anyio

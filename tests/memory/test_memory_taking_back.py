@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from places import place_of
-from ricordo import Memory, Message
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import FlushConfig, Memory, Message
+from ricordo.curation import ConsolidationConfig
 from ricordo.errors import ChangeNotFound
-from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 

@@ -9,9 +9,9 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import HarnessAgent, Memory
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.models.offline import OFFLINE
-from ricordo.workspace.entry_codec import parse_entries
+from ricordo.curation import ConsolidationConfig
+from ricordo.models import OFFLINE
+from ricordo.workspace import parse_entries
 
 pytestmark = pytest.mark.anyio
 

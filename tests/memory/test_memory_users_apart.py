@@ -11,7 +11,7 @@ from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import EntryNotFound, ReasonRequired, ScopeMismatch, SessionNotFound
 from ricordo.messages import Message, Text
-from ricordo.search.contract import Query
+from ricordo.search import Query
 
 pytestmark = pytest.mark.anyio
 

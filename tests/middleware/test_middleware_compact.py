@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.agent.compaction_middleware import CompactionMiddleware, RequestMeter, run_strategy
-from ricordo.agent.contract import ModelRequest, ModelResponse, Turn, TurnEvent, TurnListener, TurnResult
-from ricordo.agent.loop import AgentLoop
+from ricordo.agent import AgentLoop, CompactionMiddleware, ModelRequest, ModelResponse, Turn, TurnResult
+from ricordo.agent.compaction_middleware import RequestMeter, run_strategy
+from ricordo.agent.contract import TurnEvent, TurnListener
 from ricordo.clock import SystemClock
 from ricordo.context import Act, Reduction, Strategy, StrategyReport, Window
 from ricordo.errors import ModelOverflow, ModelUnavailable, StorageFull

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fake_models import reply
-from ricordo.agent.contract import ModelRequest, ModelResponse, Turn
+from ricordo.agent import ModelRequest, ModelResponse, Turn
 from ricordo.agent.memory_middleware import SystemPromptMiddleware
 from ricordo.errors import StorageFailed
 from ricordo.scope import Scope

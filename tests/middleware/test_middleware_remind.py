@@ -7,15 +7,22 @@ from dataclasses import replace
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.agent.compaction_middleware import CompactionMiddleware, RequestMeter
-from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, Turn
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware, build_reminder_message
-from ricordo.agent.tools import ToolContext, ToolOutput
+from ricordo.agent import (
+    AgentLoop,
+    CompactionMiddleware,
+    ModelRequest,
+    ModelResponse,
+    ToolContext,
+    ToolOutput,
+    Turn,
+    build_reminder_message,
+)
+from ricordo.agent.compaction_middleware import RequestMeter
+from ricordo.agent.contract import StepHandler
+from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware
 from ricordo.context import Act, Reduction, StrategyReport, Window
 from ricordo.errors import DocumentInvalid, ModelOverflow, ModelUnavailable
-from ricordo.messages import Message, delivered_results, get_mark
-from ricordo.messages.tokens import estimate_message
+from ricordo.messages import Message, delivered_results, estimate_message, get_mark
 from ricordo.models import TextDelta
 from ricordo.scope import Scope
 

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
-from ricordo.agent.contract import Turn, TurnHandler, TurnResult
-from ricordo.agent.loop import AgentLoop
+from ricordo.agent import AgentLoop, Turn, TurnResult
+from ricordo.agent.contract import TurnHandler
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, StorageBusy
@@ -20,9 +20,8 @@ from ricordo.guard import Redactor
 from ricordo.jobs import InboxConfig, Job, JobQueue
 from ricordo.messages import Message, Text, with_mark
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Transcript, read_transcript, transcript_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-MW")]
 

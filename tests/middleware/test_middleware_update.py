@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fake_models import reply
-from ricordo.agent.contract import ModelRequest, ModelResponse, Turn
+from ricordo.agent import ModelRequest, ModelResponse, Turn
 from ricordo.agent.memory_middleware import (
     MemoryLine,
     MemorySnapshot,
@@ -19,8 +19,7 @@ from ricordo.agent.memory_middleware import (
     render_update,
 )
 from ricordo.guard import FencedItem, Trust, parse_fence, render_fence
-from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
-from ricordo.messages.tokens import estimate_text
+from ricordo.messages import Message, Text, ToolCall, ToolResult, estimate_text, get_mark, pair_calls
 from ricordo.scope import Scope
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C69", "DF-INJ")]

@@ -18,9 +18,7 @@ from ricordo.errors import (
     ModelTimeout,
     ReplyInvalid,
 )
-from ricordo.models import RetryConfig
-from ricordo.models.embedders import load_embedder
-from ricordo.models.provider import load_model
+from ricordo.models import RetryConfig, load_embedder, load_model
 from ricordo.testing import Fail, Garbage, Hang, LoopbackServer, overflow, rate_limit_error
 
 HEAVY = {"anthropic", "httpx2", "numpy", "openai", "pydantic", "pydantic_ai"}

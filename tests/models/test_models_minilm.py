@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from ricordo import Memory, Scope
 from ricordo.errors import ExtraMissing
-from ricordo.models.embedders import load_embedder, minilm
+from ricordo.models import load_embedder
+from ricordo.models.embedders import minilm
 from ricordo.models.embedders.minilm import group_by_length, mean_pool
 
 pytestmark = pytest.mark.anyio

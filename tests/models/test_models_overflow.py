@@ -3,7 +3,8 @@
 import pytest
 
 from ricordo.errors import ModelOverflow
-from ricordo.models.errors import ErrorDetails, find_overflow, is_prompt_truncated, parse_overflow
+from ricordo.models import find_overflow
+from ricordo.models.errors import ErrorDetails, is_prompt_truncated, parse_overflow
 
 Sizes = tuple[int | None, int | None, int | None]
 OVERFLOWS: dict[str, tuple[ErrorDetails, Sizes]] = {}

@@ -9,10 +9,8 @@ import pytest
 from dialect_validity import anthropic_faults, openai_faults
 from fake_models import FunctionTool
 from reached_models import ASK, MODELS, ask, load_packages, reach, serving
-from ricordo.agent.contract import ModelRequest, Turn
-from ricordo.agent.loop import AgentLoop
-from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware, build_reminder_message
-from ricordo.agent.tools import ToolContext, ToolOutput
+from ricordo.agent import AgentLoop, ModelRequest, ToolContext, ToolOutput, Turn, build_reminder_message
+from ricordo.agent.reminder import ComposedReminder, ReminderMiddleware
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from ricordo.models.request_settings import cache_settings, with_breakpoint
 from ricordo.scope import Scope

@@ -14,8 +14,7 @@ from message_strategies import messages as any_messages
 from reached_models import ASK, MODELS, ask, load_packages, reach
 from ricordo.errors import InvalidMessage, ModelOverflow
 from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
-from ricordo.models import ChatModel
-from ricordo.models.contract import limit_replies
+from ricordo.models import ChatModel, limit_replies
 from ricordo.models.request_messages import ANTHROPIC, CHAT_COMPLETIONS, RESPONSES, prepare_messages
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ricordo.errors import ExtraMissing
-from ricordo.models.embedders import load_embedder
+from ricordo.models import load_embedder
 from ricordo.models.embedders.static import StaticEmbedder
 
 pytestmark = pytest.mark.anyio

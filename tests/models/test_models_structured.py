@@ -10,7 +10,7 @@ from reached_models import ASK, KEY, load_packages
 from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.errors import ReplyInvalid
 from ricordo.messages import JsonValue
-from ricordo.models.provider import load_model
+from ricordo.models import load_model
 from ricordo.models.structured import parse_structured_answer
 from ricordo.testing import LoopbackServer, Say
 

@@ -10,15 +10,12 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from reached_models import KEY, load_packages
-from ricordo import CompactionConfig, HarnessAgent
-from ricordo.agent.sub_agents import SubAgent
-from ricordo.curation.config import ConsolidationConfig
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, SubAgent
+from ricordo.curation import ConsolidationConfig
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.config import FlushConfig
 from ricordo.messages import JsonValue, Message, Text, Thinking, ToolCall, ToolResult
-from ricordo.models import ModelSettings
+from ricordo.models import ModelSettings, load_model
 from ricordo.models.contract import request_body
-from ricordo.models.provider import load_model
 from ricordo.runtime import Settings
 from ricordo.testing import Call, LoopbackServer, Say, ScriptedModel
 from ricordo.testing.refusals import request_refusal

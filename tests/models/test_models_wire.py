@@ -8,8 +8,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolResult, ToolSpec, Usage, encode_message
-from ricordo.models import Reply, ReplyFinished, TextDelta, ThinkingDelta
-from ricordo.models.contract import limit_replies
+from ricordo.models import Reply, ReplyFinished, TextDelta, ThinkingDelta, limit_replies
 from ricordo.testing import (
     Call,
     Calls,

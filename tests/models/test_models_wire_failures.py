@@ -17,8 +17,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import Message, Text, ToolCall, Usage
-from ricordo.models import ReplyEvent, ReplyFinished
-from ricordo.models.provider import load_model
+from ricordo.models import ReplyEvent, ReplyFinished, load_model
 from ricordo.testing import (
     Empty,
     Fail,

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.curation import ProfileUpdate, UpdateLabels
 from ricordo.curation.profile.reply import parse_update
-from ricordo.curation.profile.updates import FactRemoval, ProfileUpdate, SummaryEdit, UpdateLabels
+from ricordo.curation.profile.updates import FactRemoval, SummaryEdit
 from ricordo.errors import ReplyInvalid
-from ricordo.messages.types import JsonValue
+from ricordo.messages import JsonValue
 
 pytestmark = pytest.mark.req("DF-C23", "DF-C25")
 

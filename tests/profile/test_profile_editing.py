@@ -8,7 +8,7 @@ from hypothesis import given
 from profile_strategies import profiles
 from ricordo.curation.profile.text_form import apply_edited_text, is_current_text, render_editable
 from ricordo.errors import InvalidInput
-from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary
+from ricordo.workspace import Fact, FactSource, Profile, ProfileSummary
 
 TEA = Fact(
     id="fact_1", content="Likes tea", category="preference", confidence=0.8123, source_error="coffee",

@@ -3,7 +3,7 @@
 import pytest
 
 from ricordo.curation.profile.updates import remove_statement
-from ricordo.workspace.profile import Profile, ProfileSummary
+from ricordo.workspace import Profile, ProfileSummary
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,18 @@ import pytest
 import ricordo
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
-from ricordo.agent.contract import Turn, TurnHandler, TurnResult, compose
+from ricordo.agent import Turn, TurnResult, compose
+from ricordo.agent.contract import TurnHandler
 from ricordo.agent.turn_middleware import ExtractionMiddleware
+from ricordo.curation import InMemoryProfileStore, ProfileUpdater
 from ricordo.curation.profile.rendering import render_profile
-from ricordo.curation.profile.storage import InMemoryProfileStore, SavedProfile
-from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.storage import SavedProfile
 from ricordo.errors import VersionConflict
-from ricordo.extraction.preprocessing import process_messages
+from ricordo.extraction import process_messages
 from ricordo.jobs import Job
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.scope import Scope
-from ricordo.workspace.profile import Fact, Profile
+from ricordo.workspace import Fact, Profile
 
 pytestmark = pytest.mark.anyio
 

@@ -12,26 +12,18 @@ from hypothesis import given
 from hand_clock import HandClock
 from profile_strategies import profiles
 from ricordo.clock import MonotonicIds
+from ricordo.curation import FileProfileStore, InMemoryProfileStore
 from ricordo.curation.profile.importing import plan_import
 from ricordo.curation.profile.request import MEMORY_UPDATE_PROMPT
-from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore, ProfileStore
+from ricordo.curation.profile.storage import ProfileStore
 from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import DocumentInvalid, DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, VersionConflict
-from ricordo.guard.redact import Redactor
+from ricordo.guard import Redactor
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace import ChangeSets, Fact, FactSource, Profile, ProfileSummary, profile_path, render_profile
 from ricordo.workspace.history.tombstones import read_tombstones
-from ricordo.workspace.layout import profile_path
 from ricordo.workspace.merge import has_same_content, stamp_changes
-from ricordo.workspace.profile import (
-    CATEGORIES,
-    Fact,
-    FactSource,
-    Profile,
-    ProfileSummary,
-    profile_to_document,
-    render_profile,
-)
+from ricordo.workspace.profile import CATEGORIES, profile_to_document
 
 pytestmark = pytest.mark.anyio
 KEY = bytes(32)

@@ -11,11 +11,11 @@ import pytest
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Memory, Scope
-from ricordo.agent.sync import SyncMemory
 from ricordo.curation.profile import importing, storage, user_profile
 from ricordo.curation.profile.text_form import is_current_text, render_editable
 from ricordo.errors import FactNotFound, ScopeMismatch
 from ricordo.runtime import Settings
+from ricordo.runtime.sync import SyncMemory
 
 pytestmark = pytest.mark.anyio
 ANN, BOB = Scope(user="ann", project="shop"), Scope(user="Ann", project="shop")

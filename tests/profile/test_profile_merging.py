@@ -7,16 +7,17 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from hand_clock import HandClock
-from ricordo.curation.config import ProfileConfig
+from ricordo.curation import NewFact, ProfileConfig, ProfileUpdate, UpdateLabels, UpdateResult
 from ricordo.curation.profile.apply import apply_update
 from ricordo.curation.profile.facts import fact_sources, find_merge_groups
 from ricordo.curation.profile.storage import LedgerArchive
-from ricordo.curation.profile.updates import FactMerge, NewFact, ProfileUpdate, UpdateLabels, UpdateResult
+from ricordo.curation.profile.updates import FactMerge
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.ledger import read_all_entries, read_entries
-from ricordo.workspace.profile import Fact, FactSource, Profile, format_profile_time, parse_profile_time
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Fact, FactSource, Profile, format_profile_time, read_all_entries
+from ricordo.workspace.ledger import read_entries
+from ricordo.workspace.profile import parse_profile_time
 
 pytestmark = pytest.mark.req("DF-C49")
 

@@ -9,15 +9,14 @@ import pytest
 from command_line import ricordo
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
+from ricordo.curation import FileProfileStore, InMemoryProfileStore
 from ricordo.curation.profile.importing import read_foreign_profile
-from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
 from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, InvalidInput, VersionConflict
-from ricordo.guard.redact import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import profile_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, profile_path
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C59")]
 KEY = bytes(32)

@@ -8,22 +8,10 @@ import pytest
 
 from conversation_strategies import said
 from hand_clock import HandClock
-from ricordo.curation.config import ProfileConfig
-from ricordo.curation.profile.storage import InMemoryProfileStore
-from ricordo.curation.profile.updater import ProfileUpdater
-from ricordo.curation.profile.updates import NewFact, UpdateResult
+from ricordo.curation import InMemoryProfileStore, NewFact, ProfileConfig, ProfileUpdater, UpdateResult
 from ricordo.messages import Message
-from ricordo.workspace.profile import (
-    CATEGORIES,
-    HISTORY_SUMMARIES,
-    USER_SUMMARIES,
-    Fact,
-    FactSource,
-    Profile,
-    category_for_kind,
-    kind_for_category,
-    parse_profile_time,
-)
+from ricordo.workspace import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, FactSource, Profile
+from ricordo.workspace.profile import CATEGORIES, category_for_kind, kind_for_category, parse_profile_time
 
 pytestmark = pytest.mark.anyio
 PLACES = ("Rome", "Oslo", "Lima", "Cairo", "Quito", "Turin", "Perth", "Osaka", "Leeds", "Minsk")

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profile_strategies import profiles
-from ricordo.curation.config import InjectionConfig
+from ricordo.curation import InjectionConfig
 from ricordo.curation.profile.rendering import RenderedProfile, find_facts, relevance, render_fact, render_profile
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.workspace.profile import Fact, Profile, ProfileSummary
+from ricordo.messages import Tokens, estimate_text
+from ricordo.workspace import Fact, Profile, ProfileSummary
 
 pytestmark = pytest.mark.req("DF-INJ")
 

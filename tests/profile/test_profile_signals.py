@@ -6,9 +6,8 @@ import pytest
 
 from fake_models import FakeModel, reply
 from hand_clock import HandClock
-from ricordo.curation.profile.storage import InMemoryProfileStore
-from ricordo.curation.profile.updater import ProfileUpdater
-from ricordo.extraction.preprocessing import process_messages
+from ricordo.curation import InMemoryProfileStore, ProfileUpdater
+from ricordo.extraction import process_messages
 from ricordo.messages import Message, Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-C11")]

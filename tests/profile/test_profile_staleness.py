@@ -6,18 +6,11 @@ from math import nan
 
 import pytest
 
-from ricordo.curation.config import ProfileConfig
+from ricordo.curation import ProfileConfig, ProfileUpdate, UpdateLabels, UpdateResult
 from ricordo.curation.profile.apply import apply_update
 from ricordo.curation.profile.facts import lifetime_days, select_for_review
-from ricordo.curation.profile.updates import (
-    FactConfirmation,
-    FactExtension,
-    FactRemoval,
-    ProfileUpdate,
-    UpdateLabels,
-    UpdateResult,
-)
-from ricordo.workspace.profile import Fact, FactSource, Profile, format_profile_time
+from ricordo.curation.profile.updates import FactConfirmation, FactExtension, FactRemoval
+from ricordo.workspace import Fact, FactSource, Profile, format_profile_time
 
 pytestmark = pytest.mark.req("DF-C43")
 

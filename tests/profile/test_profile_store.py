@@ -10,19 +10,23 @@ import pytest
 from hand_clock import HandClock
 from ricordo.agent.prompt_builder import ProfileView
 from ricordo.clock import MonotonicIds
-from ricordo.curation.config import InjectionConfig
-from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore, ProfileStore
-from ricordo.curation.profile.updater import ProfileUpdater
-from ricordo.curation.profile.updates import NewFact, UpdateLabels
+from ricordo.curation import (
+    FileProfileStore,
+    InjectionConfig,
+    InMemoryProfileStore,
+    NewFact,
+    ProfileUpdater,
+    UpdateLabels,
+)
+from ricordo.curation.profile.storage import ProfileStore
 from ricordo.curation.profile.user_profile import UserProfile
 from ricordo.errors import InvalidInput, VersionConflict
-from ricordo.guard.redact import Redactor
+from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, with_ids
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import Fact, FactSource, Profile, ProfileSummary, create_profile
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Fact, FactSource, Profile, ProfileSummary, profile_path
+from ricordo.workspace.profile import create_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

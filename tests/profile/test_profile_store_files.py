@@ -14,18 +14,17 @@ import pytest
 from disks import FailingDisk
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.curation.profile.storage import FileProfileStore
-from ricordo.curation.undo import resolve_history_item, undo_change
+from ricordo.curation import FileProfileStore, undo_change
+from ricordo.curation.undo import resolve_history_item
 from ricordo.errors import DocumentInvalid, StorageError, StorageFull, VersionConflict
-from ricordo.guard.redact import Redactor
+from ricordo.guard import Redactor
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
-from ricordo.workspace.history.tombstones import content_digest, read_tombstones
-from ricordo.workspace.layout import TOMBSTONES, is_profile, profile_path
-from ricordo.workspace.profile import Fact, Profile, parse_profile
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import TOMBSTONES, ChangeSets, Fact, Profile, content_digest, list_history, profile_path
+from ricordo.workspace.history.tombstones import read_tombstones
+from ricordo.workspace.layout import is_profile
+from ricordo.workspace.profile import parse_profile
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

@@ -8,20 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.curation.config import ProfileConfig
+from ricordo.curation import NewFact, ProfileConfig, ProfileUpdate, UpdateLabels, UpdateResult
 from ricordo.curation.profile.apply import EVICTIONS_FIELD, apply_update, shorten
 from ricordo.curation.profile.facts import fact_sources
-from ricordo.curation.profile.updates import (
-    FactConfirmation,
-    FactRemoval,
-    NewFact,
-    ProfileUpdate,
-    SummaryEdit,
-    UpdateLabels,
-    UpdateResult,
-    count_rejections,
-)
-from ricordo.workspace.profile import (
+from ricordo.curation.profile.updates import FactConfirmation, FactRemoval, SummaryEdit, count_rejections
+from ricordo.workspace import (
     HISTORY_SUMMARIES,
     USER_SUMMARIES,
     Fact,
@@ -29,8 +20,8 @@ from ricordo.workspace.profile import (
     Profile,
     ProfileSummary,
     format_profile_time,
-    parse_profile_time,
 )
+from ricordo.workspace.profile import parse_profile_time
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 GOOD = UpdateLabels(scope="user", durability="durable", authority="descriptive")

@@ -9,13 +9,13 @@ import pytest
 from conversation_strategies import said
 from hand_clock import HandClock
 from hand_made_roots import begun
-from ricordo.curation.profile.storage import InMemoryProfileStore, LedgerArchive
-from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo import Memory
+from ricordo.curation import InMemoryProfileStore, ProfileUpdater
+from ricordo.curation.profile.storage import LedgerArchive
 from ricordo.guard import Redactor
-from ricordo.runtime.memory import Memory
 from ricordo.scope import Scope
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.profile import Fact, FactSource
+from ricordo.workspace import Fact, FactSource
 from scripted_summaries import Scripted
 
 pytestmark = pytest.mark.anyio

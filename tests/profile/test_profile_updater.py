@@ -12,18 +12,15 @@ from numpy.typing import NDArray
 
 from conversation_strategies import said
 from hand_clock import HandClock
-from ricordo.curation.config import ProfileConfig
+from ricordo.curation import InMemoryProfileStore, ProfileConfig, ProfileUpdater
 from ricordo.curation.profile.facts import fact_sources
 from ricordo.curation.profile.request import MEMORY_UPDATE_PROMPT, format_conversation, read_prompt
-from ricordo.curation.profile.storage import InMemoryProfileStore, SavedProfile
-from ricordo.curation.profile.updater import ProfileUpdater
+from ricordo.curation.profile.storage import SavedProfile
 from ricordo.curation.profile.updates import names_upload
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, VersionConflict
-from ricordo.messages import Message
-from ricordo.messages.tokens import estimate_text
-from ricordo.messages.types import JsonValue, Media, Text, ToolSpec, with_mark
+from ricordo.messages import JsonValue, Media, Message, Text, ToolSpec, estimate_text, with_mark
 from ricordo.models import Reply
-from ricordo.workspace.profile import Fact, Profile, ProfileSummary, format_profile_time
+from ricordo.workspace import Fact, Profile, ProfileSummary, format_profile_time
 from scripted_summaries import Scripted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-UPD")]

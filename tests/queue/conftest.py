@@ -7,7 +7,7 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from pathlib import Path
 import anyio
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.jobs import Job, JobOutcome
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job, JobOutcome
 
 PATH, NAME = Path(sys.argv[1]), sys.argv[2]
 

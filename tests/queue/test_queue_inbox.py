@@ -13,8 +13,7 @@ import pytest
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, LeaseLost, StorageBusy, StorageFailed, StorageFull
-from ricordo.jobs import InboxConfig, Job, JobOutcome, Lease
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, InboxConfig, Job, JobOutcome, Lease
 from ricordo.jobs.job_table import INBOX_SCHEMA, InboxLimits, is_process_gone, process_name
 
 pytestmark = pytest.mark.anyio

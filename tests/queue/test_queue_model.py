@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds
 from ricordo.errors import LeaseLost
-from ricordo.jobs import Job, JobOutcome
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job, JobOutcome
 from ricordo.jobs.job_table import InboxLimits
 
 LEASE = 10

@@ -7,7 +7,7 @@ import pytest
 
 from piped_processes import PipedProcess, start_script
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox
 
 WORKER = Path(__file__).parent / "queue_worker.py"
 

@@ -5,19 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from ricordo import Entry, Message
 from ricordo.errors import StorageFailed
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text, ToolResult
-from ricordo.search.answer import NOT_IN_MEMORY, answer_question
-from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Freshness, Match, Query, SyncReport
+from ricordo.messages import Text, ToolResult, encode_message
+from ricordo.search import Match, Query, RecallConfig, SearchSource, answer_question, recall_memories, search
+from ricordo.search.answer import NOT_IN_MEMORY
+from ricordo.search.contract import Freshness, SyncReport
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.recall import recall_memories, search
-from ricordo.search.results import SearchSource
 from ricordo.storage import AppendedRange
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

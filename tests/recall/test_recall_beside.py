@@ -13,10 +13,8 @@ from ricordo import Memory, Message, Scope
 from ricordo.agent.tools.memory import memory_search_tool, recall_tool
 from ricordo.errors import StorageError
 from ricordo.guard import parse_fence
-from ricordo.messages import JsonValue, Text
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime import open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.messages import JsonValue, Text, Tokens, estimate_text
+from ricordo.runtime import Dependencies, open_workspace
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.recall import MAX_NEIGHBOUR_CHARS
 from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours

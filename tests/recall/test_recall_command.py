@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from command_line import ricordo
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace import parse_entries, render_entry
 
 pytestmark = pytest.mark.req("HE-O-conflict")
 

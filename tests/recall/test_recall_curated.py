@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from ricordo import Entry, Message
 from ricordo.errors import StorageFailed
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text, with_mark
-from ricordo.search.answer import answer_question
-from ricordo.search.contract import Match, Query
+from ricordo.messages import Text, encode_message, with_mark
+from ricordo.search import Match, Query, SearchSource, answer_question, recall_memories, search
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.recall import recall_memories, search
-from ricordo.search.results import SearchSource
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry, EntryState
-from ricordo.workspace.entry import Source as Origin
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Source as Origin
+from ricordo.workspace import render_entry
+from ricordo.workspace.entry import EntryState
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-O-conflict")]
 

@@ -7,16 +7,15 @@ from random import Random
 
 import pytest
 
-from ricordo.search.contract import Chunk, PruningRule, Query, SearchIndex
+from ricordo import Entry
+from ricordo.search import Chunk, Query, SearchSource, recall_memories
+from ricordo.search.contract import PruningRule, SearchIndex
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.recall import recall_memories
-from ricordo.search.results import SearchSource
 from ricordo.search.tables import load_chunks
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.storage.sqlite import Connection
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry import Source as EntrySource
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.storage import Connection
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Source as EntrySource
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search.answer import NOT_IN_MEMORY, answer_question
+from ricordo import Entry, Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import SearchSource, answer_question, recall_memories, search
+from ricordo.search.answer import NOT_IN_MEMORY
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.query_context import core_words
-from ricordo.search.recall import recall_memories, search
-from ricordo.search.results import SearchSource
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry import Source as Origin
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Source as Origin
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.anyio
 

@@ -2,22 +2,26 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo import Entry
+from ricordo.search import Chunk, Hit, Match, RecallConfig
 from ricordo.search import ranking as folding
 from ricordo.search.answer import choose_quote
-from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Chunk, DocumentSort, Match
 from ricordo.search.query_context import holds_expected, parse_question
 from ricordo.search.ranking import explain, rank
-from ricordo.search.results import Explanation, Hit, Passage
-from ricordo.workspace.entry import Entry, EntryState
-from ricordo.workspace.entry import Source as Origin
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.search.results import Explanation, Passage
+from ricordo.workspace import Source as Origin
+from ricordo.workspace import render_entry
+from ricordo.workspace.entry import EntryState
+
+if TYPE_CHECKING:
+    from ricordo.search.contract import DocumentSort
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from retrieval import run, scores
 from retrieval_adapter import Recalled, as_items, factory, ids_of, take_in
 from retrieval_sets import NEVER, Haystack, Question, evidence_of, load, load_own, parsed_time
 from ricordo import Memory, Scope
-from ricordo.search.contract import Query
+from ricordo.search import Query
 
 FLOORS: Mapping[str, Mapping[str, float]] = {
     "all": {"R@1": 0.39, "R@10": 0.66, "NDCG@10": 0.54},

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ricordo import Entry
+from ricordo.search import Hit
 from ricordo.search.recall import search_words, select_relevant
-from ricordo.search.results import Hit
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.req("HE-C8-topk", "HE-C1-topic")
 

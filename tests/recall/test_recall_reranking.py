@@ -7,13 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from ricordo.messages.codec import encode_message
-from ricordo.messages.types import Message, Text
-from ricordo.search.config import RecallConfig
+from ricordo import Message
+from ricordo.messages import Text, encode_message
+from ricordo.search import RecallConfig, SearchSource, search
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.recall import explain, search
-from ricordo.search.results import SearchSource
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.search.recall import explain
+from ricordo.testing import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-RECALLFAST")]
 

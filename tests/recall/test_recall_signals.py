@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Chunk, Match
+from ricordo import Entry
+from ricordo.messages import Tokens, estimate_text
+from ricordo.search import Chunk, Hit, Match, RecallConfig
 from ricordo.search.query_context import ExpectedAnswer, build_query_context, parse_question
 from ricordo.search.ranking import explain, rank
-from ricordo.search.results import Explanation, Hit, Passage
+from ricordo.search.results import Explanation, Passage
 from ricordo.search.signals import iter_best_first, score_passage, sort_key
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 pytestmark = pytest.mark.req("HE-C7-keep")
 

@@ -22,9 +22,9 @@ from ricordo.search import ingest as sync
 from ricordo.search.chunking import ChunkRow, build_rows
 from ricordo.search.documents import SearchDocument
 from ricordo.search.index import WorkspaceIndex
-from ricordo.storage.contract import StoredFile
+from ricordo.storage import StoredFile
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import INDEX_FILE
+from ricordo.workspace import INDEX_FILE
 
 pytestmark = pytest.mark.anyio
 

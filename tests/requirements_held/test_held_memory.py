@@ -14,18 +14,16 @@ import pytest
 from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import Memory, Message, Scope
+from ricordo import Entry, Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import RicordoError, ScopeMismatch, StorageFull, StorageReadOnly
-from ricordo.extraction.contract import Finding
-from ricordo.extraction.flusher import Flusher
+from ricordo.extraction import Finding, Flusher
 from ricordo.guard import Redactor
 from ricordo.messages import Text
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import PREDEFINED_KINDS, Entry
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import Transcript, transcript_path
+from ricordo.workspace.entry import PREDEFINED_KINDS
 from warm_processes import run_warm
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ import pytest
 from ricordo import Entry, Memory, Message, Scope
 from ricordo.errors import RicordoError
 from ricordo.messages import JsonValue, Media, Part, Text, Thinking, ToolCall, ToolResult, Unknown
-from ricordo.workspace.entry import Source
+from ricordo.workspace import Source
 
 if TYPE_CHECKING:
     from ricordo.events import Event

@@ -19,26 +19,30 @@ from anyio.to_thread import run_sync
 from disks import FailingDisk, StepDisk
 from piped_processes import start_script
 from places import place_of
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import Entry, HarnessAgent, Memory, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import StorageError, StorageReadOnly
 from ricordo.guard import Redactor
-from ricordo.jobs import Job
-from ricordo.jobs.inbox import Inbox
+from ricordo.jobs import Inbox, Job
 from ricordo.messages import Message, Text
 from ricordo.runtime.doctor import Check
-from ricordo.storage import ABSENT
-from ricordo.storage.disk import Disk
+from ricordo.storage import ABSENT, Disk
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.agent_state import AgentState, PlanState, WorkState
-from ricordo.workspace.agent_state_store import FileStateStore
-from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import (
+    MEMORY_PATH,
+    TOMBSTONES,
+    AgentState,
+    FileStateStore,
+    PlanState,
+    Source,
+    Transcript,
+    WorkState,
+    append_entries,
+    render_entry,
+    transcript_path,
+)
 from ricordo.workspace.history.usage import read_usage
-from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, transcript_path
-from ricordo.workspace.ledger import append_entries
-from ricordo.workspace.transcript import Transcript
 
 pytestmark = pytest.mark.anyio
 

@@ -10,15 +10,10 @@ import pytest
 from agents_at_work import SCOPE, said
 from hand_made_roots import begun
 from recording_servers import Recording, recording
-from ricordo import CompactionConfig, HarnessAgent, Memory
-from ricordo.agent.sub_agents import SubAgent
+from ricordo import CompactionConfig, Entry, FlushConfig, HarnessAgent, Memory, SubAgent
 from ricordo.errors import InvalidSetting, ModelError
-from ricordo.extraction.config import FlushConfig
-from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
-from ricordo.runtime import Settings
-from ricordo.runtime.stores import open_store
-from ricordo.workspace.entry import Entry
+from ricordo.models import ChatModel, load_model
+from ricordo.runtime import Settings, open_store
 
 pytestmark = pytest.mark.anyio
 

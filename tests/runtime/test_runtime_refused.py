@@ -7,10 +7,10 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
-from ricordo.curation.config import ConsolidationConfig, MaintenanceConfig, ProfileConfig
+from ricordo import CompactionConfig, FlushConfig, ToolResultEvictionConfig
+from ricordo.curation import ConsolidationConfig, ProfileConfig
+from ricordo.curation.config import MaintenanceConfig
 from ricordo.errors import InvalidSetting
-from ricordo.extraction.config import FlushConfig
 from ricordo.models import RetryConfig
 from ricordo.runtime import Settings
 from ricordo.workspace.history.retention import HistoryConfig

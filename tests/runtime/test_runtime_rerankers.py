@@ -10,8 +10,8 @@ import pytest
 from command_line import ricordo
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting
-from ricordo.runtime import Settings, rerankers
-from ricordo.runtime.rerankers import choose_reranker, load_reranker, register_reranker
+from ricordo.runtime import Settings, register_reranker, rerankers
+from ricordo.runtime.rerankers import choose_reranker, load_reranker
 from ricordo.testing import Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

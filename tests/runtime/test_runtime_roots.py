@@ -7,15 +7,14 @@ from pathlib import Path
 import anyio
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageFailed, StorageFull
-from ricordo.runtime import Settings, find_root, new_root_path, open_workspace
+from ricordo.runtime import Dependencies, Settings, find_root, new_root_path, open_workspace
 from ricordo.runtime.roots import cache_folder, claim_root, digest_key, owning_scope, read_marker, user_root_path
-from ricordo.runtime.workspace import Dependencies
 from ricordo.scope import Scope
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.entry import Entry
 
 SHOP = Scope(user="me", project="shop")
 CLOCK = SystemClock()

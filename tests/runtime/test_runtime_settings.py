@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
-from ricordo.guard.permissions import render_rule
-from ricordo.language.signals import SIGNALS
+from ricordo.guard import render_rule
+from ricordo.language import SIGNALS
 from ricordo.messages.tokens import Share
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name

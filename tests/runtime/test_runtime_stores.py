@@ -26,25 +26,24 @@ from ricordo.errors import (
     StorageError,
     StorageFull,
 )
-from ricordo.messages.tokens import Tokens
-from ricordo.runtime import Settings
+from ricordo.messages import Tokens
+from ricordo.runtime import Settings, open_store, register_store
 from ricordo.runtime import stores as built_in_stores
 from ricordo.runtime import stores as registry
-from ricordo.runtime.stores import (
-    BUILT_IN_STORES,
-    get_default_store,
-    list_schemes,
-    open_backend,
-    open_store,
-    register_store,
-    set_default_store,
+from ricordo.runtime.stores import BUILT_IN_STORES, get_default_store, list_schemes, open_backend, set_default_store
+from ricordo.search import Hit, Query
+from ricordo.stores import (
+    SCHEMES,
+    Backend,
+    Closes,
+    Driver,
+    Forgets,
+    LayeredMemory,
+    Lists,
+    OpenRequest,
+    StoreParts,
+    match_entries,
 )
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
-from ricordo.stores import Backend, Driver, Forgets, LayeredMemory, Lists, StoreParts
-from ricordo.stores.addresses import SCHEMES, OpenRequest
-from ricordo.stores.base import match_entries
-from ricordo.stores.contract import Closes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug", "GO-SWAP")]
 

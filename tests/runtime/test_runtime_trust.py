@@ -13,16 +13,15 @@ from anyio.to_thread import run_sync
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from disks import FailingDisk
 from ricordo import HarnessAgent, Memory, Scope
-from ricordo.agent.sync import SyncMemory as BlockingMemory
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, RootNotTrusted, StorageError
-from ricordo.runtime import Settings
+from ricordo.runtime import Dependencies, Settings, open_store, open_workspace
 from ricordo.runtime.claiming import trust_root, untrust_root
 from ricordo.runtime.roots import digest_key, identity_from_key
-from ricordo.runtime.stores import open_store
+from ricordo.runtime.sync import SyncMemory as BlockingMemory
 from ricordo.runtime.trust import IGNORE_ALL_BUT_CURATED
-from ricordo.runtime.workspace import Dependencies, open_workspace, trust_list_files
-from ricordo.storage.disk import Disk
+from ricordo.runtime.workspace import trust_list_files
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import ScriptedModel
 

@@ -8,12 +8,11 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from message_strategies import messages
-from ricordo.agent.reminder import build_reminder_message
+from ricordo.agent import build_reminder_message
 from ricordo.cli.chat_window import format_usage
 from ricordo.cli.json_output import context_usage_document
 from ricordo.context.usage import ContextReport, build_context_report
-from ricordo.messages import Message, Text
-from ricordo.messages.tokens import estimate_message, estimate_request
+from ricordo.messages import Message, Text, estimate_message, estimate_request
 
 pytestmark = pytest.mark.req("CC-MANUAL")
 

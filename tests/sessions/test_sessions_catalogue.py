@@ -12,10 +12,9 @@ from ricordo import Memory, Message, Scope
 from ricordo.errors import InvalidMessage, SessionNotFound, StorageFailed
 from ricordo.guard import Redactor
 from ricordo.messages import Text
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.layout import transcript_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Transcript, transcript_path
 from ricordo.workspace.session_search import find_session, list_sessions
-from ricordo.workspace.transcript import Transcript
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-T1")]

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, SessionNotFound, StorageFailed
 from ricordo.messages import Message, Text, encode_message
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.layout import transcript_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import read_transcript, transcript_path
 from ricordo.workspace.session_search import PastSessions, list_sessions
-from ricordo.workspace.transcript import read_transcript
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

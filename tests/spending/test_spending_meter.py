@@ -13,13 +13,12 @@ import pytest
 from fake_models import FakeModel, Hanging, reply, say
 from hand_clock import HandClock
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, SpendingLimitReached, StorageFull
-from ricordo.messages import Usage
-from ricordo.messages.tokens import estimate_message, estimate_request
-from ricordo.models import Reply, ReplyFinished
-from ricordo.models.spending import SpendingConfig, SpendingJournal, SpendingMeter, SpendingTotal
+from ricordo.messages import Usage, estimate_message, estimate_request
+from ricordo.models import Reply, ReplyFinished, SpendingConfig, SpendingMeter
+from ricordo.models.spending import SpendingJournal, SpendingTotal
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-CAP")]
 

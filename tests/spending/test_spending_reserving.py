@@ -17,19 +17,11 @@ from fake_models import FakeModel, reply, say
 from hand_clock import HandClock
 from ricordo.errors import SpendingLimitReached, StorageBusy, StorageFull
 from ricordo.messages import Usage
-from ricordo.models.contract import limit_replies
-from ricordo.models.spending import (
-    MIN_REPLY_ALLOWANCE,
-    SpendingConfig,
-    SpendingJournal,
-    SpendingMeter,
-    SpendingTotal,
-    max_reply_tokens,
-)
+from ricordo.models import SpendingConfig, SpendingMeter, limit_replies
+from ricordo.models.spending import MIN_REPLY_ALLOWANCE, SpendingJournal, SpendingTotal, max_reply_tokens
 from ricordo.models.wrappers import RetryingModel, TimedModel
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.testing import Say, ScriptedModel
+from ricordo.testing import InMemoryFiles, Say, ScriptedModel
 from warm_processes import WarmProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-CAP")]

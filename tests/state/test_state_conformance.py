@@ -7,11 +7,11 @@ import pytest
 from ricordo.errors import InvalidMessage
 from ricordo.guard import Redactor
 from ricordo.storage import ABSENT
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.testing import STATE_STORE_CHECKS, StateStoreCheck
-from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
-from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
+from ricordo.testing import STATE_STORE_CHECKS, InMemoryFiles, StateStoreCheck
+from ricordo.workspace import AgentState, FileStateStore, PermissionGrants
+from ricordo.workspace.agent_state import StateStore, StoredState
+from ricordo.workspace.agent_state_store import InMemoryStateStore
 
 pytestmark = pytest.mark.anyio
 

@@ -10,24 +10,21 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values, messages
 from ricordo.errors import InvalidMessage, VersionConflict
-from ricordo.guard import Redactor
-from ricordo.guard.permissions import PermissionRule, ToolPattern
+from ricordo.guard import PermissionRule, Redactor, ToolPattern
 from ricordo.messages import Message, Text, ToolCall
 from ricordo.storage import ABSENT
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.agent_state import (
-    STATE_VERSION,
-    UNKNOWN_RULES,
+from ricordo.workspace import (
     AgentState,
+    FileStateStore,
+    PermissionGrants,
     PlanState,
     Todo,
     WorkState,
-    decode_state,
-    encode_state,
-    salvage_state,
+    cursor_path,
+    state_path,
 )
-from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
-from ricordo.workspace.layout import cursor_path, state_path
+from ricordo.workspace.agent_state import STATE_VERSION, UNKNOWN_RULES, decode_state, encode_state, salvage_state
 from standings import standings
 
 pytestmark = pytest.mark.anyio

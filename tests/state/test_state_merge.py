@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
+from ricordo.guard import PermissionRule, ToolPattern
+from ricordo.guard.permissions import Decision
 from ricordo.messages import Message
-from ricordo.workspace.agent_state import AgentState, Todo, WorkState
+from ricordo.workspace import AgentState, Todo, WorkState
 from ricordo.workspace.agent_state_saving import merge_states
 from standings import standings
 

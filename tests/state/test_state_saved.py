@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 
 from ricordo.errors import StorageFull, VersionConflict
-from ricordo.guard import Redactor
-from ricordo.guard.permissions import PermissionRule, ToolPattern
+from ricordo.guard import PermissionRule, Redactor, ToolPattern
 from ricordo.storage import ABSENT
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import UNKNOWN_RULES, AgentState, PlanState, StateStore, Todo, WorkState
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import AgentState, FileStateStore, PermissionGrants, PlanState, Todo, WorkState, state_path
+from ricordo.workspace.agent_state import UNKNOWN_RULES, StateStore
 from ricordo.workspace.agent_state_saving import StateSaver
-from ricordo.workspace.agent_state_store import FileStateStore, InMemoryStateStore, PermissionGrants
-from ricordo.workspace.layout import state_path
+from ricordo.workspace.agent_state_store import InMemoryStateStore
 
 pytestmark = pytest.mark.anyio
 

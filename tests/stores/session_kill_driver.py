@@ -15,8 +15,9 @@ import ricordo
 from disks import KillingDisk
 from forking import Case, Emit, in_child
 from kept_session_files import SHOP, backend, keeps, lists, notes
-from ricordo.storage.disk import Disk
-from ricordo.workspace.entry import Entry, Source
+from ricordo import Entry
+from ricordo.storage import Disk
+from ricordo.workspace import Source
 
 
 class Quick:

@@ -12,7 +12,7 @@ from pathlib import Path
 import ricordo
 from forking import Emit, in_child
 from plain_stores import SHOP, Shelves
-from ricordo.workspace.entry import Entry
+from ricordo import Entry
 
 
 def saved(folder: Path, name: str, count: int, address: str) -> list[str]:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.stores.addresses import SCHEMES, Address, join_addresses, parse_address, split_addresses
+from ricordo.stores import SCHEMES
+from ricordo.stores.addresses import Address, join_addresses, parse_address, split_addresses
 
 pytestmark = pytest.mark.req("GO-BK-plug", "GO-SWAP")
 

@@ -5,18 +5,17 @@ from typing import Protocol, runtime_checkable
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.curation.marks import MarkAct
 from ricordo.errors import ReasonRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.messages.tokens import Tokens
+from ricordo.messages import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Query
-from ricordo.search.results import Hit
+from ricordo.search import MEMORY_SORTS, Hit, Query
 from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
 from ricordo.stores.contract import Marks
-from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 

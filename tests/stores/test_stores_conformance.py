@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from ricordo.stores.addresses import SCHEMES
+from ricordo.stores import SCHEMES
 from ricordo.testing import BUILT_IN_STORES, STORE_CHECKS, StoreCheck
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,9 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.curation.consolidator import ConsolidationResult, Consolidator
+from ricordo.curation import ConsolidationResult, Consolidator
 from ricordo.messages import Text
-from ricordo.runtime import Settings, open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.runtime import Dependencies, Settings, open_workspace
 
 pytestmark = pytest.mark.anyio
 

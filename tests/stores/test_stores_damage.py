@@ -8,9 +8,8 @@ import pytest
 from agents_at_work import SCOPE, settings
 from places import place_of
 from plain_stores import SHOP
-from ricordo import Memory
-from ricordo.runtime.stores import open_store
-from ricordo.workspace.entry import Entry
+from ricordo import Entry, Memory
+from ricordo.runtime import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -7,17 +7,16 @@ import pytest
 
 from hand_made_roots import begun
 from plain_stores import SHOP, Shelves, store_parts
+from ricordo import Entry
 from ricordo.errors import EntryNotFound, InvalidSetting, StorageError, StorageFailed, StorageFull
-from ricordo.messages.tokens import Tokens
-from ricordo.runtime.stores import open_backend, open_store
+from ricordo.messages import Tokens
+from ricordo.runtime import open_store
+from ricordo.runtime.stores import open_backend
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
-from ricordo.stores import Undoes
-from ricordo.stores.contract import Backend, Closes, Driver, Forgets, KeepsSessions, Lists, SessionNotes, Store
+from ricordo.search import Hit, Query
+from ricordo.stores import Backend, Closes, Driver, Forgets, KeepsSessions, Lists, NoMemory, SessionNotes, Store, Undoes
 from ricordo.stores.fanout import FanoutMember, FanoutStore
-from ricordo.stores.in_memory import MockStore, NoMemory
-from ricordo.workspace.entry import Entry
+from ricordo.stores.in_memory import MockStore
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-plug")]
 

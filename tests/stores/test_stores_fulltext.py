@@ -10,13 +10,12 @@ import pytest
 from hand_clock import HandClock
 from places import place_of
 from plain_stores import SHOP
-from ricordo import Memory
+from ricordo import Entry, Memory
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.runtime.stores import open_store
-from ricordo.search.contract import Query
-from ricordo.stores.contract import Forgets, Lists, Store
-from ricordo.workspace.entry import Entry
+from ricordo.runtime import open_store
+from ricordo.search import Query
+from ricordo.stores import Forgets, Lists, Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-bm25")]
 

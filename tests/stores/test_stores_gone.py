@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
-from ricordo import HarnessAgent
+from ricordo import Entry, HarnessAgent
 from ricordo.errors import StorageError
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.stores import Lists
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 

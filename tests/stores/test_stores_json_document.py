@@ -11,11 +11,11 @@ import pytest
 
 from disks import FailingDisk
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import DocumentInvalid, EntryNotFound, StorageFull
-from ricordo.storage.disk import Disk
-from ricordo.stores.contract import Forgets, Store
+from ricordo.storage import Disk
+from ricordo.stores import Forgets, Store
 from ricordo.stores.json_document import JsonStore
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 

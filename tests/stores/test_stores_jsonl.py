@@ -10,12 +10,12 @@ import pytest
 
 from disks import FailingDisk
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import StorageFull, StorageReadOnly
 from ricordo.guard import parse_fence
-from ricordo.storage.disk import Disk
-from ricordo.stores.contract import Forgets, Lists, Store
+from ricordo.storage import Disk
+from ricordo.stores import Forgets, Lists, Store
 from ricordo.stores.jsonl import JsonlStore
-from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-jsonl")]
 

@@ -14,14 +14,14 @@ from anyio.to_thread import run_sync
 
 from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import ExtraMissing, PathRefused, StorageFailed, StorageFull, StorageReadOnly
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens
+from ricordo.messages import Tokens
 from ricordo.runtime.stores import open_backend
 from ricordo.scope import Scope
-from ricordo.stores.contract import Forgets, Store
+from ricordo.stores import Forgets, Store
 from ricordo.stores.kv import KvStore
-from ricordo.workspace.entry import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

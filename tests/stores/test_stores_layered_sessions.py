@@ -12,13 +12,11 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from kept_session_files import keeps, notes
 from places import place_of
-from ricordo import HarnessAgent
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime import open_workspace
-from ricordo.runtime.workspace import Dependencies
-from ricordo.stores.contract import LayeredMemory, Store
+from ricordo import Entry, HarnessAgent
+from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime import Dependencies, open_workspace
+from ricordo.stores import LayeredMemory, Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hand_made_roots import begun
+from ricordo import Entry
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime.stores import open_store
+from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime import open_store
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.stores.contract import Forgets, Lists, Store
+from ricordo.stores import Forgets, Lists, Store
 from ricordo.stores.parsed_files import BulletFile
-from ricordo.workspace.entry import Entry
+from ricordo.testing import InMemoryFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-md")]
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE, settings, system
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import EntryNotFound, InvalidInput, ScopeMismatch
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime.stores import open_backend, open_store
+from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime import open_store
+from ricordo.runtime.stores import open_backend
 from ricordo.stores import Forgets, Lists, Store
 from ricordo.stores.memory_folder import add_link, create_topic, has_link, parse_document
 from ricordo.testing import Call, Say, ScriptedModel

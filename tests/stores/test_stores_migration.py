@@ -10,11 +10,10 @@ import pytest
 
 from ricordo import Entry, Scope
 from ricordo.errors import InvalidEntry, InvalidInput, StorageFull
-from ricordo.runtime import Settings
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import Settings, open_store
 from ricordo.stores import Lists, Store
 from ricordo.stores.migration import Migration, list_entries, migrate, plan_migration, verify_migration
-from ricordo.workspace.entry import Source
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.anyio
 

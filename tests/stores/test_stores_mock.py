@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens
+from ricordo.messages import Tokens
 from ricordo.scope import Scope
-from ricordo.stores.contract import Forgets, Lists
+from ricordo.stores import Forgets, Lists
 from ricordo.stores.in_memory import MockStore
 from ricordo.testing import BUILT_IN_STORES, STORE_CHECKS
-from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-mock")]
 

@@ -7,16 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES
+from ricordo import Entry
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Query
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.search import MEMORY_SORTS, Query
 from ricordo.storage.paths import safe_path
+from ricordo.stores import StoreFolder, match_entries
 from ricordo.stores.addresses import parse_address
-from ricordo.stores.base import StoreFolder, assign_ids, match_entries, read_options, render_entries
-from ricordo.workspace.entry import Entry, Source
+from ricordo.stores.base import assign_ids, read_options, render_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.req("GO-I2")
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.context.preamble import compose_preamble
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import render_entry, render_prompt_lines
+from ricordo import Entry
+from ricordo.context import compose_preamble
+from ricordo.messages import Tokens, estimate_text
+from ricordo.workspace import Author, render_entry, render_prompt_lines
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "memory/2026-11-21.md"

@@ -10,7 +10,8 @@ import pytest
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, Memory, Scope
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
+from ricordo.workspace import parse_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry
 
 pytestmark = pytest.mark.anyio
 

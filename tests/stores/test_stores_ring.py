@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import parse_fence
 from ricordo.scope import Scope
-from ricordo.stores.contract import Forgets, Lists
-from ricordo.workspace.entry import Entry
+from ricordo.stores import Forgets, Lists
 
 pytestmark = pytest.mark.anyio
 

@@ -10,16 +10,14 @@ import pytest
 from anyio.to_thread import run_sync
 
 from hand_clock import HandClock
-from ricordo import Memory, Message, Scope
+from ricordo import Entry, Memory, Message, Scope
 from ricordo.agent.memory_rules import MemoryRules
-from ricordo.curation.consolidator import Consolidator
+from ricordo.curation import Consolidator
 from ricordo.errors import FileMissing, StorageError, StorageFailed, UndoRefused
 from ricordo.messages import Text
-from ricordo.runtime import Settings, Workspace, open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.runtime import Dependencies, Settings, Workspace, open_workspace
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.stores.contract import LayeredMemory
-from ricordo.workspace.entry import Entry
+from ricordo.stores import LayeredMemory
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-ENFORCE")]

@@ -9,7 +9,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry, Memory
 from ricordo.search.memory_root import MonotonicClock
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I12")]
 

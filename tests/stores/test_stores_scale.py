@@ -10,15 +10,14 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime.stores import open_store
-from ricordo.storage.disk import Disk
+from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime import open_store
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.stores.addresses import SCHEMES
-from ricordo.stores.contract import KeepsSessions, SessionNotes
+from ricordo.stores import SCHEMES, KeepsSessions, SessionNotes
 from ricordo.stores.ledgers import DailyLedgers
 from ricordo.stores.parsed_files import ParsedFile
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace import render_entry
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

@@ -10,13 +10,14 @@ import pytest
 
 from hand_clock import HandClock
 from kept_session_files import SHOP, backend, closes, forgets, keeps, lists, notes, opened
+from ricordo import Entry
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.messages import Usage
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.stores.contract import SessionNotes
-from ricordo.workspace.entry import Entry, Source
+from ricordo.search import Query
+from ricordo.stores import SessionNotes
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hand_clock import HandClock
 from kept_session_files import SHOP, backend, forgets, keeps, lists, notes, opened
-from ricordo.stores.contract import Store
-from ricordo.workspace.entry import Entry, Source
+from ricordo import Entry
+from ricordo.stores import Store
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,9 @@ from disks import FailingDisk
 from forking import driven
 from hand_clock import HandClock
 from kept_session_files import SHOP, backend, closes, keeps, lists, notes, opened
+from ricordo import Entry
 from ricordo.errors import StorageError, StorageFull
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 
 pytestmark = pytest.mark.anyio
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hand_clock import HandClock
 from kept_session_files import SHOP, keeps, notes, opened
+from ricordo import Entry
 from ricordo.context.preamble import SESSION_BUDGET, compose_session_preamble, shorten
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime.stores import open_store
-from ricordo.workspace.entry import Entry
+from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime import open_store
 from ricordo.workspace.session_index import SessionRow
 
 START = HandClock().now()

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
+from ricordo.context import compose_preamble
 from ricordo.context.memory_excerpt import MemoryCut, excerpt_memory, memory_lines
-from ricordo.context.preamble import compose_preamble
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Tokens, estimate_text
+from ricordo.workspace import Author, render_entry, render_prompt_lines
 from ricordo.workspace.documents import IndexBounds
-from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import render_entry, render_prompt_lines
 
 pytestmark = pytest.mark.req("HE-C1-index", "CC-INDEXCAP")
 

@@ -9,13 +9,14 @@ from anyio.to_thread import run_sync
 
 from hand_clock import HandClock
 from plain_stores import SHOP, Shelves
+from ricordo import Entry
 from ricordo.errors import EntryNotFound, InvalidQuery, InvalidSetting
 from ricordo.guard import parse_fence
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.stores.contract import Forgets, Lists, Store
-from ricordo.workspace.entry import Entry, Source
+from ricordo.search import Query
+from ricordo.stores import Forgets, Lists, Store
+from ricordo.workspace import Source
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-jsonl", "GO-BK-md", "GO-BK-mock")]
 

@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from forking import Case, driven
 from plain_stores import SHOP, Shelves
-from ricordo.stores.contract import Lists
+from ricordo.stores import Lists
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-I6", "GO-I7", "GO-G6")]
 

@@ -15,16 +15,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ricordo import Entry
 from ricordo.errors import ExtraMissing, InvalidSetting, ModelOverflow, ModelUnavailable
 from ricordo.guard import parse_fence
 from ricordo.models.embedders.hashing import HashingEmbedder
-from ricordo.runtime.stores import open_store
+from ricordo.runtime import open_store
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.stores import vector
-from ricordo.stores.contract import Forgets, Store
+from ricordo.search import Query
+from ricordo.stores import Forgets, Store, vector
 from ricordo.stores.vector import ListsUnembedded
-from ricordo.workspace.entry import Entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("GO-BK-vector", "GO-BK-vector-model")]
 

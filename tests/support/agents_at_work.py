@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from places import place_of
-from ricordo import Scope
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.extraction.config import FlushConfig
+from ricordo import FlushConfig, Scope
+from ricordo.curation import ConsolidationConfig
 from ricordo.messages import Message, Text, pair_calls
-from ricordo.models.offline import OFFLINE
+from ricordo.models import OFFLINE
 from ricordo.runtime import Settings
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import RecordedRequest
-from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
-from ricordo.workspace.transcript import read_transcript
+from ricordo.workspace import DEFAULT_AGENT, read_transcript, transcript_path
 
 __all__ = ["SCOPE", "is_valid", "ledgers", "said", "settings", "spoken", "system", "transcript"]
 

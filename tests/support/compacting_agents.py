@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
 from ricordo.models import ChatModel
 from ricordo.testing import RecordedRequest, Say

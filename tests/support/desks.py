@@ -5,14 +5,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ricordo.agent.tools import Approval, Tool, ToolContext, file_tools
+from ricordo.agent import Approval, Tool, ToolContext
+from ricordo.agent.tools import file_tools
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.workspace import ChangeSets
 
 __all__ = ["CONTEXT", "Desk", "Desks", "Person"]
 

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ricordo.messages import JsonValue, Message
-from ricordo.messages.formats.anthropic import to_anthropic
-from ricordo.messages.formats.openai import to_openai
+from ricordo.messages.formats import to_anthropic, to_openai
 
 __all__ = ["anthropic_faults", "new_faults", "openai_faults"]
 

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 from collections.abc import Callable
 
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 
 __all__ = ["FailingDisk", "KillingDisk", "StepDisk"]
 

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.clock import truncate_to_milliseconds
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 
 __all__ = ["CONTENTS", "ENTRIES", "TEXTS"]
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import anyio
 import anyio.lowlevel
 
-from ricordo.agent.tools import ToolContext, ToolOutput
+from ricordo.agent import ToolContext, ToolOutput
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
 from ricordo.models import Delta, Reply, ReplyEvent, ReplyFinished, StopReason, TextDelta
 

@@ -12,24 +12,22 @@ from typing import ClassVar
 
 import anyio
 
+from ricordo import Entry
 from ricordo.clock import Clock, MonotonicIds, SystemClock
 from ricordo.errors import FileMissing, StorageError
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.messages.json_text import dumps, loads, require_object
-from ricordo.messages.tokens import Tokens
+from ricordo.messages import Tokens, dumps, loads
+from ricordo.messages.json_text import require_object
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
-from ricordo.storage.disk import Disk
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.search import Hit, Query
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.stores.base import FileTombstones, ForgettingDriver, PlainDriver, StoreFolder, StoreTombstones
-from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.testing import StoreConformance
-from ricordo.workspace.entry import Entry
+from ricordo.stores import Backend, Driver, PlainDriver, StoreFolder, StoreParts
+from ricordo.stores.base import FileTombstones, ForgettingDriver, StoreTombstones
+from ricordo.testing import InMemoryFiles, StoreConformance
+from ricordo.workspace import Tombstone
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
-from ricordo.workspace.history.tombstones import Tombstone
 
 __all__ = ["HELD_FAULTS", "LINES_FAULTS", "Held", "Lines"]
 

@@ -10,7 +10,8 @@ from anyio.abc import TaskGroup
 from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import TaskNotFound
-from ricordo.jobs.tasks.contract import Task, TaskProgress, TaskState, TaskType, TaskWork
+from ricordo.jobs import Task, TaskProgress, TaskState
+from ricordo.jobs.tasks import TaskType, TaskWork
 
 __all__ = ["HandTasks", "hand_tasks"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ricordo.errors import StorageFull
-from ricordo.workspace.agent_state import WorkState
+from ricordo.workspace import WorkState
 
 __all__ = ["HeldStanding"]
 

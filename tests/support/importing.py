@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ricordo.messages.importers import ImportedMessage, ImportProblem, read_history
-from ricordo.messages.types import JsonValue
+from ricordo import read_history
+from ricordo.messages import JsonValue
+from ricordo.messages.importers import ImportedMessage, ImportProblem
 
 __all__ = ["Taken", "json_lines", "take"]
 

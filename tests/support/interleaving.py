@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 from watched_files import WatchedFiles
 
 __all__ = ["SharedFiles", "at_every_step"]

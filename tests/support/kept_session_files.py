@@ -10,10 +10,9 @@ from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.stores.base import StoreFolder
-from ricordo.stores.contract import Closes, Forgets, KeepsSessions, Lists, SessionNotes, Store, StoreParts
+from ricordo.stores import Closes, Forgets, KeepsSessions, Lists, SessionNotes, Store, StoreFolder, StoreParts
 from ricordo.stores.session_files import SessionFilesStore
 
 __all__ = ["SHOP", "backend", "closes", "forgets", "keeps", "lists", "notes", "opened"]

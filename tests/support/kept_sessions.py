@@ -3,16 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ricordo.agent import SessionState
 from ricordo.agent.compactions import Compactions
-from ricordo.agent.session_state import SessionState
-from ricordo.context import Act, Reduction, StrategyReport, Window
-from ricordo.context.plan import make_handle
+from ricordo.context import Act, Reduction, StrategyReport, Window, make_handle
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, with_mark
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
-from ricordo.workspace.layout import compactions_path, transcript_path
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import (
+    FileStateStore,
+    PermissionGrants,
+    Transcript,
+    compactions_path,
+    read_transcript,
+    transcript_path,
+)
 
 __all__ = ["JOURNAL", "REDACTOR", "TRANSCRIPT", "Kept", "said"]
 

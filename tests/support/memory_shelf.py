@@ -1,13 +1,12 @@
 """A store that lists and forgets and has no index: what somebody else's plain backend looks like to a tool."""
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import EntryNotFound
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.stores import Backend, Driver, Store, StoreParts
-from ricordo.stores.base import PlainDriver
-from ricordo.workspace.entry import Entry
+from ricordo.stores import Backend, Driver, PlainDriver, Store, StoreParts
 
 __all__ = ["Shelf", "shelf"]
 

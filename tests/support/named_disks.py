@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk
 
 __all__ = ["NamedDisk"]
 

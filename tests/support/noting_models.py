@@ -4,22 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hand_clock import HandClock
+from ricordo import Entry, FlushConfig
 from ricordo.clock import MonotonicIds
-from ricordo.extraction.config import FlushConfig
+from ricordo.extraction import Flusher, FlushResult, extract
 from ricordo.extraction.contract import SectionFactory
 from ricordo.extraction.extractors import ModelExtractor, RuleExtractor
-from ricordo.extraction.flusher import Flusher, FlushResult
-from ricordo.extraction.rules import extract
 from ricordo.guard import Redactor
-from ricordo.messages import JsonValue, Message, Text
-from ricordo.messages.json_text import dumps
+from ricordo.messages import JsonValue, Message, Text, dumps
 from ricordo.models import ChatModel
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.ledger import read_all_entries
-from ricordo.workspace.transcript import Transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Transcript, read_all_entries, transcript_path
 
 __all__ = ["KEY", "REDACTOR", "NotingDesk", "lessons", "note", "said"]
 

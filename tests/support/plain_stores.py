@@ -11,11 +11,10 @@ from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
 from ricordo.search.contract import SearchIndex
-from ricordo.storage import FileStore
-from ricordo.storage.disk import Disk
+from ricordo.storage import Disk, FileStore
 from ricordo.storage.local import LocalFiles
-from ricordo.stores.addresses import OpenRequest, StoreFactory, parse_address
-from ricordo.stores.contract import Backend, StoreParts
+from ricordo.stores import Backend, OpenRequest, StoreParts
+from ricordo.stores.addresses import StoreFactory, parse_address
 from ricordo.stores.fanout import open_fanout
 from ricordo.stores.in_memory import open_mock, open_none, open_ring
 from ricordo.stores.json_document import open_json

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from ricordo.messages.types import JsonValue
-from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, FactSource, Profile, ProfileSummary
+from ricordo.messages import JsonValue
+from ricordo.workspace import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, FactSource, Profile, ProfileSummary
 
 __all__ = ["facts", "profiles", "summaries"]
 

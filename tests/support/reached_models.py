@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, RetryConfig
-from ricordo.models.provider import load_model
+from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, RetryConfig, load_model
 from ricordo.testing import LoopbackServer, ScriptLike
 
 __all__ = ["ASK", "KEY", "MODELS", "NOW", "ONCE", "ask", "drain", "load_packages", "reach", "serving"]

@@ -3,12 +3,10 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from conversation_strategies import said
-from ricordo.context.summary.prompts import SECTION_NAMES
+from ricordo.context import SECTION_NAMES
 from ricordo.context.summary_message import build_summary_message
-from ricordo.messages import JsonValue, Message, ToolSpec, with_ids
-from ricordo.messages.json_text import dumps
-from ricordo.models import Reply, ReplyEvent
-from ricordo.models.contract import StopReason
+from ricordo.messages import JsonValue, Message, ToolSpec, dumps, with_ids
+from ricordo.models import Reply, ReplyEvent, StopReason
 
 __all__ = ["SUMMARY", "Scripted", "both", "earlier", "ids", "noted", "sections", "talk"]
 

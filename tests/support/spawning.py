@@ -7,9 +7,8 @@ from pathlib import Path
 
 from agents_at_work import SCOPE, settings
 from places import place_of
-from ricordo import HarnessAgent
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
-from ricordo.agent.tools import tool
+from ricordo import HarnessAgent, RemoteAgent, SubAgent
+from ricordo.agent import tool
 from ricordo.guard import parse_fence
 from ricordo.messages import Message, get_mark
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem

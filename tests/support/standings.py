@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.guard.permissions import PermissionRule, ToolPattern
-from ricordo.workspace.agent_state import PlanState, Todo, WorkState
+from ricordo.guard import PermissionRule, ToolPattern
+from ricordo.workspace import PlanState, Todo, WorkState
 
 __all__ = ["rules", "standings", "todo_lists"]
 

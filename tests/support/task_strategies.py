@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
 from ricordo.clock import truncate_to_milliseconds
-from ricordo.jobs.tasks import Task, TaskProgress, TaskState, TaskType
+from ricordo.jobs import Task, TaskProgress, TaskState
+from ricordo.jobs.tasks import TaskType
 
 __all__ = ["plain_tasks", "tasks"]
 

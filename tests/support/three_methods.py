@@ -3,18 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from ricordo import Entry
 from ricordo.errors import FileMissing
-from ricordo.messages.json_text import dumps, loads, require_object
-from ricordo.messages.tokens import Tokens
-from ricordo.runtime.stores import register_store
+from ricordo.messages import Tokens, dumps, loads
+from ricordo.messages.json_text import require_object
+from ricordo.runtime import register_store
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
-from ricordo.stores.addresses import OpenRequest
-from ricordo.stores.base import StoreFolder, match_entries, open_folder, render_entries
-from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.search import Hit, Query
+from ricordo.stores import Backend, Driver, OpenRequest, StoreFolder, StoreParts, match_entries, open_folder
+from ricordo.stores.base import render_entries
 from ricordo.testing import StoreConformance
-from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 
 __all__ = ["ThirdParty"]

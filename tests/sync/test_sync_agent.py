@@ -18,12 +18,13 @@ import ricordo.agent.sync
 from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import CompactionConfig
-from ricordo.agent.sync import SyncHarnessAgent, SyncMemory
-from ricordo.agent.tools import tool
+from ricordo.agent import tool
+from ricordo.agent.sync import SyncHarnessAgent
 from ricordo.errors import InvalidSetting, MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
-from ricordo.jobs.tasks import ReportProgress, TaskProgress
+from ricordo.jobs import ReportProgress, TaskProgress
 from ricordo.messages import Message, Text
 from ricordo.models import TextDelta
+from ricordo.runtime.sync import SyncMemory
 from ricordo.scope import Scope
 from ricordo.testing import Call, Fail, Say, ScriptedModel
 

@@ -21,10 +21,11 @@ from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.jobs.tasks import FileTaskStore, ReportProgress, Task, TaskRunner, list_tasks
-from ricordo.storage.disk import Disk
+from ricordo.jobs import FileTaskStore, ReportProgress, Task, TaskRunner
+from ricordo.jobs.tasks import list_tasks
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import tasks_path
+from ricordo.workspace import tasks_path
 
 PATH = tasks_path("main", "s1")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

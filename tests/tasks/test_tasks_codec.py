@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
 from ricordo.errors import DocumentInvalid
-from ricordo.jobs.tasks import Task, TaskProgress
-from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+from ricordo.jobs import Task, TaskDocument, TaskProgress, decode_tasks, encode_tasks
 from task_strategies import tasks
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)

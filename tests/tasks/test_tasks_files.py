@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 from disks import FailingDisk, StepDisk
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFull, StorageReadOnly, TaskNotFound, VersionConflict
 from ricordo.guard import Redactor
-from ricordo.jobs.tasks import FileTaskStore, Task, TaskProgress
-from ricordo.jobs.tasks.codec import TaskDocument, encode_tasks
-from ricordo.jobs.tasks.transitions import complete_task
-from ricordo.storage.disk import Disk
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.jobs import FileTaskStore, Task, TaskDocument, TaskProgress, complete_task, encode_tasks
+from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import tasks_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import tasks_path
 
 pytestmark = pytest.mark.anyio
 

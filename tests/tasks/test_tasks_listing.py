@@ -8,9 +8,11 @@ import pytest
 
 from ricordo.errors import InvalidQuery, TaskNotFound
 from ricordo.guard import Redactor
-from ricordo.jobs.tasks import FileTaskStore, Task, TaskState, find_task, list_tasks, request_stop
+from ricordo.jobs import FileTaskStore, Task, TaskState
+from ricordo.jobs.tasks import find_task, list_tasks, request_stop
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import ROOT_TASKS, state_path, tasks_path, transcript_path
+from ricordo.workspace import state_path, tasks_path, transcript_path
+from ricordo.workspace.layout import ROOT_TASKS
 
 pytestmark = pytest.mark.anyio
 

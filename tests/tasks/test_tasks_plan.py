@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, TaskNotFound
-from ricordo.jobs.tasks import Task, TaskProgress, TaskState
+from ricordo.jobs import Task, TaskProgress, TaskState, complete_task
 from ricordo.jobs.tasks.transitions import (
     MAX_ERROR,
     MAX_RESULT,
     MAX_TITLE,
     apply_change,
     cancel_task,
-    complete_task,
     drop_oldest_ended,
     fail_task,
     find_by_id,

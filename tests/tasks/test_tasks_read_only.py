@@ -7,8 +7,9 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageReadOnly, TaskNotFound
-from ricordo.jobs.tasks import MemoryTaskStore, ReadOnlyTaskStore, Task
-from ricordo.jobs.tasks.transitions import complete_task, request_cancel
+from ricordo.jobs import MemoryTaskStore, Task, complete_task
+from ricordo.jobs.tasks import ReadOnlyTaskStore
+from ricordo.jobs.tasks.transitions import request_cancel
 
 pytestmark = pytest.mark.anyio
 

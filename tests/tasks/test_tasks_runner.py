@@ -14,16 +14,8 @@ from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidQuery, MemoryClosed, StorageFull, TaskNotFound, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.jobs.tasks import (
-    MemoryTaskStore,
-    ReportProgress,
-    Task,
-    TaskPace,
-    TaskProgress,
-    TaskRunner,
-    TaskState,
-    TaskWork,
-)
+from ricordo.jobs import MemoryTaskStore, ReportProgress, Task, TaskPace, TaskProgress, TaskRunner, TaskState
+from ricordo.jobs.tasks import TaskWork
 from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,10 @@ import pytest
 
 from ricordo.errors import AlreadyExists, TaskNotFound
 from ricordo.guard import Redactor
-from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, Task, TaskState, TaskStore
-from ricordo.jobs.tasks.transitions import MAX_RESULT, cancel_task, complete_task, fail_task
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.jobs import FileTaskStore, MemoryTaskStore, Task, TaskState, complete_task
+from ricordo.jobs.tasks import TaskStore
+from ricordo.jobs.tasks.transitions import MAX_RESULT, cancel_task, fail_task
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ import pytest
 from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageFull, TaskCancelled, ToolFailed
 from ricordo.events import Emitter, Event
-from ricordo.jobs.tasks import MemoryTaskStore, ReportProgress, Task, TaskPace, TaskWork, track_task
+from ricordo.jobs import MemoryTaskStore, ReportProgress, Task, TaskPace
+from ricordo.jobs.tasks import TaskWork, track_task
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,7 @@ import pytest
 
 from ricordo.errors import ModelError
 from ricordo.messages import JsonValue, Message, Text, Usage
-from ricordo.models import ChatModel, Reply, ReplyFinished, RetryConfig
-from ricordo.models.provider import load_model
+from ricordo.models import ChatModel, Reply, ReplyFinished, RetryConfig, load_model
 from ricordo.testing import (
     Call,
     Calls,

@@ -4,7 +4,7 @@ import pytest
 
 from ricordo.errors import ReplyInvalid
 from ricordo.messages import JsonValue, Message, Text, Usage
-from ricordo.models.contract import limit_replies
+from ricordo.models import limit_replies
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
-from ricordo.messages.tokens import Share, Tokens, resolve_budget
+from ricordo.messages import Tokens
+from ricordo.messages.tokens import Share, resolve_budget
 
 
 @pytest.mark.req("AS-COMPACT-17")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage
-from ricordo.messages.tokens import Calibration, TokenCorrection, estimate_request, estimate_text
+from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage, estimate_request, estimate_text
+from ricordo.messages.tokens import Calibration, TokenCorrection
 
 _sizes = st.integers(1, 1_000_000)
 _ratios = st.floats(0.25, 4)

@@ -7,14 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text, messages
-from ricordo.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
-from ricordo.messages.tokens import (
-    RequestEstimate,
+from ricordo.messages import (
+    Media,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Unknown,
     estimate_message,
     estimate_request,
     estimate_text,
-    load_token_counter,
 )
+from ricordo.messages.tokens import RequestEstimate, load_token_counter
 
 SAMPLES = Path(__file__).parent / "samples"
 

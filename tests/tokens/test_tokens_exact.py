@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import any_text
-from ricordo.messages.tokens import (
-    Estimator,
-    VocabularyCounter,
-    cut_text,
-    estimate_text,
-    load_token_counter,
-    safe_boundary,
-)
+from ricordo.messages import estimate_text
+from ricordo.messages.tokens import Estimator, VocabularyCounter, cut_text, load_token_counter, safe_boundary
 
 pytestmark = pytest.mark.req("DF-C68")
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from message_strategies import messages
-from ricordo.messages import Message, Text
-from ricordo.messages.tokens import Estimator, estimate_message
+from ricordo.messages import Message, Text, estimate_message
+from ricordo.messages.tokens import Estimator
 from ricordo.messages.tokens.estimate import CountCache
 
 

@@ -25,13 +25,13 @@ def used(module: str) -> list[object]:
 
 async def _told(make: object, module: str) -> object:
     from memory_shelf import shelf
-    from ricordo.agent.tools.contract import ToolContext
+    from ricordo import Entry
+    from ricordo.agent import ToolContext
     from ricordo.clock import MonotonicIds, SystemClock
     from ricordo.guard import Redactor
     from ricordo.scope import Scope
-    from ricordo.storage.in_memory import InMemoryFiles
-    from ricordo.workspace.entry import Entry
-    from ricordo.workspace.history.change_sets import ChangeSets
+    from ricordo.testing import InMemoryFiles
+    from ricordo.workspace import ChangeSets
 
     files, clock, store = InMemoryFiles(), SystemClock(), shelf()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))

@@ -5,17 +5,20 @@ import enum
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NewType, NotRequired, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, NotRequired, Optional, TypedDict, Union
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.agent.tools.function import FunctionTool, tool
+from ricordo.agent import tool
 from ricordo.agent.tools.schema import build_shape, default_to_json
 from ricordo.agent.tools.shapes import Field, Mismatch, read_fields
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue
+
+if TYPE_CHECKING:
+    from ricordo.agent.tools import FunctionTool
 
 
 class Colour(enum.Enum):

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from desks import CONTEXT, Desk, Desks, Person
-from ricordo.agent.tools import ToolEffect, get_effect, memory_tools, session_tools
+from ricordo.agent import get_effect, memory_tools
+from ricordo.agent.tools import ToolEffect, session_tools
 from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
 from ricordo.errors import CompactionNotFound, ToolFailed
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -5,17 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.agent.tools import Tool, ToolContext
+from ricordo.agent import Tool, ToolContext
 from ricordo.agent.tools.expand import ExpandedMessages, expand_tool, render_record, strip_handle
 from ricordo.errors import CompactionNotFound, ToolFailed
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import AgentState
-from ricordo.workspace.agent_state_store import FileStateStore
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import AgentState, FileStateStore, Transcript, transcript_path
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from desks import Desks, Person
 from ricordo.agent.tools.file_roots import FileRoots
 from ricordo.errors import RicordoError
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

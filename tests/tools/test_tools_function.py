@@ -7,7 +7,7 @@ import threading
 import anyio
 import pytest
 
-from ricordo.agent.tools import Tool, ToolContext, tool
+from ricordo.agent import Tool, ToolContext, tool
 from ricordo.errors import StorageFull, ToolFailed
 from ricordo.messages import Text
 from ricordo.scope import Scope

@@ -13,21 +13,19 @@ from hypothesis import strategies as st
 from desks import CONTEXT, Desks, Person
 from disks import FailingDisk, StepDisk
 from memory_shelf import shelf
-from ricordo.agent.tools import memory_tools
+from ricordo import Entry
+from ricordo.agent import memory_tools
 from ricordo.agent.tools.memory import recall_tool, remember_tool, render_hits
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import JsonValue
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime import Workspace, open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.messages import JsonValue, Tokens, estimate_text
+from ricordo.runtime import Dependencies, Workspace, open_workspace
 from ricordo.scope import Scope
-from ricordo.search.results import Hit
-from ricordo.storage.disk import Disk
+from ricordo.search import Hit
+from ricordo.storage import Disk
 from ricordo.stores import Lists, NoMemory, StoreParts
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")

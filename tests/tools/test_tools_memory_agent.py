@@ -8,15 +8,14 @@ from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from memory_shelf import shelf
 from places import place_of
-from ricordo import HarnessAgent
-from ricordo.agent import loop
-from ricordo.agent.tools import Approval, ApprovalHandler
+from ricordo import Entry, HarnessAgent
+from ricordo.agent import Approval, loop
+from ricordo.agent.tools import ApprovalHandler
 from ricordo.errors import StorageFull
 from ricordo.guard import parse_fence
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
 from ricordo.testing import Call, Calls, Say, ScriptedModel
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from memory_shelf import shelf
-from ricordo.agent.tools import Tool, memory_tools, session_tools
-from ricordo.messages.tokens import estimate_request
+from ricordo.agent import Tool, memory_tools
+from ricordo.agent.tools import session_tools
+from ricordo.messages import estimate_request
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.req("GO-G20", "GO-G21", "GO-LAYOUT")
 

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desks import CONTEXT
-from ricordo.agent.tools import Tool
+from ricordo.agent import Tool
+from ricordo.agent.tools import memory_files_tool
 from ricordo.agent.tools.memory import memory_search_tool
-from ricordo.agent.tools.memory_files import MAX_MEMORY_FILE_BYTES, MAX_MEMORY_FILES, memory_files_tool
+from ricordo.agent.tools.memory_files import MAX_MEMORY_FILE_BYTES, MAX_MEMORY_FILES
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor, parse_fence
-from ricordo.runtime import open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.runtime import Dependencies, open_workspace
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
 from ricordo.stores import Undoes
-from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-MEMTOOL")]
 KEY = "sk-ant-api03-" + "Zq7" * 31 + "AA"

@@ -6,17 +6,16 @@ import pytest
 
 from desks import CONTEXT, Person
 from memory_shelf import shelf
-from ricordo.agent.tools import ToolContext, get_effect, memory_tools
-from ricordo.agent.tools.memory import forget_tool
+from ricordo import Entry
+from ricordo.agent import ToolContext, get_effect, memory_tools
+from ricordo.agent.tools import forget_tool
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.runtime import open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.runtime import Dependencies, open_workspace
 from ricordo.scope import Scope
 from ricordo.stores import NoMemory, StoreParts
-from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")

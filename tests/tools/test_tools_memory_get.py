@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.agent.tools import ToolContext
+from ricordo.agent import ToolContext
 from ricordo.agent.tools.memory import memory_get_tool
 from ricordo.errors import ToolFailed
 from ricordo.guard import parse_fence
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -8,21 +8,18 @@ import pytest
 
 from desks import CONTEXT
 from memory_shelf import shelf
-from ricordo.agent.tools import memory_tools
+from ricordo import Entry
+from ricordo.agent import memory_tools
 from ricordo.agent.tools.memory import memory_get_tool, memory_search_tool, recall_tool
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import Message, Text
-from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.runtime import Workspace, open_workspace
-from ricordo.runtime.workspace import Dependencies
+from ricordo.messages import Message, Text, Tokens, estimate_text
+from ricordo.runtime import Dependencies, Workspace, open_workspace
 from ricordo.scope import Scope
 from ricordo.stores import NoMemory, StoreParts
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace import Transcript, transcript_path
 
 pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from desks import CONTEXT, Person
 from hand_clock import HandClock
 from held_standing import HeldStanding
-from ricordo.agent.tools import Approval, ApprovalHandler, ToolContext, get_effect
+from ricordo.agent import Approval, ToolContext, get_effect
+from ricordo.agent.tools import ApprovalHandler
 from ricordo.agent.tools.plan_mode import MAX_PLAN_BYTES, PlanMode, plan_tools
 from ricordo.clock import MonotonicIds
 from ricordo.errors import FileMissing, InvalidSetting, StorageFull, ToolFailed
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import PlanState, WorkState
-from ricordo.workspace.history.change_sets import ChangeSets
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, PlanState, WorkState
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from ricordo.agent.tools.file_roots import FileRoots
 from ricordo.agent.tools.files import read_file_tool
 from ricordo.agent.tools.paging import cut_page, decode_text
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio
 _READ_ON = re.compile(r"Read on with offset=(\d+)(?:, character=(\d+))?\]$")

@@ -7,23 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.agent.tools import ToolContext
-from ricordo.agent.tools.sessions import (
-    MAX_PAGE_CHARS,
-    NO_MATCHES_TEXT,
-    NO_SESSIONS_TEXT,
-    NOT_FOUND_TEXT,
-    session_tools,
-)
+from ricordo.agent import ToolContext
+from ricordo.agent.tools import session_tools
+from ricordo.agent.tools.sessions import MAX_PAGE_CHARS, NO_MATCHES_TEXT, NO_SESSIONS_TEXT, NOT_FOUND_TEXT
 from ricordo.errors import ToolFailed
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, encode_message, with_mark
-from ricordo.messages.json_text import dumps, loads, require_object
+from ricordo.messages import Message, Part, Role, Text, ToolCall, ToolResult, dumps, encode_message, loads, with_mark
+from ricordo.messages.json_text import require_object
 from ricordo.scope import Scope
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.agent_state import AgentState, encode_state
-from ricordo.workspace.agent_state_store import FileStateStore
-from ricordo.workspace.layout import transcript_path
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import AgentState, FileStateStore, transcript_path
+from ricordo.workspace.agent_state import encode_state
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

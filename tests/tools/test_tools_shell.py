@@ -13,7 +13,7 @@ import pytest
 
 from desks import CONTEXT, Desks, Person
 from hand_tasks import hand_tasks
-from ricordo.agent.tools import get_effect
+from ricordo.agent import get_effect
 
 pytestmark = pytest.mark.anyio
 REAL = os.path.realpath

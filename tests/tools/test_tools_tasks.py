@@ -11,16 +11,14 @@ from desks import CONTEXT
 from hand_clock import HandClock
 from hand_tasks import HandTasks, hand_tasks
 from held_standing import HeldStanding
-from ricordo.agent.tools import Tool, get_effect
+from ricordo.agent import Tool, get_effect
 from ricordo.agent.tools.tasks import DELIVERY_NOTE, SessionTasks, SubAgentWorker, short_id, spawn_tool, task_tools
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
-from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskState
-from ricordo.jobs.tasks.runner import TaskRunner
-from ricordo.jobs.tasks.store import MemoryTaskStore
+from ricordo.jobs import MemoryTaskStore, ReportProgress, Task, TaskProgress, TaskRunner, TaskState
 from ricordo.messages import JsonValue
-from ricordo.workspace.agent_state import PlanState, WorkState
+from ricordo.workspace import PlanState, WorkState
 
 pytestmark = pytest.mark.anyio
 

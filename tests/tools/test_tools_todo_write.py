@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from desks import CONTEXT
 from held_standing import HeldStanding
-from ricordo.agent.tools import get_effect
+from ricordo.agent import get_effect
 from ricordo.agent.tools.todos import MAX_TODO_CHARS, MAX_TODOS, TodoItem, replace_todos, todo_write_tool
 from ricordo.errors import ToolFailed
 from ricordo.messages import JsonValue
-from ricordo.workspace.agent_state import PlanState, Todo, WorkState
+from ricordo.workspace import PlanState, Todo, WorkState
 
 pytestmark = pytest.mark.anyio
 

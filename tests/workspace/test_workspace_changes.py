@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from disks import FailingDisk, StepDisk
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing, StorageFull, VersionConflict
-from ricordo.storage import ABSENT, FileStore, compute_version
-from ricordo.storage.disk import Disk
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.storage import ABSENT, Disk, FileStore, compute_version
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, Edit
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-UNDO")]

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.storage import ABSENT, compute_version
-from ricordo.storage.disk import Disk
+from ricordo.storage import ABSENT, Disk, compute_version
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.history.change_sets import ChangeSets, Edit
+from ricordo.workspace import ChangeSets, Edit
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace import parse_entries, render_entry
 from ricordo.workspace.history.checks import find_damage
 
 pytestmark = pytest.mark.req("DF-B14")

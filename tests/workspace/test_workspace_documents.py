@@ -3,13 +3,12 @@
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.curation.undo import undo_change
+from ricordo.curation import undo_change
 from ricordo.errors import AlreadyExists, FileMissing, IndexTooLarge
 from ricordo.guard import Redactor
-from ricordo.storage.in_memory import InMemoryFiles
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import ChangeSets, list_history
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document
-from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import list_history
 
 pytestmark = pytest.mark.anyio
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.errors import InvalidEntry, InvalidScope
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
+from ricordo.workspace import Source, parse_entries, parse_entry, render_entry
 from ricordo.workspace.redaction import redact_entry
 
 pytestmark = pytest.mark.req("HE-A6")

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
+from ricordo import Entry
+from ricordo.workspace import parse_entries, parse_entry, render_entry
 
 pytestmark = pytest.mark.req("GO-I1", "GO-I5")
 

@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES, TEXTS
+from ricordo import Entry
 from ricordo.errors import DocumentInvalid
-from ricordo.messages import JsonValue
-from ricordo.messages.json_text import dumps, loads
+from ricordo.messages import JsonValue, dumps, loads
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 
 pytestmark = pytest.mark.req("GO-I1", "GO-I5")

@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from places import place_of
-from ricordo import Memory, Message, Scope
+from ricordo import Entry, Memory, Message, Scope
 from ricordo.errors import StorageFailed
 from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.storage import FileStore, StoredFile
-from ricordo.storage.in_memory import InMemoryFiles
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY_PATH, ledger_date, ledger_path
-from ricordo.workspace.ledger import LONG_ENTRY_BYTES, append_entries, read_all_entries
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import MEMORY_PATH, append_entries, ledger_path, parse_entries, read_all_entries, render_entry
+from ricordo.workspace.layout import ledger_date
+from ricordo.workspace.ledger import LONG_ENTRY_BYTES
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio

@@ -9,19 +9,16 @@ from hypothesis import given
 
 from profile_strategies import profiles
 from ricordo.errors import DocumentInvalid, InvalidInput
-from ricordo.workspace.profile import (
+from ricordo.workspace import (
     HISTORY_SUMMARIES,
     USER_SUMMARIES,
     Fact,
     FactSource,
     Profile,
     ProfileSummary,
-    create_fact_id,
-    create_profile,
-    parse_profile,
-    profile_to_document,
     render_profile,
 )
+from ricordo.workspace.profile import create_fact_id, create_profile, parse_profile, profile_to_document
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

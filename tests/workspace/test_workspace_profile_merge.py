@@ -8,8 +8,9 @@ from hypothesis import given
 
 from profile_strategies import profiles
 from ricordo.errors import VersionConflict
+from ricordo.workspace import Fact, Profile, ProfileSummary, render_profile
 from ricordo.workspace.merge import merge_profile_documents, merge_profiles, stamp_changes
-from ricordo.workspace.profile import Fact, Profile, ProfileSummary, parse_profile, render_profile
+from ricordo.workspace.profile import parse_profile
 
 pytestmark = pytest.mark.req("DF-C54")
 

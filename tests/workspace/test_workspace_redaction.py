@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
-from ricordo.messages.codec import encode_message
+from ricordo.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown, encode_message
 from ricordo.workspace.redaction import redact_message
 
 pytestmark = pytest.mark.req("FC-SECRET")

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from ricordo import Entry
 from ricordo.errors import InvalidEntry
-from ricordo.workspace.entry import Author, Entry, parse_memory_rule
-from ricordo.workspace.entry_codec import parse_entry, render_entry
+from ricordo.workspace import Author, parse_entry, render_entry
+from ricordo.workspace.entry import parse_memory_rule
 
 pytestmark = pytest.mark.req("CC-ENFORCE")
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo import Entry
 from ricordo.messages import Usage
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace import Source
 from ricordo.workspace.session_files import (
     SessionFile,
     SessionTotals,

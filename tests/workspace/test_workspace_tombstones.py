@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.workspace.history.tombstones import content_digest
+from ricordo.workspace import content_digest
 
 pytestmark = pytest.mark.req("HE-O-audit-forget")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from ricordo import Entry
 from ricordo.curation.topics import create_topic, read_topic, render_topic_list
 from ricordo.search.chunking import chunk_markdown
 from ricordo.search.documents import SearchDocument
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace import MEMORY_PATH
 from ricordo.workspace.markdown import find_frame_lines
 
 STORY = Entry(content="A long story about walnuts.", by="user")

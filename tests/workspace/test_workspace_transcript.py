@@ -13,10 +13,9 @@ from piped_processes import start_code
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.storage import FileStore
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
-from ricordo.workspace.layout import transcript_path
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.testing import InMemoryFiles
+from ricordo.workspace import Transcript, read_transcript, transcript_path
 from watched_files import WatchedFiles
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-T1")]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         Window,
     )
     from ricordo.context.pipeline import LoggingStrategy, run_pipeline
-    from ricordo.context.plan import changed_reduction, unchanged_reduction
+    from ricordo.context.plan import changed_reduction, count_message_tokens, make_handle, unchanged_reduction
+    from ricordo.context.preamble import compose_preamble
     from ricordo.context.strategies.clear import ClearResults
     from ricordo.context.strategies.dedupe import DedupeReads
     from ricordo.context.strategies.drop import DropGroups, NoCompaction, SlidingWindow
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from ricordo.context.strategies.summarize import Compact, Hook
     from ricordo.context.strategies.truncate import TruncateArgs
     from ricordo.context.summary.digest import build_digest, extract_tags, extract_title
+    from ricordo.context.summary.prompts import SECTION_NAMES
     from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
     from ricordo.context.turn_recall import TurnRecallConfig
 
 __all__ = [
+    "SECTION_NAMES",
     "Act",
     "ClearResults",
     "ClearResultsConfig",
@@ -65,8 +68,11 @@ __all__ = [
     "Window",
     "build_digest",
     "changed_reduction",
+    "compose_preamble",
+    "count_message_tokens",
     "extract_tags",
     "extract_title",
+    "make_handle",
     "run_pipeline",
     "unchanged_reduction",
 ]
@@ -75,10 +81,13 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
-        ".contract": "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport "
-        "Summarizer Window",
+        ".contract": (
+            "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport Summarizer "
+            "Window"
+        ),
         ".pipeline": "LoggingStrategy run_pipeline",
-        ".plan": "changed_reduction unchanged_reduction",
+        ".plan": "changed_reduction count_message_tokens make_handle unchanged_reduction",
+        ".preamble": "compose_preamble",
         ".strategies.clear": "ClearResults",
         ".strategies.dedupe": "DedupeReads",
         ".strategies.drop": "DropGroups NoCompaction SlidingWindow",
@@ -86,6 +95,7 @@ __getattr__ = lazy_exports(
         ".strategies.summarize": "Compact Hook",
         ".strategies.truncate": "TruncateArgs",
         ".summary.digest": "build_digest extract_tags extract_title",
+        ".summary.prompts": "SECTION_NAMES",
         ".summary.summarizers": "DigestSummarizer ModelSummarizer",
         ".turn_recall": "TurnRecallConfig",
     },

@@ -1,3 +1,53 @@
 """Curation: turns ledgers into curated memory and a profile of the user, and removes expired memories."""
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
+    from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
+    from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
+    from ricordo.curation.profile.updater import ProfileUpdater
+    from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
+    from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+    from ricordo.curation.run_state import CURSOR_PATH
+    from ricordo.curation.types import CandidateEntry, ConsolidationResult
+    from ricordo.curation.undo import undo_change
+
+__all__ = [
+    "CURSOR_PATH",
+    "NOTHING_NEW",
+    "CandidateEntry",
+    "ConsolidationConfig",
+    "ConsolidationInput",
+    "ConsolidationResult",
+    "Consolidator",
+    "FileProfileStore",
+    "InMemoryProfileStore",
+    "InjectionConfig",
+    "NewFact",
+    "ProfileConfig",
+    "ProfileUpdate",
+    "ProfileUpdater",
+    "UpdateLabels",
+    "UpdateResult",
+    "find_faults",
+    "propose",
+    "undo_change",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
+        ".consolidator": "Consolidator NOTHING_NEW",
+        ".profile.storage": "FileProfileStore InMemoryProfileStore",
+        ".profile.updater": "ProfileUpdater",
+        ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",
+        ".proposal": "ConsolidationInput find_faults propose",
+        ".run_state": "CURSOR_PATH",
+        ".types": "CandidateEntry ConsolidationResult",
+        ".undo": "undo_change",
+    },
+)

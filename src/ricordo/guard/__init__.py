@@ -12,13 +12,16 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.guard.fence import FencedItem, Trust, contains_fence, parse_fence, render_fence
+    from ricordo.guard.permissions import PermissionRule, ToolPattern, render_rule
     from ricordo.guard.redact import RedactedText, Redactor, SecretMark, cut, cut_start, has_secret
 
 __all__ = [
     "FencedItem",
+    "PermissionRule",
     "RedactedText",
     "Redactor",
     "SecretMark",
+    "ToolPattern",
     "Trust",
     "contains_fence",
     "cut",
@@ -26,12 +29,14 @@ __all__ = [
     "has_secret",
     "parse_fence",
     "render_fence",
+    "render_rule",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         ".fence": "FencedItem Trust contains_fence parse_fence render_fence",
+        ".permissions": "PermissionRule ToolPattern render_rule",
         ".redact": "RedactedText Redactor SecretMark cut cut_start has_secret",
     },
 )

@@ -6,12 +6,49 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.jobs.contract import InboxConfig, Job, JobOutcome, JobQueue, JobRecord, JobState, Lease
+    from ricordo.jobs.inbox import Inbox
+    from ricordo.jobs.tasks import ReportProgress, TaskState
+    from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
+    from ricordo.jobs.tasks.contract import Task, TaskProgress
+    from ricordo.jobs.tasks.runner import TaskRunner
+    from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore
+    from ricordo.jobs.tasks.tracker import TaskPace
+    from ricordo.jobs.tasks.transitions import complete_task
 
-__all__ = ["InboxConfig", "Job", "JobOutcome", "JobQueue", "JobRecord", "JobState", "Lease"]
+__all__ = [
+    "FileTaskStore",
+    "Inbox",
+    "InboxConfig",
+    "Job",
+    "JobOutcome",
+    "JobQueue",
+    "JobRecord",
+    "JobState",
+    "Lease",
+    "MemoryTaskStore",
+    "ReportProgress",
+    "Task",
+    "TaskDocument",
+    "TaskPace",
+    "TaskProgress",
+    "TaskRunner",
+    "TaskState",
+    "complete_task",
+    "decode_tasks",
+    "encode_tasks",
+]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         ".contract": "InboxConfig Job JobOutcome JobQueue JobRecord JobState Lease",
+        ".inbox": "Inbox",
+        ".tasks": "ReportProgress TaskState",
+        ".tasks.codec": "TaskDocument decode_tasks encode_tasks",
+        ".tasks.contract": "Task TaskProgress",
+        ".tasks.runner": "TaskRunner",
+        ".tasks.store": "FileTaskStore MemoryTaskStore",
+        ".tasks.tracker": "TaskPace",
+        ".tasks.transitions": "complete_task",
     },
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
     from ricordo.language.sentences import Sentence, SentenceKind, split_sentences, strip_opener
+    from ricordo.language.signals import SIGNALS
     from ricordo.language.similarity import (
         containment,
         coverage,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LANGUAGES",
+    "SIGNALS",
     "STOP_WORDS",
     "Act",
     "DateGrain",
@@ -94,6 +96,7 @@ __getattr__ = lazy_exports(
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind split_sentences strip_opener",
+        ".signals": "SIGNALS",
         ".similarity": "containment coverage drop_questions jaccard overlap repeats_sentence text_similarity",
         ".stemming": "stem strip_accents",
         ".third_person": "attribute_to_speaker keeps_grammar mentions_name name_listener to_third_person",

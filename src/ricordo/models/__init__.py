@@ -16,12 +16,16 @@ if TYPE_CHECKING:
         StopReason,
         TextDelta,
         ThinkingDelta,
+        limit_replies,
     )
     from ricordo.models.embedders import load_embedder
     from ricordo.models.errors import find_overflow
+    from ricordo.models.offline import OFFLINE
     from ricordo.models.provider import load_model
+    from ricordo.models.spending import SpendingConfig, SpendingMeter
 
 __all__ = [
+    "OFFLINE",
     "ChatModel",
     "Delta",
     "Embedder",
@@ -30,10 +34,13 @@ __all__ = [
     "ReplyEvent",
     "ReplyFinished",
     "RetryConfig",
+    "SpendingConfig",
+    "SpendingMeter",
     "StopReason",
     "TextDelta",
     "ThinkingDelta",
     "find_overflow",
+    "limit_replies",
     "load_embedder",
     "load_model",
 ]
@@ -42,9 +49,13 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".config": "ModelSettings RetryConfig",
-        ".contract": "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta",
+        ".contract": (
+            "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta limit_replies"
+        ),
         ".embedders": "load_embedder",
         ".errors": "find_overflow",
+        ".offline": "OFFLINE",
         ".provider": "load_model",
+        ".spending": "SpendingConfig SpendingMeter",
     },
 )

@@ -14,12 +14,26 @@ if TYPE_CHECKING:
         SupportsAppend,
         compute_version,
     )
+    from ricordo.storage.disk import Disk
+    from ricordo.storage.sqlite import Connection
 
-__all__ = ["ABSENT", "AppendedRange", "FileInfo", "FileStore", "StoredFile", "SupportsAppend", "compute_version"]
+__all__ = [
+    "ABSENT",
+    "AppendedRange",
+    "Connection",
+    "Disk",
+    "FileInfo",
+    "FileStore",
+    "StoredFile",
+    "SupportsAppend",
+    "compute_version",
+]
 
 __getattr__ = lazy_exports(
     __name__,
     {
         ".contract": "ABSENT AppendedRange FileInfo FileStore StoredFile SupportsAppend compute_version",
+        ".disk": "Disk",
+        ".sqlite": "Connection",
     },
 )

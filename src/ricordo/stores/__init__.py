@@ -5,33 +5,52 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.stores.addresses import OpenRequest
-    from ricordo.stores.base import PlainDriver, StoreFolder, open_folder
-    from ricordo.stores.contract import Backend, Driver, Forgets, LayeredMemory, Lists, Store, StoreParts, Undoes
+    from ricordo.stores.addresses import SCHEMES, OpenRequest
+    from ricordo.stores.base import PlainDriver, StoreFolder, match_entries, open_folder
+    from ricordo.stores.contract import (
+        Backend,
+        Closes,
+        Driver,
+        Forgets,
+        KeepsSessions,
+        LayeredMemory,
+        Lists,
+        SessionNotes,
+        Store,
+        StoreParts,
+        Undoes,
+    )
     from ricordo.stores.in_memory import NoMemory
 
 __all__ = [
+    "SCHEMES",
     "Backend",
+    "Closes",
     "Driver",
     "Forgets",
+    "KeepsSessions",
     "LayeredMemory",
     "Lists",
     "NoMemory",
     "OpenRequest",
     "PlainDriver",
+    "SessionNotes",
     "Store",
     "StoreFolder",
     "StoreParts",
     "Undoes",
+    "match_entries",
     "open_folder",
 ]
 
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".addresses": "OpenRequest",
-        ".base": "PlainDriver StoreFolder open_folder",
-        ".contract": "Backend Driver Forgets LayeredMemory Lists Store StoreParts Undoes",
+        ".addresses": "OpenRequest SCHEMES",
+        ".base": "PlainDriver StoreFolder match_entries open_folder",
+        ".contract": (
+            "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
+        ),
         ".in_memory": "NoMemory",
     },
 )

@@ -1,10 +1,11 @@
-"""Tools for testing agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
+"""Tools for testing agents: scripted models, a server that speaks the wire protocols, store checks, files in memory."""
 
 from typing import TYPE_CHECKING
 
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from ricordo.storage.in_memory import InMemoryFiles
     from ricordo.testing.model import ScriptedModel
     from ricordo.testing.script import (
         Call,
@@ -43,6 +44,7 @@ __all__ = [
     "HalfStream",
     "Hang",
     "Hold",
+    "InMemoryFiles",
     "LoopbackServer",
     "OverflowShape",
     "RecordedRequest",
@@ -71,6 +73,7 @@ __getattr__ = lazy_exports(
         ),
         ".server": "LoopbackServer",
         ".state_conformance": "STATE_STORE_CHECKS StateStoreCheck",
+        "ricordo.storage.in_memory": "InMemoryFiles",
         ".store_conformance": "BUILT_IN_STORES STORE_CHECKS StoreCheck StoreConformance",
     },
 )

@@ -1,3 +1,104 @@
 """The workspace: the plain files that store memory, their names, their documents, and their history."""
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
+
+from ricordo.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ricordo.workspace.agent_state import AgentState, PlanState, Todo, WorkState
+    from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
+    from ricordo.workspace.entry import Author, Source
+    from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry, render_prompt_lines
+    from ricordo.workspace.history.change_sets import ChangeSets, Edit
+    from ricordo.workspace.history.log import list_history
+    from ricordo.workspace.history.tombstones import Tombstone, content_digest
+    from ricordo.workspace.layout import (
+        DEFAULT_AGENT,
+        INDEX_FILE,
+        MEMORY_PATH,
+        TOMBSTONES,
+        compactions_path,
+        cursor_path,
+        ledger_path,
+        profile_path,
+        state_path,
+        tasks_path,
+        transcript_path,
+    )
+    from ricordo.workspace.ledger import append_entries, read_all_entries
+    from ricordo.workspace.profile import (
+        HISTORY_SUMMARIES,
+        USER_SUMMARIES,
+        Fact,
+        FactSource,
+        Profile,
+        ProfileSummary,
+        format_profile_time,
+        render_profile,
+    )
+    from ricordo.workspace.transcript import Transcript, read_transcript
+
+__all__ = [
+    "DEFAULT_AGENT",
+    "HISTORY_SUMMARIES",
+    "INDEX_FILE",
+    "MEMORY_PATH",
+    "TOMBSTONES",
+    "USER_SUMMARIES",
+    "AgentState",
+    "Author",
+    "ChangeSets",
+    "Edit",
+    "Fact",
+    "FactSource",
+    "FileStateStore",
+    "PermissionGrants",
+    "PlanState",
+    "Profile",
+    "ProfileSummary",
+    "Source",
+    "Todo",
+    "Tombstone",
+    "Transcript",
+    "WorkState",
+    "append_entries",
+    "compactions_path",
+    "content_digest",
+    "cursor_path",
+    "format_profile_time",
+    "ledger_path",
+    "list_history",
+    "parse_entries",
+    "parse_entry",
+    "profile_path",
+    "read_all_entries",
+    "read_transcript",
+    "render_entry",
+    "render_profile",
+    "render_prompt_lines",
+    "state_path",
+    "tasks_path",
+    "transcript_path",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        ".agent_state": "AgentState PlanState Todo WorkState",
+        ".agent_state_store": "FileStateStore PermissionGrants",
+        ".entry": "Author Source",
+        ".entry_codec": "parse_entries parse_entry render_entry render_prompt_lines",
+        ".history.change_sets": "ChangeSets Edit",
+        ".history.log": "list_history",
+        ".history.tombstones": "Tombstone content_digest",
+        ".layout": (
+            "DEFAULT_AGENT INDEX_FILE MEMORY_PATH TOMBSTONES compactions_path cursor_path ledger_path profile_path "
+            "state_path tasks_path transcript_path"
+        ),
+        ".ledger": "append_entries read_all_entries",
+        ".profile": (
+            "Fact FactSource HISTORY_SUMMARIES Profile ProfileSummary USER_SUMMARIES format_profile_time render_profile"
+        ),
+        ".transcript": "Transcript read_transcript",
+    },
+)
