@@ -15,6 +15,8 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.search.index.WorkspaceIndex._searcher_for": "numpy is loaded by the first search",
+    "ricordo.search.index._create_index_embedder": "numpy is loaded by the first search",
     "ricordo.guard._message_redactor": "the redactor takes a hundred patterns, and few messages need one",
     "ricordo.extraction.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
     "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",

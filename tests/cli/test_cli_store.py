@@ -34,7 +34,7 @@ def test_every_scheme_is_listed_with_what_it_keeps_and_needs() -> None:
     assert "needs ricordo[kv]" in told
     rows = ricordo("store", "list", "--json").document["stores"]
     assert [row["scheme"] for row in rows][: len(SCHEMES)] == list(SCHEMES)
-    assert {row["scheme"]: row["needs"] for row in rows}["vector"] == "ricordo[vector]"
+    assert {row["scheme"]: row["needs"] for row in rows}["kv"] == "ricordo[kv]"
 
 
 @pytest.mark.usefixtures("remembered")

@@ -1,6 +1,5 @@
-"""Postings, the files and the full-text table give the same matches in the same order, with the same signals."""
+"""Postings and the files give the same matches in the same order, with the same signals."""
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -181,28 +180,6 @@ async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp
                 # a scan reads only the documents of these sorts, and counts words in them alone
                 if len(sorts) > 2:
                     assert comparable(await scan.search(query, 2_000)) == every
-    await index.close()
-
-
-@pytest.mark.req("AS-INDEX-04")
-async def test_without_numpy_the_full_text_table_ranks_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = InMemoryFiles()
-    said = [f"{first} {second}" for first in WORDS[:12] for second in WORDS[3:9]]
-    await files.append("workspace/agents/main/sessions/s1.log.jsonl", b"".join(
-        encode_message(Message(role="user", id=f"m{at}", time=BEGUN + timedelta(hours=at), parts=(Text(text=text),)))
-        for at, text in enumerate(said)
-    ))  # fmt: skip
-    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
-    with_numpy = [comparable(await index.search(Query(text=text, neighbours=True), 9)) for text in said[::7]]
-    newest = await index.search("", 5)
-    await index.close()
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    for name in ("segments", "lexical", "corpus", "postings"):
-        monkeypatch.delitem(sys.modules, f"ricordo.search.{name}")
-    index = await WorkspaceIndex.open(tmp_path / "index.db", files)
-    assert [comparable(await index.search(Query(text=text, neighbours=True), 9)) for text in said[::7]] == with_numpy
-    assert await index.search("", 5) == newest
-    assert (await index.refresh()).failed == {}
     await index.close()
 
 

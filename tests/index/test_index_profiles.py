@@ -1,7 +1,6 @@
-"""Facts of profiles in the index: each viewer's own alone, by postings, by the table and by the files alike."""
+"""Facts of profiles in the index: each viewer's own alone, by postings and by the files alike."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,10 +33,8 @@ async def filled() -> InMemoryFiles:
     return files
 
 
-@pytest.fixture(params=["postings", "table", "files"])
-async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WorkspaceIndex:
-    if request.param == "table":
-        monkeypatch.setitem(sys.modules, "ricordo.search.segments", None)
+@pytest.fixture(params=["postings", "files"])
+async def index(request: pytest.FixtureRequest, tmp_path: Path) -> WorkspaceIndex:
     place = Path("/dev/null/none.db") if request.param == "files" else tmp_path / "index.db"
     opened = await WorkspaceIndex.open(place, await filled())
     await opened.refresh()

@@ -1,7 +1,6 @@
 """Vectors: what is near is found, and an embedder that fails, or is another, costs no entry and mixes nothing."""
 
 import logging
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ricordo import Entry
-from ricordo.errors import ExtraMissing, InvalidSetting, ModelOverflow, ModelUnavailable
+from ricordo.errors import InvalidSetting, ModelOverflow, ModelUnavailable
 from ricordo.guard import parse_fence
 from ricordo.models.embedders.hashing import HashingEmbedder
 from ricordo.runtime import open_store
@@ -300,12 +299,3 @@ async def test_the_hashing_embedder_needs_nothing(tmp_path: Path) -> None:
         deploy, _ = await save(store, "We deploy only from main.", "Lunch is at noon.")
         assert (await store.recall("from which branch do we deploy?", 1))[0].entry == deploy
     assert {row[1:] for row in rows(tmp_path)} == {("hashing:1024", HashingEmbedder().dimension)}
-
-
-async def test_without_numpy_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stores.vector", "search.vector_index", "models.embedders.hashing"):
-        monkeypatch.delitem(sys.modules, f"ricordo.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    with pytest.raises(ExtraMissing, match=r"ricordo\[vector\]"):
-        async with open_store(f"vector:{tmp_path / 'notes'}?embedder=hashing", scope=SHOP):
-            pass

@@ -83,9 +83,7 @@ BUILT_IN_STORES = {
     "fulltext": BuiltInStore(
         import_path="fulltext:open_fulltext", description="a file of entries, and a full-text index"
     ),
-    "vector": BuiltInStore(
-        import_path="vector:open_vector", description="a file of entries, and their vectors", extra="vector"
-    ),
+    "vector": BuiltInStore(import_path="vector:open_vector", description="a file of entries, and their vectors"),
     "folder": BuiltInStore(
         import_path="memory_folder:open_memory_folder",
         description="an existing folder of MEMORY.md and topic files, as it is",

@@ -8,7 +8,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -156,7 +155,7 @@ class WorkspaceIndex(AppendMixin):
         self._scan = FileScanner(files=files, redactor=redactor)
         self._ingest_lock = anyio.Lock(fast_acquire=True)
         self._ingester: tuple[Database, Ingester] | None = None
-        self._searcher: tuple[Database, CorpusSearcher | None] | None = None
+        self._searcher: tuple[Database, CorpusSearcher] | None = None
         self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentSort], int] | None = None
         self._stale_files = 0
         self._refresh_count = 0
@@ -304,7 +303,7 @@ class WorkspaceIndex(AppendMixin):
 
     async def _read(
         self,
-        act: "Callable[[Connection, CorpusSearcher | None], _T | None]",
+        act: "Callable[[Connection, CorpusSearcher], _T | None]",
         *,
         current: bool,
         unless: Callable[[], bool] | None = None,
@@ -371,8 +370,6 @@ class WorkspaceIndex(AppendMixin):
             if not self._is_current_database(database):
                 return None
             segments = await anyio.to_thread.run_sync(self._searcher_for, database)
-            if segments is None:
-                return None
             return await database.read(lambda reader: segments.missing_vectors(reader, sense, limit))
 
         return await self._file.run(look)
@@ -404,8 +401,7 @@ class WorkspaceIndex(AppendMixin):
 
         async def fold(database: Database) -> None:
             segments = await anyio.to_thread.run_sync(self._searcher_for, database)
-            if segments is not None:
-                await segments.compact(database)
+            await segments.compact(database)
 
         await self._file.run(fold)
 
@@ -468,27 +464,21 @@ class WorkspaceIndex(AppendMixin):
             self._ingester = (database, Ingester(database, self._files, self._redactor))
         return self._ingester[1]
 
-    def _searcher_for(self, database: Database) -> "CorpusSearcher | None":
-        """Return the in-memory rows of the database, None without numpy; call it outside the event loop."""
+    def _searcher_for(self, database: Database) -> "CorpusSearcher":
+        """Return the in-memory rows of the database; call it outside the event loop."""
         if self._searcher is None or self._searcher[0] is not database:
-            try:
-                # numpy is loaded by the first search, not by importing the package
-                made: CorpusSearcher | None = import_module("ricordo.search.segments").CorpusSearcher()
-            except ImportError:
-                made = None
-            self._searcher = (database, made)
+            # numpy is loaded by the first search, not by importing the package
+            from ricordo.search.segments import CorpusSearcher
+
+            self._searcher = (database, CorpusSearcher())
         return self._searcher[1]
 
 
 def _create_index_embedder(
     embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int, check: Callable[[], None] | None
-) -> "IndexEmbedder | None":
-    """Return the embedder of the index; None without numpy, which is loaded only when needed."""
-    try:
-        meanings = import_module("ricordo.search.embedding")
-    except ImportError:
-        return None
-    made: IndexEmbedder = meanings.IndexEmbedder(
+) -> "IndexEmbedder":
+    from ricordo.search.embedding import IndexEmbedder
+
+    return IndexEmbedder(
         embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors, check=check
     )
-    return made

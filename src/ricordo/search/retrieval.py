@@ -32,7 +32,7 @@ from ricordo.search.documents import (
     contains_text,
     matches_filters,
 )
-from ricordo.search.tables import load_chunks, load_term_statistics, newest_chunks, search_full_text, search_literal
+from ricordo.search.tables import load_chunks, search_literal
 from ricordo.search.terms import QueryWords
 from ricordo.storage.contract import FileInfo, FileStore
 from ricordo.storage.sqlite import Connection
@@ -152,7 +152,7 @@ _MIN_CANDIDATES = 200
 
 
 def search_database(
-    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+    reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
     """Return the matches of the database."""
     if asked.words.groups and (found := _search_terms(reader, segments, asked, sense)):
@@ -160,14 +160,11 @@ def search_database(
     return _search_without_terms(reader, segments, asked)
 
 
-def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery) -> list[Match]:
+def _search_without_terms(reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery) -> list[Match]:
     """Return the matches without term search: the newest for an empty text, else literal matches."""
     query, limit, wanted = asked.query, asked.limit, max(asked.limit, _MIN_CANDIDATES)
     if not query.text.strip():
-        if segments is not None:
-            return unranked_matches(segments.newest(reader, asked), score=0.0)
-        latest = [chunk for chunk in newest_chunks(reader, query, wanted) if chunk.path not in asked.skipped_paths]
-        return unranked_matches(latest[:limit], score=0.0)
+        return unranked_matches(segments.newest(reader, asked), score=0.0)
     if len(query.text.strip()) > MAX_LITERAL_CHARS:
         return []
     typed = [
@@ -179,33 +176,24 @@ def _search_without_terms(reader: Connection, segments: "CorpusSearcher | None",
 
 
 def _search_terms(
-    reader: Connection, segments: "CorpusSearcher | None", asked: PreparedQuery, sense: "SemanticQuery | None"
+    reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
-    """Return the chunks with a word of the query, from the postings, or else from the full-text table."""
-    query, words = asked.query, asked.words
-    if segments is not None:
-        found, absent = segments.search(reader, asked, sense)
-        return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    likeliest = search_full_text(reader, query, words, max(asked.limit, _MIN_CANDIDATES))
-    kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped_paths]
-    return rank_candidates(
-        kept, words, load_term_statistics(reader, words, query.profile), neighbours=query.neighbours
-    )[: asked.limit]
+    """Return the chunks with a word of the query."""
+    found, absent = segments.search(reader, asked, sense)
+    return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
 
 
 def find_candidates(
     reader: Connection,
-    segments: "CorpusSearcher | None",
+    segments: "CorpusSearcher",
     asked: PreparedQuery,
     sense: "SemanticQuery | None",
     cut: PruningRule | None,
-) -> Candidates | None:
-    """Return the candidates of the database for ranking; None if there are no postings.
+) -> Candidates:
+    """Return the candidates of the database for ranking.
 
     If no word is found, it falls back to the other ways of `search_database`, and all of these matches are returned.
     """
-    if segments is None:
-        return None
     matches, unseen = list[Match](), None
     if asked.words.groups:
         found, absent, unseen = segments.find_candidates(reader, asked, sense, cut)

@@ -8,16 +8,13 @@ it.
 Invariant: a document's row and its chunks describe the same bytes; both change in one transaction.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
-from ricordo.search.bm25 import MAX_IDENTICAL, MAX_PER_GROUP, Candidate, TermStatistics, stem_prefix
 from ricordo.search.chunking import ChunkRow, TailContext
 from ricordo.search.contract import Chunk, DocumentSort, Query
 from ricordo.search.documents import Checksum, DocumentFingerprint, to_milliseconds
-from ricordo.search.terms import QueryWords
 from ricordo.storage.sqlite import Connection, Schema
 
 __all__ = [
@@ -26,13 +23,10 @@ __all__ = [
     "append_document",
     "load_chunks",
     "load_fingerprints",
-    "load_term_statistics",
-    "newest_chunks",
     "put_document",
     "read_tail",
     "remove_document",
     "replace_surrogates",
-    "search_full_text",
     "search_literal",
 ]
 
@@ -308,84 +302,13 @@ def _extend_last_message(connection: Connection, document: int, following: str) 
 
 
 _SqlValues: TypeAlias = "list[str | int]"
-_AROUND_WEIGHT = 0.4
-_OVERFETCH = 4
-_MAX_COUNTED = 4_000
 _LOAD_BATCH = 500
-_GROUP_SQL = (
-    """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
-)
-_OTHER_PROFILES_SQL = "SELECT id FROM document WHERE sort = 'profile' AND path <> ?"
 _FIELDS_SQL = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
     chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content"""
 _JOINS_SQL = """JOIN document ON document.id = chunk.document
     LEFT JOIN chunk AS bullet ON sort = 'long' AND bullet.id = (
         SELECT max(pointing.id) FROM chunk AS pointing WHERE pointing.entry = chunk.entry AND pointing.markup <> '')"""
-
-
-def search_full_text(connection: Connection, query: Query, words: QueryWords, limit: int) -> list[Candidate]:
-    """Return at most `limit` chunks with a word of the query in them or in their neighbours, likeliest first.
-
-    At most 20 matches of one message, or of one document that is neither a transcript nor entries, are returned, and at
-    most 3 with the same text, so that repetitions do not hide the rest.
-    """
-    conditions, values = _filter_sql(query)
-    terms = " OR ".join(f'"{term}"' for term in words.terms)
-    expression = f"{{own around}} : ({terms})" if query.neighbours else f"own : ({terms})"
-    score = f"bm25(words, 1.0, {_AROUND_WEIGHT})"
-    likeliest = f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY {score}, rowid DESC LIMIT ?"
-    first = _OVERFETCH * limit
-    numbers = [row[0] for row in connection.execute(likeliest, (expression, first))]
-    allowed = connection.execute(
-        f"SELECT chunk.id, {_GROUP_SQL}, chunk.twin FROM chunk {_JOINS_SQL} "
-        f"WHERE chunk.id IN ({_id_list(numbers)}) {conditions}",
-        values,
-    )
-    chosen = _cap_repeats(numbers, {row[0]: (row[1], row[2]) for row in allowed})
-    if len(chosen) < limit and len(numbers) == first:
-        # with selective filters or many repetitions, join all matches, at the cost of a look-up for each
-        found = connection.execute(
-            f"""WITH found AS MATERIALIZED (SELECT rowid AS id, {score} AS score FROM words WHERE words MATCH ?)
-            SELECT id FROM (SELECT found.id AS id, score,
-                row_number() OVER (PARTITION BY {_GROUP_SQL} ORDER BY score, found.id DESC) AS nth,
-                row_number() OVER (PARTITION BY chunk.twin ORDER BY score, found.id DESC) AS twin
-                FROM found JOIN chunk ON chunk.id = found.id {_JOINS_SQL} WHERE TRUE {conditions})
-            WHERE nth <= {MAX_PER_GROUP} AND twin <= {MAX_IDENTICAL} ORDER BY score, id DESC LIMIT ?""",
-            (expression, *values, limit),
-        )
-        chosen = [row[0] for row in found]
-    return _load_candidates(connection, chosen[:limit])
-
-
-def _cap_repeats(numbers: Iterable[int], allowed: Mapping[int, tuple[str, int]]) -> list[int]:
-    """Return the allowed numbers in order, with the limits per group and per identical text."""
-    taken: Counter[str] = Counter()
-    chosen = []
-    for number in numbers:
-        if number not in allowed:
-            continue
-        heap, twin = allowed[number]
-        if taken[heap] < MAX_PER_GROUP and taken[f"= {twin}"] < MAX_IDENTICAL:
-            taken.update((heap, f"= {twin}"))
-            chosen.append(number)
-    return chosen
-
-
-def newest_chunks(connection: Connection, query: Query, limit: int) -> list[Chunk]:
-    """Return the newest chunks that match the filters, newest first; chunks without a time come last.
-
-    With equal times in one document, the later line is the newer one.
-    """
-    conditions, values = _filter_sql(query)
-    found = connection.execute(
-        f"""SELECT chunk.id FROM chunk {_JOINS_SQL} WHERE TRUE {conditions}
-        ORDER BY coalesce(bullet.time, chunk.time) DESC, path,
-            CASE WHEN coalesce(bullet.time, chunk.time) IS NULL THEN chunk.line ELSE -chunk.line END, chunk.part
-        LIMIT ?""",
-        (*values, limit),
-    )
-    return [*load_chunks(connection, [row[0] for row in found]).values()]
 
 
 def search_literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
@@ -397,42 +320,6 @@ def search_literal(connection: Connection, query: Query, limit: int) -> list[Chu
         (replace_surrogates(query.text.strip()).replace("\0", ""), *values, limit),
     )
     return [*load_chunks(connection, [row[0] for row in found]).values()]
-
-
-def load_term_statistics(connection: Connection, words: QueryWords, profile: str = "") -> TermStatistics:
-    """Return the number of places of each term of the query, and which absent terms have a related one.
-
-    Of profiles, only the one at the path `profile` counts.
-    """
-    frequencies = {term: _count_places(connection, term, profile) for term in words.terms}
-    related = {
-        term
-        for term, count in frequencies.items()
-        if not count and _has_relative(connection, stem_prefix(term), profile)
-    }
-    return TermStatistics(frequencies=frequencies, related_terms=frozenset(related))
-
-
-def _count_places(connection: Connection, term: str, profile: str) -> int:
-    """Return in how many places a term occurs, see `place_key`; only the first 4,000 chunks are counted."""
-    count: int = connection.execute(
-        f"""SELECT count(DISTINCT place) FROM chunk
-        WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)
-        AND document NOT IN ({_OTHER_PROFILES_SQL})""",
-        (f'own : "{term}"', _MAX_COUNTED, profile),
-    ).fetchone()[0]
-    return count
-
-
-def _has_relative(connection: Connection, start: str, profile: str) -> bool:
-    if not start:
-        return False
-    found = connection.execute(
-        f"""SELECT 1 FROM words JOIN chunk ON chunk.id = words.rowid
-        WHERE words MATCH ? AND document NOT IN ({_OTHER_PROFILES_SQL}) LIMIT 1""",
-        (f'own : "{start}"*', profile),
-    )
-    return found.fetchone() is not None
 
 
 def _filter_sql(query: Query) -> tuple[str, _SqlValues]:
@@ -479,20 +366,6 @@ def load_chunks(connection: Connection, numbers: Sequence[int]) -> dict[int, Chu
         )
         found.update((row[0], _chunk_from_row(row)) for row in rows)
     return {number: found[number] for number in numbers if number in found}
-
-
-def _load_candidates(connection: Connection, numbers: Sequence[int]) -> list[Candidate]:
-    found = connection.execute(f"SELECT rowid, own, around FROM words WHERE rowid IN ({_id_list(numbers)})")
-    terms = {row[0]: row[1:] for row in found}
-    return [
-        Candidate(chunk=chunk, own=terms[number][0], around=terms[number][1])
-        for number, chunk in load_chunks(connection, numbers).items()
-        if number in terms
-    ]
-
-
-def _id_list(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _chunk_from_row(row: tuple[Any, ...]) -> Chunk:
