@@ -24,7 +24,6 @@ from pathlib import Path
 
 import anyio
 
-from ricordo.cli.store_bench import make_sample_entry, measure_samples
 from ricordo.messages.json_text import dumps
 from ricordo.runtime import Settings
 from ricordo.storage.disk import Disk
@@ -32,6 +31,7 @@ from ricordo.testing import BUILT_IN_STORES
 from ricordo.workspace.entry_json import entry_to_json
 from store_page.numbers import Row, row_of
 from store_page.page import printed, written
+from store_page.samples import make_sample_entry, measure_samples
 
 __all__ = ["main"]
 

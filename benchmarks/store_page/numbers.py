@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TypedDict
 
-from ricordo.cli.store_bench import Samples
+from store_page.samples import Samples
 
 __all__ = ["Row", "percentile", "row_of"]
 

@@ -111,25 +111,3 @@ def test_what_can_not_be_a_source_or_a_target_is_told_and_nothing_is_made(source
     assert done.code == 1
     assert told in done.err
     assert not [path for path in Path().iterdir() if path.name != ".gitignore"]
-
-
-def test_stores_are_measured_in_folders_that_are_gone_afterwards(tmp_path: Path) -> None:
-    before = sorted(Path().iterdir())
-    document = ricordo("store", "bench", "jsonl:./notes", "ring", "--entries", "3", "--json").document
-    assert document["entries"] == 3
-    assert [row["store"] for row in document["stores"]] == ["jsonl:./notes", "ring"]
-    for row in document["stores"]:
-        assert row["trouble"] is None
-        assert all(seconds > 0 for seconds in row["seconds"].values())
-    assert sorted(Path().iterdir()) == before
-    lines = ricordo("store", "bench", "ring", "mock", "--entries", "2").out.splitlines()
-    assert lines[1].split() == ["store", "save", "recall", "preamble", "reopen"]
-    assert lines[2].split()[0] == "ring"
-    assert lines[2].split()[2::2] == ["1.00x"] * 4
-
-
-def test_a_store_that_can_not_be_measured_says_why_and_the_others_are() -> None:
-    done = ricordo("store", "bench", "jsnol:./x", "mock", "--entries", "2")
-    assert done.code == 0
-    assert "jsnol" in done.out
-    assert ricordo("store", "bench", "jsnol:./x", "--entries", "2").code == 1

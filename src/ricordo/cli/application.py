@@ -86,7 +86,7 @@ _COMMANDS: dict[str, str | _Group] = {
     ),
     "store": _Group(
         help="Look at stores, and move between them.",
-        commands={"list": "store:list_stores", "migrate": "store:migrate", "bench": "store:bench"},
+        commands={"list": "store:list_stores", "migrate": "store:migrate"},
     ),
     "tasks": _Group(
         callback="tasks:tasks",

@@ -1,4 +1,4 @@
-"""`store list`, `store migrate` and `store bench`: which stores there are, moving between them, and their speed."""
+"""`store list` and `store migrate`: which stores there are, and moving between them."""
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,14 +15,13 @@ from ricordo.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from ricordo.cli.store_bench import StoreTimes
     from ricordo.messages.types import JsonValue
     from ricordo.scope import Scope
     from ricordo.stores import Store
     from ricordo.stores.addresses import Address
     from ricordo.stores.migration import Migration
 
-__all__ = ["bench", "list_stores", "load_store_scope", "migrate", "open_store_at", "resolve_address", "store_exists"]
+__all__ = ["list_stores", "load_store_scope", "migrate", "open_store_at", "resolve_address", "store_exists"]
 
 
 def resolve_address(text: str, target: Target) -> "Address":
@@ -94,14 +93,7 @@ _From = Annotated[
     str, typer.Argument(metavar="FROM", help="The store to read, such as layered or sessions:./.harness.")
 ]
 _To = Annotated[str, typer.Argument(metavar="TO", help="The store to write, such as jsonl:./notes.")]
-_Addresses = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[STORE]...", show_default=False, help="Stores such as jsonl:./notes; all of Ricordo's own without any."
-    ),
-]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be moved, and write nothing.")]
-_Entries = Annotated[int, typer.Option("--entries", "-n", min=1, max=1_000_000, help="How many memories to save.")]
 _MAX_FAILURES_SHOWN = 20
 
 
@@ -156,39 +148,6 @@ def migrate(
         if len(done.failed) > _MAX_FAILURES_SHOWN:
             print_error(f"and {len(done.failed) - _MAX_FAILURES_SHOWN:,} more: --json names them all")
     if done.failed:
-        raise typer.Exit(1)
-
-
-def bench(
-    *,
-    addresses: _Addresses = None,
-    entries: _Entries = 1_000,
-    root: RootOption = None,
-    user: UserOption = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure what stores take to save, recall, show the preamble and open again.
-
-    Each is filled with made-up memories in a folder of its own, beside the place that is named, which is removed
-    afterwards: no memory of yours is touched.
-    """
-    from ricordo.cli.store_bench import default_addresses, format_table, measure_store
-
-    target = find_target(root, user, project)
-    named = [resolve_address(each, target) for each in addresses] if addresses else default_addresses()
-    with progress_bar(len(named), "measuring") as tell:
-        measured = []
-        for address in named:
-            measured.append(measure_store(address, entries, target))
-            tell(1)
-    if as_json:
-        rows: list[JsonValue] = [_times_document(each) for each in measured]
-        print_json({"entries": entries, "stores": rows})
-    else:
-        for line in format_table(measured, entries):
-            print_line(line)
-    if not any(each.trouble == "" for each in measured):
         raise typer.Exit(1)
 
 
@@ -272,12 +231,4 @@ def _migration_document(
         "forgotten": done.forgotten,
         "redacted": done.redacted,
         "failed": [{"id": each.id, "why": each.why} for each in done.failed],
-    }
-
-
-def _times_document(times: "StoreTimes") -> "dict[str, JsonValue]":
-    return {
-        "store": times.name,
-        "trouble": times.trouble or None,
-        "seconds": {"save": times.save, "recall": times.recall, "preamble": times.preamble, "reopen": times.reopen},
     }
