@@ -3,10 +3,8 @@
 Without consolidation no ledger expires, because none has been consolidated.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -19,7 +17,7 @@ from ricordo.curation.retention import apply_retention, archive_expired_ledgers,
 from ricordo.curation.types import Advice
 from ricordo.errors import ExtraMissing, ModelError, StorageError
 from ricordo.events import Emitter
-from ricordo.jobs.schedule import ConsolidationDue, CycleStep, MaintenanceCycle, at_most_every
+from ricordo.jobs.schedule import CycleStep, MaintenanceCycle
 from ricordo.jobs.tasks import FileTaskStore
 from ricordo.jobs.turn_activity import TurnActivity
 from ricordo.models import ChatModel
@@ -30,7 +28,7 @@ from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.settings import Settings
 from ricordo.scope import Scope
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.workspace.evicted_files import CleanupResult, remove_unreferenced
+from ricordo.workspace.evicted_files import CleanupResult
 from ricordo.workspace.history.retention import trim_history
 from ricordo.workspace.history.usage import UsageLog
 from ricordo.workspace.layout import ROOT_TASKS
@@ -45,26 +43,10 @@ _SHOWN_PER_POINT = 10
 
 @dataclass(frozen=True, kw_only=True)
 class MaintenanceServices:
-    """The maintenance services of one root; `curation` and `due` are None if consolidation is disabled."""
+    """The maintenance services of one root; `curation` is None if consolidation is disabled."""
 
     cycle: MaintenanceCycle
-    interval: timedelta
-    tidy: Callable[[], Awaitable[CleanupResult]]
     curation: ConsolidationJob | None = None
-    due: ConsolidationDue | None = None
-
-    @asynccontextmanager
-    async def hurry_at_exit(self) -> AsyncIterator[None]:
-        """Call `hurry` when the block ends."""
-        try:
-            yield
-        finally:
-            self.hurry()
-
-    def hurry(self) -> None:
-        """Stop consolidation from asking a model, as a closing process can't wait."""
-        if self.curation:
-            self.curation.use_rules_only()
 
 
 def create_maintenance(
@@ -74,25 +56,22 @@ def create_maintenance(
     emitter: Emitter,
     *,
     turns: TurnActivity,
+    tidy: Callable[[], Awaitable[CleanupResult]],
     model: ChatModel | None = None,
     meter: SpendingMeter | None = None,
 ) -> MaintenanceServices:
     """Create the maintenance of `place` from the settings; it pauses while `turns` are running.
 
-    Consolidation asks the model in the settings, else the agent's `model`; `meter` counts the cost.
+    `tidy` removes evicted results that nothing refers to. Consolidation asks the model in the settings, else the
+    agent's `model`; `meter` counts the cost.
     """
-    config = settings.consolidation
-    tidy = partial(remove_unreferenced, place.files, place.clock, eviction_path=_eviction_path(settings))
     adviser = _choose_adviser(
         settings, scope, model, partial(prepare_memory_model, redactor=place.redactor, meter=meter)
     )
     curation = _create_curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
     return MaintenanceServices(
         cycle=MaintenanceCycle(steps=_create_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
-        interval=settings.maintenance.interval,
-        tidy=tidy,
         curation=curation,
-        due=at_most_every(timedelta(seconds=config.min_gap)) if config else None,
     )
 
 

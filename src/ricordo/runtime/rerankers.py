@@ -5,15 +5,15 @@ Nothing is imported until it is named.
 Invariant: an unknown name is an error that lists the known names.
 """
 
-from collections.abc import Callable
-from difflib import get_close_matches
-from importlib.metadata import entry_points
-from inspect import iscoroutinefunction
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from ricordo.errors import ExtraMissing, InvalidSetting
 from ricordo.lazy import lazy_compile
 from ricordo.search.recall import Reranker
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "RERANKER_GROUP",
@@ -47,7 +47,7 @@ def register_reranker(name: str, factory: RerankerFactory) -> None:
 
 def list_rerankers() -> tuple[str, ...]:
     """Return the names of all available rerankers, sorted."""
-    return tuple(sorted({*_FACTORIES, *(point.name for point in entry_points(group=RERANKER_GROUP))}))
+    return tuple(sorted({*_FACTORIES, *(point.name for point in _list_entry_points())}))
 
 
 def load_reranker(name: str) -> Reranker:
@@ -56,6 +56,8 @@ def load_reranker(name: str) -> Reranker:
     Raises: InvalidSetting if no reranker has this name or the object is not a reranker; ExtraMissing if its package, or
     a dependency, can't be loaded.
     """
+    from inspect import iscoroutinefunction
+
     factory = _find_factory(name)
     try:
         made = factory()
@@ -78,8 +80,10 @@ def choose_reranker(named: Reranker | str | None) -> Reranker | None:
 def _find_factory(name: str) -> RerankerFactory:
     if name in _FACTORIES:
         return _FACTORIES[name]
-    found = [point for point in entry_points(group=RERANKER_GROUP) if point.name == name]
+    found = [point for point in _list_entry_points() if point.name == name]
     if not found:
+        from difflib import get_close_matches
+
         known = list_rerankers()
         near = get_close_matches(name, known, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}? " if near else ""
@@ -90,3 +94,9 @@ def _find_factory(name: str) -> RerankerFactory:
     except (ImportError, AttributeError) as error:
         raise ExtraMissing(f"The reranker {name} of {found[0].value} can't be loaded: {error}.") from error
     return factory
+
+
+def _list_entry_points() -> "Sequence[EntryPoint]":
+    from importlib.metadata import entry_points
+
+    return [*entry_points(group=RERANKER_GROUP)]

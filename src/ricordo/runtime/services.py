@@ -1,25 +1,26 @@
 """The services of one memory root: inbox, extraction, maintenance; and the dependencies they are built from."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from datetime import timedelta
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
-from ricordo.curation.profile.storage import ProfileStores
+from ricordo.concurrency import run_in_thread
 from ricordo.events import Emitter, EventSink, telemetry_sink
-from ricordo.extraction.cursor import find_unextracted_sessions
-from ricordo.extraction.session_extraction import SessionExtraction
+from ricordo.extraction.config import NEVER, FlushConfig
 from ricordo.extraction.worker import JobWorker
 from ricordo.jobs import Job
 from ricordo.jobs.inbox import Inbox
+from ricordo.jobs.schedule import at_most_every
 from ricordo.jobs.turn_activity import TurnActivity
 from ricordo.models import ChatModel, Embedder
 from ricordo.models.spending import SpendingMeter
-from ricordo.runtime.extraction import create_profile_sections, create_session_flush
 from ricordo.runtime.guarded_models import guard_embedder
-from ricordo.runtime.maintenance import MaintenanceServices, create_maintenance
 from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings
 from ricordo.scope import Scope
@@ -29,9 +30,17 @@ from ricordo.search.recall import Reranker
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
 from ricordo.storage.disk import Disk
+from ricordo.workspace.evicted_files import CleanupResult, remove_unreferenced
 from ricordo.workspace.layout import QUEUE_FILE
 
-__all__ = ["Dependencies", "RootServices", "create_inbox", "create_root_services", "writable_folder"]
+if TYPE_CHECKING:
+    from ricordo.curation.consolidator import ConsolidationJob
+    from ricordo.curation.profile.storage import ProfileStores
+    from ricordo.extraction.flusher import FlushResult
+    from ricordo.extraction.session_extraction import SessionExtraction
+    from ricordo.runtime.maintenance import MaintenanceServices
+
+__all__ = ["Dependencies", "RootServices", "create_inbox", "writable_folder"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,39 +95,135 @@ class Dependencies:
 _NEAREST_MEMORIES = 5
 
 
-@dataclass(frozen=True, kw_only=True)
 class RootServices:
-    """The services of one root."""
+    """The services of one root, each created at its first use: most processes learn and consolidate nothing.
 
-    inbox: Inbox
-    meter: SpendingMeter
-    profiles: ProfileStores
-    flush: SessionExtraction
-    maintenance: MaintenanceServices
-    worker: JobWorker
-
-
-def create_root_services(
-    place: MemoryRoot, scope: Scope, parts: Dependencies, turns: TurnActivity, opened: Sequence[MemoryRoot]
-) -> RootServices:
-    """Create the services of `place` for `scope`, which pause while `turns` are running.
-
-    `opened` are the places whose entries may be shown, including those added to the list later.
+    `place` is the root, opened for `scope`; the services pause while `turns` are running. `opened` are the places whose
+    entries may be shown, including those added to the list later. Raises: InvalidSetting if it is not clear where a
+    model is reached.
     """
-    inbox = create_inbox(Path(place.folder), place.files, parts)
-    embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, place.redactor)
-    meter = SpendingMeter(place.files, parts.settings.spending, parts.clock)
-    profiles = _create_profiles(place)
-    flush = create_session_flush(
-        place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
-        emitter=parts.emitter, sections=create_profile_sections(place, profiles, parts.settings, embedder),
-        remembered=partial(_find_nearest, opened),
-    )  # fmt: skip
-    upkeep = create_maintenance(
-        place, scope, parts.settings, parts.emitter, turns=turns, model=parts.model, meter=meter
-    )
-    worker = _create_worker(inbox, flush, upkeep, parts, scope)
-    return RootServices(inbox=inbox, meter=meter, profiles=profiles, flush=flush, maintenance=upkeep, worker=worker)
+
+    def __init__(
+        self,
+        place: MemoryRoot,
+        scope: Scope,
+        parts: Dependencies,
+        turns: TurnActivity,
+        opened: Sequence[MemoryRoot],
+    ) -> None:
+        self._place = place
+        self._scope = scope
+        self._parts = parts
+        self._turns = turns
+        self._opened = opened
+        self._is_closing = False
+        configs = [config for config in (parts.settings.flush, parts.settings.consolidation) if config]
+        if parts.model is not None or any(config.model is not None for config in configs):
+            # the address of a model is checked when the root is opened
+            _ = self.flush, self.curation
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """The inbox."""
+        return create_inbox(Path(self._place.folder), self._place.files, self._parts)
+
+    @cached_property
+    def meter(self) -> SpendingMeter:
+        """The meter of the requests that memory makes."""
+        return SpendingMeter(self._place.files, self._parts.settings.spending, self._parts.clock)
+
+    @cached_property
+    def profiles(self) -> "ProfileStores":
+        """The stored profiles."""
+        from ricordo.curation.profile.storage import ProfileStores
+
+        place = self._place
+        return ProfileStores(
+            place.files, place.changes, owner=place.scope, redactor=place.redactor, key=place.key, clock=place.clock
+        )
+
+    @cached_property
+    def flush(self) -> "SessionExtraction":
+        """The extraction from sessions."""
+        from ricordo.runtime.extraction import create_profile_sections, create_session_flush
+
+        place, parts = self._place, self._parts
+        embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, place.redactor)
+        return create_session_flush(
+            place, self._scope, parts.settings, model=parts.model, meter=self.meter, inbox=self.inbox, ids=parts.ids,
+            emitter=parts.emitter, sections=create_profile_sections(place, self.profiles, parts.settings, embedder),
+            remembered=partial(_find_nearest, self._opened),
+        )  # fmt: skip
+
+    @property
+    def curation(self) -> "ConsolidationJob | None":
+        """The consolidation; None if it is disabled."""
+        return self._maintenance.curation if self._parts.settings.consolidation else None
+
+    @cached_property
+    def _maintenance(self) -> "MaintenanceServices":
+        from ricordo.runtime.maintenance import create_maintenance
+
+        created = create_maintenance(
+            self._place, self._scope, self._parts.settings, self._parts.emitter,
+            turns=self._turns, model=self._parts.model, meter=self.meter, tidy=self._tidy,
+        )  # fmt: skip
+        if self._is_closing and created.curation:
+            created.curation.use_rules_only()
+        return created
+
+    @cached_property
+    def worker(self) -> JobWorker:
+        """The worker of the inbox."""
+        parts, config = self._parts, self._parts.settings.consolidation
+        return JobWorker(
+            self.inbox,
+            flush=self._run_flush,
+            consolidate=self._consolidate if config else None,
+            maintain=self._maintain,
+            interval=parts.settings.maintenance.interval,
+            tidy=self._tidy,
+            due=at_most_every(timedelta(seconds=config.min_gap)) if config else None,
+            emitter=parts.emitter,
+            clock=parts.clock,
+            scope=self._scope,
+            workers=parts.settings.inbox.workers,
+        )
+
+    @property
+    def closing_seconds(self) -> float:
+        """How long the worker drains the inbox at the end, in seconds."""
+        return (self._parts.settings.flush or FlushConfig(flush_trigger=NEVER)).closing_seconds
+
+    @asynccontextmanager
+    async def hurry_at_exit(self) -> AsyncIterator[None]:
+        """Call `hurry` when the block ends."""
+        try:
+            yield
+        finally:
+            self.hurry()
+
+    def hurry(self) -> None:
+        """Stop consolidation from asking a model, as a closing process can't wait."""
+        self._is_closing = True
+        if "_maintenance" in vars(self) and self.curation:
+            self.curation.use_rules_only()
+
+    async def _run_flush(self, job: Job) -> "FlushResult":
+        return await (await run_in_thread(lambda: self.flush))(job)
+
+    async def _consolidate(self) -> Mapping[str, int]:
+        curation = (await run_in_thread(lambda: self._maintenance)).curation
+        assert curation is not None
+        return await curation()
+
+    async def _maintain(self) -> Mapping[str, int]:
+        return await (await run_in_thread(lambda: self._maintenance)).cycle()
+
+    async def _tidy(self) -> CleanupResult:
+        eviction = self._parts.settings.tool_result_eviction
+        path = eviction.eviction_path if eviction else None
+        return await remove_unreferenced(self._place.files, self._place.clock, eviction_path=path)
 
 
 async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:
@@ -128,34 +233,12 @@ async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:
     return [match.content for matches in found for match in matches]
 
 
-def _create_worker(
-    inbox: Inbox, flush: SessionExtraction, upkeep: MaintenanceServices, parts: Dependencies, scope: Scope
-) -> JobWorker:
-    return JobWorker(
-        inbox,
-        flush=flush,
-        consolidate=upkeep.curation,
-        maintain=upkeep.cycle,
-        interval=upkeep.interval,
-        tidy=upkeep.tidy,
-        due=upkeep.due,
-        emitter=parts.emitter,
-        clock=parts.clock,
-        scope=scope,
-        workers=parts.settings.inbox.workers,
-    )
-
-
-def _create_profiles(place: MemoryRoot) -> ProfileStores:
-    return ProfileStores(
-        place.files, place.changes, owner=place.scope, redactor=place.redactor, key=place.key, clock=place.clock
-    )
-
-
 def create_inbox(root: Path, files: FileStore, parts: Dependencies) -> Inbox:
     """Return the inbox of a root; for a read-only root it is in the cache."""
 
     async def recover_jobs() -> Sequence[Job]:
+        from ricordo.extraction.cursor import find_unextracted_sessions
+
         return [
             Job(kind="flush", agent=agent, session=session) for agent, session in await find_unextracted_sessions(files)
         ]

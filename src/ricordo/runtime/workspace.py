@@ -9,33 +9,28 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import SystemClock
 from ricordo.concurrency import background_task, run_in_thread
-from ricordo.context.plan import find_newest_request
-from ricordo.curation.consolidator import ConsolidationJob
-from ricordo.curation.profile.storage import ProfileStores
 from ricordo.errors import StorageError, StorageReadOnly
 from ricordo.events import Emitter
-from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.extraction.worker import JobWorker
 from ricordo.guard import Redactor
 from ricordo.jobs import Job, JobQueue
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
 from ricordo.models.spending import SpendingMeter
 from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
-from ricordo.runtime.doctor import Check, check_root
 from ricordo.runtime.guarded_models import GuardedReranker, guard_embedder
 from ricordo.runtime.models import BackgroundServices, choose_embedder
 from ricordo.runtime.rerankers import choose_reranker
 from ricordo.runtime.roots import LAYOUT_VERSION, cache_folder, claim_folder, read_version, upgrade_version
-from ricordo.runtime.services import Dependencies, RootServices, create_inbox, create_root_services, writable_folder
+from ricordo.runtime.services import Dependencies, RootServices, create_inbox, writable_folder
 from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
-from ricordo.runtime.user_migration import migrate_to_users
 from ricordo.runtime.visible_roots import USER_LABEL, RootLayer, VisibleRoots, list_root_layers
 from ricordo.scope import Scope
 from ricordo.search.index import WorkspaceIndex
@@ -44,17 +39,21 @@ from ricordo.search.recall import Reranker
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
 from ricordo.storage.folders import AttachedFolder, FolderHandle
-from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.storage.local import LocalFiles
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import LayeredStore
-from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
-from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import advance_ids
 from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.history.usage import UsageLog
 from ricordo.workspace.layout import AGENTS_FOLDER, INDEX_FILE, USERS, rename_records
+
+if TYPE_CHECKING:
+    from ricordo.curation.consolidator import ConsolidationJob
+    from ricordo.curation.profile.storage import ProfileStores
+    from ricordo.extraction.session_extraction import SessionExtraction
+    from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
+    from ricordo.workspace.history.checks import Check
 
 __all__ = [
     "Dependencies",
@@ -72,23 +71,25 @@ __all__ = [
 class FilteredStateStore:
     """A state store over `states` that masks forgotten text when saving."""
 
-    def __init__(self, states: StateStore, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
+    def __init__(self, states: "StateStore", forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
         """Mask what `forgotten` recognises; it is called before each save."""
         self._states = states
         self._list_forgotten = forgotten
 
-    async def load(self, agent: str, session: str) -> StoredState:
+    async def load(self, agent: str, session: str) -> "StoredState":
         """Return the stored state, as `states` does."""
         return await self._states.load(agent, session)
 
-    async def save(self, state: AgentState, *, expected: str) -> str:
+    async def save(self, state: "AgentState", *, expected: str) -> str:
         """Store the state with forgotten text masked, and return the new version. Raises `VersionConflict`."""
         known = [each for each in await self._list_forgotten() if each]
         hidden = await run_sync(_remove_forgotten, state, known) if known else state
         return await self._states.save(hidden, expected=expected)
 
 
-def _remove_forgotten(state: AgentState, known: Sequence[ForgottenStatements]) -> AgentState:
+def _remove_forgotten(state: "AgentState", known: Sequence[ForgottenStatements]) -> "AgentState":
+    from ricordo.context.plan import find_newest_request
+
     asked = find_newest_request(state.window)
     window, todos = [*state.window], [*state.work_state.todos]
     for each in known:
@@ -102,10 +103,8 @@ class Workspace:
     """An open root with its store and services; `store` was bound from `backend`.
 
     `memory_root` is the narrowest place that the scope sees and holds its sessions. `shared` are the files of the
-    root's shared place, None if it is the narrowest. `running_turns` are the active turns in `root`. `flush` runs a
-    flush job without the inbox; `worker` runs the jobs in the inbox. `curation` consolidates ledgers into curated
-    memory; None if disabled. `meter` counts the cost of memory's model requests. `profiles` stores the user profiles.
-    `reranker` reorders search results.
+    root's shared place, None if it is the narrowest. `running_turns` are the active turns in `root`. `services` belong
+    to `memory_root`. `open_states` opens the store of session states. `reranker` reorders search results.
     """
 
     root: Path
@@ -113,13 +112,8 @@ class Workspace:
     memory_root: MemoryRoot
     backend: Backend
     store: Store
-    flush: SessionExtraction
-    curation: ConsolidationJob | None
-    inbox: JobQueue
-    worker: JobWorker
-    state_store: StateStore
-    meter: SpendingMeter
-    profiles: ProfileStores
+    services: RootServices
+    open_states: "Callable[[], StateStore]"
     running_turns: TurnActivity
     emitter: Emitter
     reranker: Reranker | None = None
@@ -129,6 +123,41 @@ class Workspace:
     def folder(self) -> Path:
         """The folder of the narrowest place."""
         return Path(self.memory_root.folder)
+
+    @cached_property
+    def state_store(self) -> "StateStore":
+        """The stored states of sessions, with forgotten text masked."""
+        return self.open_states()
+
+    @property
+    def flush(self) -> "SessionExtraction":
+        """Runs a flush job without the inbox."""
+        return self.services.flush
+
+    @property
+    def curation(self) -> "ConsolidationJob | None":
+        """Consolidates ledgers into curated memory; None if disabled."""
+        return self.services.curation
+
+    @property
+    def inbox(self) -> JobQueue:
+        """The inbox."""
+        return self.services.inbox
+
+    @property
+    def worker(self) -> JobWorker:
+        """Runs the jobs of the inbox."""
+        return self.services.worker
+
+    @property
+    def meter(self) -> SpendingMeter:
+        """Counts the cost of the requests that memory makes."""
+        return self.services.meter
+
+    @property
+    def profiles(self) -> "ProfileStores":
+        """The user profiles."""
+        return self.services.profiles
 
 
 @asynccontextmanager
@@ -161,13 +190,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
             ), seen, scope,
             reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.schedule_consolidation,
         )  # fmt: skip
-        work = opening.services_for(place)
-        states = FileStateStore(place.files, place.redactor, await opening.open_grants(layers[0]))
+        work, grants = opening.services_for(place), await opening.find_grants(layers[0])
         async with (
             background_task(serving.serve),
-            work.worker.lifespan(closing_seconds=work.flush.config.closing_seconds),
+            work.worker.lifespan(closing_seconds=work.closing_seconds),
             opening.drain_at_exit(),
-            work.maintenance.hurry_at_exit(),
+            work.hurry_at_exit(),
         ):
             yield Workspace(
                 root=root,
@@ -175,13 +203,8 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
                 memory_root=place,
                 backend=backend,
                 store=backend.bind(scope),
-                flush=work.flush,
-                curation=work.maintenance.curation,
-                inbox=work.inbox,
-                worker=work.worker,
-                state_store=FilteredStateStore(states, partial(_list_forgotten, seen)),
-                profiles=work.profiles,
-                meter=work.meter,
+                services=work,
+                open_states=partial(opening.open_states, place, grants, seen),
                 running_turns=turns,
                 emitter=parts.emitter,
                 reranker=reranker,
@@ -230,11 +253,18 @@ class _WorkspaceOpener:
                     "shown to all, and it can't be written to: open a copy of it where it can be written to."
                 ) from error
 
-    async def open_grants(self, layer: RootLayer) -> PermissionGrants | None:
-        """Return the permission grants for the sessions of a place; None if the root has no identity."""
+    async def find_grants(self, layer: RootLayer) -> str:
+        """Return the folder of the grants for the sessions of a place; empty if the root has no identity."""
         identity = await read_root_identity(self.files)
         own = f"/{layer.folder.name}" if layer.folder != self.root else ""
-        return PermissionGrants(trust_list_files(self.parts), f"permissions/{identity}{own}") if identity else None
+        return f"permissions/{identity}{own}" if identity else ""
+
+    def open_states(self, place: MemoryRoot, grants: str, seen: VisibleRoots) -> "StateStore":
+        """Return the store for the states of sessions of a place, with its `grants` folder."""
+        from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
+
+        granted = PermissionGrants(trust_list_files(self.parts), grants) if grants else None
+        return FilteredStateStore(FileStateStore(place.files, place.redactor, granted), partial(_list_forgotten, seen))
 
     async def _claim_root(self, root: Path, scope: Scope) -> tuple[Scope, bytes]:
         return await claim_trusted_root(
@@ -245,6 +275,8 @@ class _WorkspaceOpener:
     async def _migrate_to_users(self) -> None:
         """Move the data of each user from an older shared layout to that user; an interrupted migration continues."""
         files, disk = self.files, self.parts.disk
+        from ricordo.runtime.user_migration import migrate_to_users
+
         async with files.lock(USERS):
             if await read_version(files) == LAYOUT_VERSION:
                 return
@@ -300,7 +332,7 @@ class _WorkspaceOpener:
     def services_for(self, place: MemoryRoot) -> RootServices:
         """Return the services of a place, created once."""
         if place.label not in self._services:
-            self._services[place.label] = create_root_services(place, self.scope, self.parts, self.turns, self._places)
+            self._services[place.label] = RootServices(place, self.scope, self.parts, self.turns, self._places)
         return self._services[place.label]
 
     async def schedule_consolidation(self, place: MemoryRoot) -> None:
@@ -322,8 +354,8 @@ class _WorkspaceOpener:
         async with background_task(self.shared.serve):
             yield
         if shared := self._services.get(SHARED_LABEL):
-            shared.maintenance.hurry()
-            await shared.worker.drain(seconds=shared.flush.config.closing_seconds)
+            shared.hurry()
+            await shared.worker.drain(seconds=shared.closing_seconds)
 
     async def close(self) -> None:
         """Close everything that was opened."""
@@ -370,11 +402,15 @@ def working_directory_files(
 
 def scratch_files() -> FileStore:
     """Return in-memory files, which are lost when the process ends."""
+    from ricordo.storage.in_memory import InMemoryFiles
+
     return InMemoryFiles()
 
 
-async def inspect_root(root: Path, scratch: Path) -> list[Check]:
+async def inspect_root(root: Path, scratch: Path) -> "list[Check]":
     """Check a root that can't be opened, from outside; its index is created in `scratch`."""
+    from ricordo.runtime.doctor import check_root
+
     files = LocalFiles(root)
     index = await WorkspaceIndex.open(scratch / INDEX_FILE, files)
     try:
