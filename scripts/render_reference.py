@@ -185,6 +185,8 @@ def _signature(name: str, value: Any) -> str:
         return ""
     # Where a class is defined is an inner matter, of the standard library's too: it differs between its versions.
     signature = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", signature)
+    # the name of a class that is loaded at its first use stands in quotes
+    signature = re.sub(r"(: |-> |(?<!Literal)\[)'([^']*)'", r"\1\2", signature)
     signature = re.sub(r"frozenset\(\{(.*?)\}\)", _in_order, signature)
     return f"```text\n{name}{signature}\n```"
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.clock import Clock
@@ -33,7 +31,7 @@ __all__ = [
     "StageProgress",
     "Status",
     "current_trace_id",
-    "telemetry_sink",
+    "record_span",
 ]
 
 
@@ -221,18 +219,14 @@ def current_trace_id() -> str:
     return f"{context.trace_id:032x}" if context and context.is_valid else ""
 
 
-def telemetry_sink() -> Callable[[Event], None] | None:
-    """Return a sink that turns the end of each stage in `GENAI_OPERATIONS` into a span; None without the API."""
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
-        return None
-    tracer: Tracer = import_module("opentelemetry.trace").get_tracer("ricordo")
-    return lambda event: _record_span(tracer, event)
-
-
-def _record_span(tracer: "Tracer", event: Event) -> None:
+def record_span(event: Event) -> None:
+    """Turn the end of a stage in `GENAI_OPERATIONS` into a span, in a process that has imported the API."""
+    # code that records spans has imported the API; most processes do not, and importing it takes time
+    api = sys.modules.get("opentelemetry.trace")
     operation = GENAI_OPERATIONS.get(event.stage)
-    if operation is None or event.status == "started":
+    if api is None or operation is None or event.status == "started":
         return
+    tracer: Tracer = api.get_tracer("ricordo")
     end = int(event.at.timestamp() * 1e9)
     span = tracer.start_span(operation, start_time=end - int((event.seconds or 0.0) * 1e9))
     span.set_attribute("gen_ai.operation.name", operation)

@@ -30,6 +30,23 @@ LAZY_IMPORTS = {
     "ricordo.models.embedders.static._load_tokenizer": "its packages are the extra `embed`",
     "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front "
     "matter in YAML",
+    "ricordo.runtime.memory.Memory.doctor": "few processes check a memory",
+    "ricordo.runtime.memory.Memory.ingest": "few processes learn from messages",
+    "ricordo.runtime.memory.Memory.session": "few processes show a session",
+    "ricordo.runtime.memory.MemoryBase.forget": "few processes forget",
+    "ricordo.runtime.rerankers._find_factory": "only an unknown name needs a near one",
+    "ricordo.runtime.rerankers._list_entry_points": "the standard library reads them with a parser of mail",
+    "ricordo.runtime.rerankers.load_reranker": "few processes load a reranker",
+    "ricordo.runtime.services.RootServices._maintenance": "most processes consolidate nothing",
+    "ricordo.runtime.services.RootServices.flush": "most processes extract nothing",
+    "ricordo.runtime.services.RootServices.profiles": "most processes read no profile",
+    "ricordo.runtime.services.create_inbox": "the sessions are listed only for an inbox that was lost",
+    "ricordo.runtime.services.create_inbox.recover_jobs": "the sessions are listed only for an inbox that was lost",
+    "ricordo.runtime.workspace._WorkspaceOpener._migrate_to_users": "a root of an older layout is migrated once",
+    "ricordo.runtime.workspace._WorkspaceOpener.open_states": "only agents have states of sessions",
+    "ricordo.runtime.workspace._remove_forgotten": "only agents have states of sessions",
+    "ricordo.runtime.workspace.inspect_root": "few processes check a root",
+    "ricordo.runtime.workspace.scratch_files": "only an agent without a folder has them",
     "ricordo.messages.tokens.estimate._load_tokenizer": "the tokenizer is the extra `tokens`; without it the "
     "estimate is used",
 }

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from ricordo.events import Emitter, Event, telemetry_sink
+from ricordo.events import Emitter, Event, record_span
 from ricordo.scope import Scope
 
 pytestmark = pytest.mark.req("HE-C3-eight")
@@ -79,9 +79,7 @@ def test_named_stages_become_spans_of_the_genai_conventions() -> None:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    sink = telemetry_sink()
-    assert sink is not None
-    emitter = Emitter(Noon(), (sink,))
+    emitter = Emitter(Noon(), (record_span,))
     with emitter.stage("save", SCOPE) as progress:
         progress.counts["entries"] = 2
     with pytest.raises(KeyError), emitter.stage("forget", SCOPE):

@@ -1,5 +1,6 @@
 """A reranker by its name: registered or installed, at work wherever memory is found, and never silently missing."""
 
+import importlib.metadata
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -62,7 +63,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
     points.append(EntryPoint(name="broken", value="a_pack_that_is_not_there:Longest", group=rerankers.RERANKER_GROUP))
     found = EntryPoints(points)
     monkeypatch.setitem(sys.modules, "reranking_pack", sys.modules[Longest.__module__])
-    monkeypatch.setattr(rerankers, "entry_points", lambda group: found.select(group=group))
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.select(group=group))
     monkeypatch.setattr(rerankers, "_FACTORIES", {})
     monkeypatch.setattr(Longest, "made", [])
 

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
     from ricordo.curation.profile.updater import ProfileUpdater
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
+    from ricordo.curation.profile.user_profile import UserProfile
     from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
     from ricordo.curation.run_state import CURSOR_PATH
     from ricordo.curation.types import CandidateEntry, ConsolidationResult
-    from ricordo.curation.undo import undo_change
+    from ricordo.curation.undo import resolve_history_item, undo_change
 
 __all__ = [
     "CURSOR_PATH",
@@ -32,8 +33,10 @@ __all__ = [
     "ProfileUpdater",
     "UpdateLabels",
     "UpdateResult",
+    "UserProfile",
     "find_faults",
     "propose",
+    "resolve_history_item",
     "undo_change",
 ]
 
@@ -45,9 +48,10 @@ __getattr__ = lazy_exports(
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",
+        ".profile.user_profile": "UserProfile",
         ".proposal": "ConsolidationInput find_faults propose",
         ".run_state": "CURSOR_PATH",
         ".types": "CandidateEntry ConsolidationResult",
-        ".undo": "undo_change",
+        ".undo": "resolve_history_item undo_change",
     },
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ricordo.models.errors import find_overflow
     from ricordo.models.offline import OFFLINE
     from ricordo.models.provider import load_model
-    from ricordo.models.spending import SpendingConfig, SpendingMeter
+    from ricordo.models.spending import SpendingConfig, SpendingJournal, SpendingMeter
 
 __all__ = [
     "OFFLINE",
@@ -35,6 +35,7 @@ __all__ = [
     "ReplyFinished",
     "RetryConfig",
     "SpendingConfig",
+    "SpendingJournal",
     "SpendingMeter",
     "StopReason",
     "TextDelta",
@@ -56,6 +57,6 @@ __getattr__ = lazy_exports(
         ".errors": "find_overflow",
         ".offline": "OFFLINE",
         ".provider": "load_model",
-        ".spending": "SpendingConfig SpendingMeter",
+        ".spending": "SpendingConfig SpendingJournal SpendingMeter",
     },
 )

@@ -6,24 +6,31 @@ only those that could not be rolled back are found here.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
+from ricordo.context.prompt import read_agents_file
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.curation.placement import is_movable
-from ricordo.curation.quality_checks import check_entries, check_secrets
+from ricordo.curation.quality_checks import check_entries, check_instructions, check_secrets
 from ricordo.curation.topics import TOPIC_LIST_LINE, TOPICS
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
+from ricordo.extraction.overdue import check_unlearned
 from ricordo.jobs import JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures
 from ricordo.jobs.tasks.codec import decode_tasks
 from ricordo.jobs.tasks.listing import find_blocked_paths
 from ricordo.lazy import lazy_compile
 from ricordo.messages import json_text as jsontext
+from ricordo.runtime import Workspace
+from ricordo.runtime.user_migration import check_user_migration
 from ricordo.search.contract import SearchIndex
+from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.history.change_sets import count_pending
@@ -40,7 +47,7 @@ from ricordo.workspace.layout import (
 )
 from ricordo.workspace.transcript import read_transcript
 
-__all__ = ["Check", "check_inbox", "check_root", "find_inactive_rules"]
+__all__ = ["Check", "check_inbox", "check_memory", "check_root", "find_inactive_rules"]
 
 
 _RULE_LIKE = lazy_compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
@@ -107,6 +114,32 @@ async def check_root(
         *await _check_erasing(files),
         await _check_index(index),
     ]
+
+
+async def check_memory(
+    workspace: Workspace, places: Sequence[MemoryRoot], *, consolidation: ConsolidationConfig | None
+) -> list[Check]:
+    """Check an open memory: its `places`, narrowest first, the inbox, and AGENTS.md beside the root.
+
+    For all places but the first, only problems are returned, prefixed with the label of the place.
+    """
+    own, *wider = [
+        (place, await check_root(place.files, place.index, now=place.clock.now(), consolidation=consolidation))
+        for place in places
+    ]
+    found = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
+    told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
+    files = workspace.shared or workspace.memory_root.files
+    users = await check_user_migration(files, workspace.folder.name if workspace.scope.user else "")
+    unlearned = [await check_unlearned(workspace.inbox, own[0].files)] if workspace.flush.config.is_enabled else []
+    written = await _check_agents_file(workspace.root.parent)
+    return [*own[1], *written, await check_inbox(workspace.inbox), *unlearned, *([users] if users else []), *told]
+
+
+async def _check_agents_file(folder: Path) -> list[Check]:
+    """Check AGENTS.md, which people write for agents; return no check if there is no such file."""
+    found = await read_agents_file(folder)
+    return [check_instructions(found.source, found.text)] if found else []
 
 
 async def check_inbox(inbox: JobQueue) -> Check:

@@ -8,14 +8,13 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import NoneType
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
+from ricordo import curation, jobs, models, search, stores, workspace
 from ricordo.clock import Clock
-from ricordo.context.memory_excerpt import MemoryCut
 from ricordo.context.preamble import BuildsPreamble
-from ricordo.curation.profile.user_profile import UserProfile
-from ricordo.curation.undo import resolve_history_item
 from ricordo.errors import (
     ChangeNotFound,
     InvalidEntry,
@@ -27,46 +26,41 @@ from ricordo.errors import (
     ScopeMismatch,
 )
 from ricordo.events import EventSink
-from ricordo.extraction.overdue import check_unlearned
 from ricordo.guard import has_secret
 from ricordo.jobs import Job
-from ricordo.jobs.runs import BackgroundRun, list_background_runs
 from ricordo.messages import Message
 from ricordo.messages.tokens import Tokens
 from ricordo.models import Embedder
-from ricordo.models.spending import SpendingJournal
 from ricordo.runtime import Settings, Workspace, open_workspace
-from ricordo.runtime.doctor import Check, check_inbox, check_root
-from ricordo.runtime.ingestion import ForgetResult, IngestReport, RecordedSession, ingest_messages
-from ricordo.runtime.instructions_check import inspect_agents_file
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.roots import default_root
-from ricordo.runtime.user_migration import check_user_migration
 from ricordo.runtime.validation import check_budget, check_limit, check_scope, check_seconds, check_type, short_repr
 from ricordo.runtime.workspace import Dependencies
 from ricordo.scope import Scope
-from ricordo.search.answer import answer_question
 from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment, parse_names
-from ricordo.search.ranking import fit_budget
-from ricordo.search.recall import Reranker, attach_neighbours, explain, search
 from ricordo.search.results import Answer, Explanation, Hit, SearchSource
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import LayeredMemory, RecordsUsage, record_shown
-from ricordo.stores.erase import erase_everywhere, find_versions
-from ricordo.stores.remaining import remaining_in_layers
 from ricordo.stores.root_reader import visible_entries
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.history.erase import EraseResult
 from ricordo.workspace.history.log import PERSON, HistoryItem, list_history
 from ricordo.workspace.history.usage import MemoryUsage
-from ricordo.workspace.history.versions import ChangeDiff, diff_change, read_entries_as_of
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 from ricordo.workspace.ledger import resolve_id
-from ricordo.workspace.redaction import redact_for_display, redact_messages
-from ricordo.workspace.session_search import SessionInfo, find_session, list_sessions
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.workspace.redaction import redact_for_display
 
-__all__ = ["IngestReport", "Memory", "MemoryBase", "RecordedSession"]
+if TYPE_CHECKING:
+    from ricordo.context.memory_excerpt import MemoryCut
+    from ricordo.curation import UserProfile
+    from ricordo.jobs.runs import BackgroundRun
+    from ricordo.runtime.ingestion import ForgetResult, IngestReport, RecordedSession
+    from ricordo.search.recall import Reranker
+    from ricordo.workspace import ChangeDiff, EraseResult
+    from ricordo.workspace.history.checks import Check
+    from ricordo.workspace.session_search import SessionInfo
+    from ricordo.workspace.transcript import Transcript
+
+__all__ = ["Memory", "MemoryBase"]
 
 
 class MemoryBase(ABC):
@@ -75,7 +69,7 @@ class MemoryBase(ABC):
     scope: Scope
     _settings: Settings | None
 
-    async def forget(self, entry_id: str, *, reason: str = "") -> ForgetResult:
+    async def forget(self, entry_id: str, *, reason: str = "") -> "ForgetResult":
         """Forget an entry and return it with the places that still contain its words; `undo` restores it.
 
         Raises `EntryNotFound`.
@@ -83,10 +77,12 @@ class MemoryBase(ABC):
         _require_text(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
-            gone = await self._layers.forget(entry_id, who="user", why=reason)
-            return ForgetResult(entry=gone, remaining=tuple(await remaining_in_layers(self._layers, gone)))
+            from ricordo.runtime.ingestion import ForgetResult
 
-    async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> EraseResult:
+            gone = await self._layers.forget(entry_id, who="user", why=reason)
+            return ForgetResult(entry=gone, remaining=tuple(await stores.remaining_in_layers(self._layers, gone)))
+
+    async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> "EraseResult":
         """Erase an entry, or every occurrence of `text`, from all files that this memory can see.
 
         The entry may already be forgotten. Its exact words are removed from memory, transcripts, states, history, trash
@@ -99,7 +95,7 @@ class MemoryBase(ABC):
         files that still contain some of it; StorageError.
         """
         with self._workspace.emitter.stage("forget", self.scope) as progress:
-            done = await erase_everywhere(self._layers, entry_id=entry_id, text=text, inside_words=inside_words)
+            done = await stores.erase_everywhere(self._layers, entry_id=entry_id, text=text, inside_words=inside_words)
             progress.counts.update(entries=len(done.ids))
             return done
 
@@ -109,7 +105,8 @@ class MemoryBase(ABC):
         Empty if history holds nothing of a forgotten entry. Raises: EntryNotFound.
         """
         redactor = self._workspace.memory_root.redactor
-        return [redact_for_display(entry, redactor) for entry in (await find_versions(self._layers, entry_id))[1]]
+        _, found = await stores.find_versions(self._layers, entry_id)
+        return [redact_for_display(entry, redactor) for entry in found]
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Undo one change and return it; without an id, the newest change made by this scope's user.
@@ -131,7 +128,7 @@ class MemoryBase(ABC):
         """
         return await self._layers.history(limit=None if limit is None else check_limit(limit))
 
-    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+    async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what one change did to each of its files, line by line; the newest change if no id is given.
 
         Raises: ChangeNotFound, also if history no longer holds the replaced content.
@@ -148,11 +145,11 @@ class MemoryBase(ABC):
             raise ChangeNotFound("Nothing was written yet.")
         item = max((item for item, _ in items), key=lambda item: item.order)
         if change_id is not None:
-            item = resolve_history_item([item for item, _ in items], change_id)
+            item = curation.resolve_history_item([item for item, _ in items], change_id)
         place = next(place for each, place in items if each is item)
-        return await diff_change(place.files, place.changes, item, redactor=place.redactor)
+        return await workspace.diff_change(place.files, place.changes, item, redactor=place.redactor)
 
-    async def background_runs(self, *, limit: int = 20) -> list[BackgroundRun]:
+    async def background_runs(self, *, limit: int = 20) -> "list[BackgroundRun]":
         """Return at most `limit` background runs, newest first, each with its counts, its outcome and its cost.
 
         Finished runs are listed only for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
@@ -162,8 +159,8 @@ class MemoryBase(ABC):
             return []
         # a spending day follows the user's calendar, so it may have begun on the day before
         first = min(record.created for record in records) - timedelta(days=1)
-        asked = await SpendingJournal(self._workspace.memory_root.files).read_since(first.date())
-        return list_background_runs(records, asked)
+        asked = await models.SpendingJournal(self._workspace.memory_root.files).read_since(first.date())
+        return jobs.list_background_runs(records, asked)
 
     async def drain(self, *, seconds: float = 10.0) -> int:
         """Process waiting inbox jobs for at most `seconds` and return how many jobs are left.
@@ -202,7 +199,7 @@ class MemoryBase(ABC):
             notes.record_use("used", [entry.id], how=how, session=self.scope.session or "")
         return entry
 
-    async def preamble_cut(self, budget: Tokens | None = None) -> MemoryCut | None:
+    async def preamble_cut(self, budget: Tokens | None = None) -> "MemoryCut | None":
         """Return what the preamble leaves out of MEMORY.md and which bound was reached; None if nothing is left out.
 
         `budget` is the budget of the preamble, by default the setting `preamble_tokens`.
@@ -221,17 +218,17 @@ class MemoryBase(ABC):
         notes = self._workspace.store.offers(RecordsUsage)
         return await notes.usage(entry.id) if notes else MemoryUsage()
 
-    def profile(self, *, scope: Scope | None = None) -> UserProfile:
+    def profile(self, *, scope: Scope | None = None) -> "UserProfile":
         """Return the profile of the user and agent of `scope` to read or edit; by default this memory's scope.
 
         Raises: ScopeMismatch for the profile of another user or of another root.
         """
-        workspace = self._workspace
+        opened = self._workspace
         wanted = self.scope if scope is None else check_scope(scope)
         if wanted.user != self.scope.user:
             raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {wanted}.")
         config = self._settings.injection if self._settings else None
-        return UserProfile(workspace.profiles.open_store(wanted), clock=workspace.memory_root.clock, config=config)
+        return curation.UserProfile(opened.profiles.open_store(wanted), clock=opened.memory_root.clock, config=config)
 
     @property
     @abstractmethod
@@ -266,7 +263,7 @@ class Memory(MemoryBase):
         layers: LayeredMemory,
         *,
         settings: Settings | None = None,
-        reranker: Reranker | None = None,
+        reranker: "Reranker | None" = None,
     ) -> None:
         """Store the open workspace and layers. Use `Memory.open` instead."""
         self._handles: tuple[Workspace, LayeredMemory] | None = workspace, layers
@@ -290,7 +287,7 @@ class Memory(MemoryBase):
         clock: Clock | None = None,
         disk: Disk | None = None,
         embedder: Embedder | str | None = None,
-        reranker: Reranker | str | None = None,
+        reranker: "Reranker | str | None" = None,
         actor: str = "",
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
@@ -387,8 +384,9 @@ class Memory(MemoryBase):
             sorts=MEMORY_SORTS,
         )
         found = await self._workspace.store.recall(asked, most if room is None else _CANDIDATES_PER_HIT * most)
-        hits = fit_budget(found, most, room)[0]
-        return self._note_shown(await attach_neighbours(await self._sources(), hits) if around else hits, "recall")
+        hits = search.fit_budget(found, most, room)[0]
+        hits = await search.attach_neighbours(await self._sources(), hits) if around else hits
+        return self._note_shown(hits, "recall")
 
     async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> list[Hit]:
         """Return at most `limit` hits from entries, session files, transcripts and evicted results.
@@ -400,8 +398,8 @@ class Memory(MemoryBase):
             asked = query if isinstance(query, Query) else Query(text=query)
             now = self._workspace.memory_root.clock.now()
             sources = await self._sources()
-            hits = await search(sources, asked, limit=check_limit(limit), now=now, reranker=self._reranker)
-            hits = await attach_neighbours(sources, hits) if around else hits
+            hits = await search.search(sources, asked, limit=check_limit(limit), now=now, reranker=self._reranker)
+            hits = await search.attach_neighbours(sources, hits) if around else hits
             progress.counts["entries"] = len(hits)
             return self._note_shown(hits, "search")
 
@@ -424,7 +422,7 @@ class Memory(MemoryBase):
             asked = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
             now = self._workspace.memory_root.clock.now()
             sources = await self._sources()
-            found = await explain(
+            found = await search.explain(
                 sources,
                 asked,
                 limit=check_limit(limit),
@@ -434,13 +432,14 @@ class Memory(MemoryBase):
                 reranker=self._reranker,
             )
             progress.counts["entries"] = len(found.hits)
-            return replace(found, hits=tuple(await attach_neighbours(sources, found.hits))) if around else found
+            return replace(found, hits=tuple(await search.attach_neighbours(sources, found.hits))) if around else found
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted with its file and line, or "not in memory"; the text is never invented."""
         check_type("question", question, str, words="a text", error=InvalidQuery)
         with self._workspace.emitter.stage("answer", self.scope) as progress:
-            found = await answer_question(await self._sources(), question, now=self._workspace.memory_root.clock.now())
+            now = self._workspace.memory_root.clock.now()
+            found = await search.answer_question(await self._sources(), question, now=now)
             progress.counts["entries"] = int(found.found)
             self._note_shown([found.hit] if found.hit else [], "answer")
             return found
@@ -464,7 +463,7 @@ class Memory(MemoryBase):
         if moment is None:
             return await self._layers.entries()
         places = await self._layers.places()
-        then = [(place, await read_entries_as_of(place.files, place.changes, moment)) for place in places]
+        then = [(place, await workspace.read_entries_as_of(place.files, place.changes, moment)) for place in places]
         return await run_sync(visible_entries, then)
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
@@ -485,7 +484,7 @@ class Memory(MemoryBase):
         session: str,
         known: Mapping[str, int] | None = None,
         part_of: str = "",
-    ) -> IngestReport:
+    ) -> "IngestReport":
         """Record messages of a session and learn from them; messages already recorded are not added again.
 
         Give the whole conversation each time, or its end from any message on. Messages without ids are matched by
@@ -498,6 +497,8 @@ class Memory(MemoryBase):
         one. If a model learns, the session is put into the inbox: this neither waits for the model nor raises its
         errors; `drain` waits for it. Raises: InvalidMessage; StorageError.
         """
+        from ricordo.runtime.ingestion import ingest_messages
+
         given = list(messages) if isinstance(messages, Iterable) else [messages]
         check_type("session", session, str, words="the id of a session", error=InvalidMessage)
         check_type("part_of", part_of, str, words="the id of a change, or empty", error=InvalidMessage)
@@ -509,17 +510,19 @@ class Memory(MemoryBase):
         transcript = self._transcript(agent, session)
         return await ingest_messages(self._workspace, transcript, given, job, known=known, part_of=part_of, who=PERSON)
 
-    async def sessions(self) -> list[SessionInfo]:
+    async def sessions(self) -> "list[SessionInfo]":
         """Return the sessions that have a stored transcript, newest first."""
-        return await list_sessions(self._workspace.memory_root.files, agent=self.scope.agent)
+        return await workspace.list_sessions(self._workspace.memory_root.files, agent=self.scope.agent)
 
-    async def session(self, session_id: str) -> RecordedSession:
+    async def session(self, session_id: str) -> "RecordedSession":
         """Return one session with its messages. Raises `SessionNotFound`."""
+        from ricordo.runtime.ingestion import RecordedSession
+
         check_type("The id of a session", session_id, str, words="a text", error=InvalidQuery)
         files = self._workspace.memory_root.files
-        info = await find_session(files, session_id, agent=self.scope.agent)
-        logged = await read_transcript(files, info.path)
-        messages = await run_sync(redact_messages, logged.messages, self._workspace.memory_root.redactor)
+        info = await workspace.find_session(files, session_id, agent=self.scope.agent)
+        logged = await workspace.read_transcript(files, info.path)
+        messages = await run_sync(workspace.redact_messages, logged.messages, self._workspace.memory_root.redactor)
         return RecordedSession(info=info, messages=messages, lines=logged.lines, broken_lines=logged.broken)
 
     async def embed(self, *, seconds: float = 30.0) -> int:
@@ -530,26 +533,16 @@ class Memory(MemoryBase):
         check_seconds(seconds)
         return sum([await embed_root(place, seconds=seconds) for place in await self._layers.places()])
 
-    async def doctor(self) -> list[Check]:
+    async def doctor(self) -> "list[Check]":
         """Check every part of the visible memory and return the findings; this writes to nothing but the index.
 
         For wider places, such as shared project memory, only problems are returned, prefixed with the label of the
         place. Interrupted changes are never found, because opening the memory rolls them back.
         """
-        places = await self._layers.places()
+        from ricordo.runtime.doctor import check_memory
+
         bounds = self._settings.consolidation if self._settings else None
-        own, *wider = [
-            (place, await check_root(place.files, place.index, now=place.clock.now(), consolidation=bounds))
-            for place in places
-        ]
-        found = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
-        told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
-        files = self._workspace.shared or self._workspace.memory_root.files
-        users = await check_user_migration(files, self.folder.name if self.scope.user else "")
-        inbox, flush = self._workspace.inbox, self._workspace.flush.config
-        unlearned = [await check_unlearned(inbox, own[0].files)] if flush.is_enabled else []
-        written = await inspect_agents_file(self._workspace.root.parent)
-        return [*own[1], *written, await check_inbox(inbox), *unlearned, *([users] if users else []), *told]
+        return await check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
 
     def freshness(self) -> Freshness:
         """Return how far the index follows the files, as of the last search or write.
@@ -580,13 +573,13 @@ class Memory(MemoryBase):
         record_shown(self._workspace.store, hits, how=how, session=self.scope.session or "")
         return hits
 
-    def _transcript(self, agent: str, session: str) -> Transcript:
+    def _transcript(self, agent: str, session: str) -> "Transcript":
         place = self._workspace.memory_root
         path = transcript_path(agent, session)
         if path not in self._transcripts:
             while len(self._transcripts) >= _MAX_OPEN_TRANSCRIPTS:
                 del self._transcripts[next(iter(self._transcripts))]
-            self._transcripts[path] = Transcript(place.files, path, session=session, redactor=place.redactor)
+            self._transcripts[path] = workspace.Transcript(place.files, path, session=session, redactor=place.redactor)
         return self._transcripts[path]
 
 

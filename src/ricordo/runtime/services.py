@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
 from ricordo.concurrency import run_in_thread
-from ricordo.events import Emitter, EventSink, telemetry_sink
+from ricordo.events import Emitter, EventSink, record_span
 from ricordo.extraction.config import NEVER, FlushConfig
 from ricordo.extraction.worker import JobWorker
 from ricordo.jobs import Job
@@ -79,7 +79,7 @@ class Dependencies:
         """
         ticking = clock or SystemClock()
         held = settings or Settings.from_environment()
-        sinks = tuple(found for found in (sink, telemetry_sink()) if found is not None)
+        sinks = (record_span,) if sink is None else (sink, record_span)
         return cls(
             settings=held,
             embedder=held.embedder if embedder is None else embedder,

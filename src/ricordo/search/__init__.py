@@ -8,18 +8,25 @@ if TYPE_CHECKING:
     from ricordo.search.answer import answer_question
     from ricordo.search.config import RecallConfig
     from ricordo.search.contract import MEMORY_SORTS, Chunk, Match, Query
-    from ricordo.search.recall import recall_memories, search
-    from ricordo.search.results import Hit, SearchSource
+    from ricordo.search.ranking import fit_budget
+    from ricordo.search.recall import Reranker, attach_neighbours, explain, recall_memories, search
+    from ricordo.search.results import Answer, Explanation, Hit, SearchSource
 
 __all__ = [
     "MEMORY_SORTS",
+    "Answer",
     "Chunk",
+    "Explanation",
     "Hit",
     "Match",
     "Query",
     "RecallConfig",
+    "Reranker",
     "SearchSource",
     "answer_question",
+    "attach_neighbours",
+    "explain",
+    "fit_budget",
     "recall_memories",
     "search",
 ]
@@ -30,7 +37,8 @@ __getattr__ = lazy_exports(
         ".answer": "answer_question",
         ".config": "RecallConfig",
         ".contract": "Chunk MEMORY_SORTS Match Query",
-        ".recall": "recall_memories search",
-        ".results": "Hit SearchSource",
+        ".ranking": "fit_budget",
+        ".recall": "Reranker attach_neighbours explain recall_memories search",
+        ".results": "Answer Explanation Hit SearchSource",
     },
 )

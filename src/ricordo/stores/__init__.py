@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         StoreParts,
         Undoes,
     )
+    from ricordo.stores.erase import erase_everywhere, find_versions
     from ricordo.stores.in_memory import NoMemory
+    from ricordo.stores.remaining import remaining_in_layers
 
 __all__ = [
     "SCHEMES",
@@ -39,8 +41,11 @@ __all__ = [
     "StoreFolder",
     "StoreParts",
     "Undoes",
+    "erase_everywhere",
+    "find_versions",
     "match_entries",
     "open_folder",
+    "remaining_in_layers",
 ]
 
 __getattr__ = lazy_exports(
@@ -51,6 +56,8 @@ __getattr__ = lazy_exports(
         ".contract": (
             "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
         ),
+        ".erase": "erase_everywhere find_versions",
         ".in_memory": "NoMemory",
+        ".remaining": "remaining_in_layers",
     },
 )

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from ricordo.workspace.entry import Author, Source
     from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry, render_prompt_lines
     from ricordo.workspace.history.change_sets import ChangeSets, Edit
+    from ricordo.workspace.history.erase import EraseResult
     from ricordo.workspace.history.log import list_history
     from ricordo.workspace.history.tombstones import Tombstone, content_digest
+    from ricordo.workspace.history.versions import ChangeDiff, diff_change, read_entries_as_of
     from ricordo.workspace.layout import (
         DEFAULT_AGENT,
         INDEX_FILE,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
         format_profile_time,
         render_profile,
     )
+    from ricordo.workspace.redaction import redact_messages
+    from ricordo.workspace.session_search import SessionInfo, find_session, list_sessions
     from ricordo.workspace.transcript import Transcript, read_transcript
 
 __all__ = [
@@ -47,8 +51,10 @@ __all__ = [
     "USER_SUMMARIES",
     "AgentState",
     "Author",
+    "ChangeDiff",
     "ChangeSets",
     "Edit",
+    "EraseResult",
     "Fact",
     "FactSource",
     "FileStateStore",
@@ -56,6 +62,7 @@ __all__ = [
     "PlanState",
     "Profile",
     "ProfileSummary",
+    "SessionInfo",
     "Source",
     "Todo",
     "Tombstone",
@@ -65,14 +72,19 @@ __all__ = [
     "compactions_path",
     "content_digest",
     "cursor_path",
+    "diff_change",
+    "find_session",
     "format_profile_time",
     "ledger_path",
     "list_history",
+    "list_sessions",
     "parse_entries",
     "parse_entry",
     "profile_path",
     "read_all_entries",
+    "read_entries_as_of",
     "read_transcript",
+    "redact_messages",
     "render_entry",
     "render_profile",
     "render_prompt_lines",
@@ -89,16 +101,20 @@ __getattr__ = lazy_exports(
         ".entry": "Author Source",
         ".entry_codec": "parse_entries parse_entry render_entry render_prompt_lines",
         ".history.change_sets": "ChangeSets Edit",
+        ".history.erase": "EraseResult",
         ".history.log": "list_history",
         ".history.tombstones": "Tombstone content_digest",
+        ".history.versions": "ChangeDiff diff_change read_entries_as_of",
         ".layout": (
-            "DEFAULT_AGENT INDEX_FILE MEMORY_PATH TOMBSTONES compactions_path cursor_path ledger_path profile_path "
-            "state_path tasks_path transcript_path"
+            "DEFAULT_AGENT INDEX_FILE MEMORY_PATH TOMBSTONES compactions_path cursor_path ledger_path "
+            "profile_path state_path tasks_path transcript_path"
         ),
         ".ledger": "append_entries read_all_entries",
         ".profile": (
             "Fact FactSource HISTORY_SUMMARIES Profile ProfileSummary USER_SUMMARIES format_profile_time render_profile"
         ),
+        ".redaction": "redact_messages",
+        ".session_search": "SessionInfo find_session list_sessions",
         ".transcript": "Transcript read_transcript",
     },
 )

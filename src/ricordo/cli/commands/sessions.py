@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ricordo.guard import Redactor
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
-    from ricordo.runtime.memory import Memory, RecordedSession
+    from ricordo.runtime.ingestion import RecordedSession
+    from ricordo.runtime.memory import Memory
     from ricordo.workspace.session_search import (
         MessageExcerpt,
         SessionFilter,
