@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import AnyStr, cast
+from typing import AnyStr, Generic, cast
 
 __all__ = ["lazy_compile", "lazy_exports"]
 
@@ -26,14 +26,15 @@ def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], ob
     return load
 
 
-class _LazyPattern:
+class _LazyPattern(Generic[AnyStr]):
     """A pattern that is compiled at its first use and then has the methods of the compiled pattern."""
 
-    def __init__(self, pattern: str | bytes, flags: int) -> None:
-        self._source = pattern, flags
+    def __init__(self, pattern: AnyStr | Callable[[], AnyStr], flags: int) -> None:
+        self._source: tuple[AnyStr | Callable[[], AnyStr], int] = pattern, flags
 
     def __getattr__(self, name: str) -> object:
-        compiled: object = re.compile(*self._source)  # type: ignore[type-var]  # one of the two
+        pattern, flags = self._source
+        compiled: object = re.compile(pattern() if callable(pattern) else pattern, flags)
         # attributes of the instance are found without `__getattr__`
         vars(self).update((each, getattr(compiled, each)) for each in _PATTERN_MEMBERS)
         return getattr(compiled, name)
@@ -42,10 +43,10 @@ class _LazyPattern:
 _PATTERN_MEMBERS = tuple(name for name in dir(re.Pattern) if not name.startswith("_"))
 
 
-def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+def lazy_compile(pattern: AnyStr | Callable[[], AnyStr], flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern that is compiled at its first use, since most processes use few of the hundreds of patterns.
 
-    It has the methods of a compiled pattern, but can't be passed to the functions of `re`. Raises at the first use:
-    `re.error`.
+    A function that returns the pattern is called then too. The result has the methods of a compiled pattern, but can't
+    be passed to the functions of `re`. Raises at the first use: `re.error`.
     """
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))

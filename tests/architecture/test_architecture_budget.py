@@ -9,6 +9,8 @@ FUNCTION_MEDIAN = 5
 FUNCTION_90TH = 13
 FUNCTION_CAP = 40
 FILE_CAP = 600
+PACK_CAP = 1_300
+"""For a pack, which is data: a language is one file."""
 
 
 def _functions() -> dict[str, int]:
@@ -33,4 +35,5 @@ def test_half_of_the_functions_are_tiny_and_nine_in_ten_are_short() -> None:
 
 def test_no_file_is_longer_than_the_cap() -> None:
     lengths = {module.name: len(module.text.splitlines()) for module in modules()}
-    assert {name: lines for name, lines in lengths.items() if lines > FILE_CAP} == {}
+    caps = {name: PACK_CAP if name.startswith("ricordo.language.packs.") else FILE_CAP for name in lengths}
+    assert {name: lines for name, lines in lengths.items() if lines > caps[name]} == {}

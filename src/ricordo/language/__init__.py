@@ -40,12 +40,11 @@ if TYPE_CHECKING:
         name_listener,
         to_third_person,
     )
-    from ricordo.language.words import STOP_WORDS, content_words, is_stop_word, split_identifier, split_words
+    from ricordo.language.words import content_words, is_stop_word, split_identifier, split_words
 
 __all__ = [
     "LANGUAGES",
     "SIGNALS",
-    "STOP_WORDS",
     "Act",
     "DateGrain",
     "DateMention",
@@ -100,6 +99,6 @@ __getattr__ = lazy_exports(
         ".similarity": "containment coverage drop_questions jaccard overlap repeats_sentence text_similarity",
         ".stemming": "stem strip_accents",
         ".third_person": "attribute_to_speaker keeps_grammar mentions_name name_listener to_third_person",
-        ".words": "STOP_WORDS content_words is_stop_word split_identifier split_words",
+        ".words": "content_words is_stop_word split_identifier split_words",
     },
 )

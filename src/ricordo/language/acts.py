@@ -14,40 +14,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ricordo.language.languages import Language, detect_language
-from ricordo.language.packs import (
-    Act,
-    CuePack,
-    chinese,
-    english,
-    french,
-    german,
-    italian,
-    japanese,
-    portuguese,
-    spanish,
-)
-from ricordo.language.packs.other import CORRECTIONS
+from ricordo.language.packs import Act, compile_lines, language_pack, language_packs
 from ricordo.lazy import lazy_compile
 
 __all__ = ["Act", "blank_quotes", "detect_acts", "is_correction"]
 
-_CUE_PACKS: Mapping[Language, CuePack] = {
-    "en": english.CUE_PACK,
-    "de": german.CUE_PACK,
-    "fr": french.CUE_PACK,
-    "es": spanish.CUE_PACK,
-    "it": italian.CUE_PACK,
-    "pt": portuguese.CUE_PACK,
-    "zh": chinese.CUE_PACK,
-    "ja": japanese.CUE_PACK,
-}
 _MAX_CHARS = 600
 _QUOTATION = lazy_compile(
     r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」"
 )
-_ENDS_IN_WORD = lazy_compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
-_CONTINUED = lazy_compile(r"\n +")
-_WITHOUT_WORD_EDGES = frozenset[Language]({"zh", "ja"})
 
 
 def detect_acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
@@ -77,26 +52,16 @@ def _match_acts(sentence: str, language: Language) -> frozenset[Act]:
     return frozenset(act for act, pattern in _compile_cues(language).items() if pattern.search(plain))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def _compile_cues(language: Language) -> Mapping[Act, re.Pattern[str]]:
-    return {
-        act: _compile_act(lines, edges=language not in _WITHOUT_WORD_EDGES)
-        for act, lines in _CUE_PACKS[language].items()
-    }
+    pack = language_pack(language)
+    return {act: compile_lines(lines, edges=pack.edges) for act, lines in pack.cues.items()}
 
 
 @lru_cache(maxsize=1)
 def _correction_patterns() -> tuple[re.Pattern[str], ...]:
-    own = [_compile_cues(language)["correction"] for language in _CUE_PACKS]
-    return (*own, *(_compile_act(lines, edges=wide) for lines, wide in CORRECTIONS.values()))
-
-
-def _compile_act(lines: str, *, edges: bool) -> re.Pattern[str]:
-    """Join the lines of one act; where words have edges, a pattern starts and ends at one."""
-    options = []
-    for line in filter(None, _CONTINUED.sub("", lines).split("\n")):
-        anchored, body = line.startswith("^"), line.removeprefix("^")
-        before = "^" if anchored else (r"(?<!\w)" if edges and (body[0].isalnum() or body[0] == "(") else "")
-        after = r"(?!\w)" if edges and _ENDS_IN_WORD.search(body) else ""
-        options.append(f"{before}(?:{body}){after}")
-    return re.compile("|".join(options), re.IGNORECASE)
+    return tuple(
+        compile_lines(pack.cues["correction"], edges=pack.edges)
+        for pack in language_packs()
+        if "correction" in pack.cues
+    )

@@ -20,8 +20,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ricordo.language.languages import Language, detect_language, is_unsegmented
+from ricordo.language.packs import PhraseKind, language_pack, language_packs, pack_phrases, pack_rows, pack_words
 from ricordo.language.stemming import stem, strip_accents
-from ricordo.language.word_relations import LIGHT_WORDS, NUMBER_WORDS, OPPOSITES, PHRASE_WORDS, SYNONYMS, WISH_WORDS
 from ricordo.language.words import is_stop_word
 from ricordo.lazy import lazy_compile
 
@@ -49,23 +49,14 @@ _WORD = lazy_compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?
 _MARKS = ".,;:!?…、。，．：；！？¡¿\"'`()[]{}«»“”„‘’「」『』（）"
 _NUMBER = lazy_compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
 _NEGATION = lazy_compile(
-    r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:s|ped)?|nobody|nothing|nicht|kein\w*|nie(?:mals)?|ohne|pas|"
-    r"jamais|sans|non|nunca|não|jamás|sin|senza|mai|no longer|neither|niet|geen|ikke|inte|nie|не|нет)(?!\w)"
-    r"|n['’]t(?!\w)|不(?!错)|没有|没|禁止|别|ない|ません|なし|않|안 ",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('negation', edges=True)})(?!\w)|{pack_phrases('negation_suffix')}"
+        rf"|{pack_phrases('negation', edges=False)}"
+    ),
     re.IGNORECASE,
 )
-_COMPARISON = lazy_compile(
-    r"\bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b|\bstatt\b"
-    r"|\blieber\b.{1,60}\bals\b|\bplutôt que\b|\bmás que\b|\ben lugar de\b",
-    re.IGNORECASE,
-)
-_JOINS_LIST = "and or und oder et ou y o e"
-_JOINS = frozenset(_JOINS_LIST.split())
-_BEFORE_NAMES_LIST = """
-in on at to from of for with by into since until near von aus nach bei mit für zu à de chez en avec a con da di
-"""
-_BEFORE_NAMES = frozenset(_BEFORE_NAMES_LIST.split())
-_ELISION = lazy_compile(r"^(?:l|d|j|m|n|s|t|c|qu)'(?=\w)", re.IGNORECASE)
+_COMPARISON = lazy_compile(lambda: pack_phrases("comparison"), re.IGNORECASE)
+_ELISION = lazy_compile(lambda: rf"^(?:{pack_phrases('elision')})'(?=\w)", re.IGNORECASE)
 _FUZZY_THRESHOLD = 0.6
 _MIN_FUZZY_LETTERS = 5
 _MAX_FUZZY_WORDS = 8
@@ -297,9 +288,9 @@ def _parse_statement(text: str) -> _ParsedStatement:
                 words.append(word.key)
                 if word.inner or (word.capital and not begins):
                     names.add(word.key)
-                if before in _JOINS and order:
+                if before in pack_words("join") and order:
                     order[-1] |= {word.key}
-                elif before not in _BEFORE_NAMES:
+                elif before not in pack_words("before_name"):
                     order.append(frozenset({word.key}))
             before = word.bare
     return _ParsedStatement(
@@ -310,7 +301,7 @@ def _parse_statement(text: str) -> _ParsedStatement:
         bare=frozenset(bare),
         order=tuple(order),
         negative=bool(_NEGATION.search(plain)),
-        wished=bool(bare & WISH_WORDS),
+        wished=bool(bare & pack_words("wish")),
         compared=bool(_COMPARISON.search(plain)),
         unsegmented=statement_key(plain) if not plain.isascii() and any(map(is_unsegmented, plain)) else "",
     )
@@ -324,12 +315,19 @@ def _replace_phrases(text: str) -> str:
     return plain
 
 
+_SAME_PHRASES: tuple[tuple[PhraseKind, str], ...] = (
+    *((kind, kind) for kind in ("daily", "weekly", "monthly", "yearly", "want")),
+    ("silent", ""),
+)
+
+
 @lru_cache(maxsize=1)
 def _phrase_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple(
-        (re.compile(pattern if is_unsegmented(pattern[0]) else rf"\b(?:{pattern})\b", re.IGNORECASE), word)
-        for pattern, word in PHRASE_WORDS
-    )
+    return tuple((re.compile(_phrase_pattern(kind), re.IGNORECASE), word) for kind, word in _SAME_PHRASES)
+
+
+def _phrase_pattern(kind: PhraseKind) -> str:
+    return rf"\b(?:{pack_phrases(kind, edges=True)})\b|{pack_phrases(kind, edges=False)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -352,13 +350,12 @@ def _parse_run(run: str, language: Language) -> tuple[_Word, ...]:
     word = re.sub(r"'s$", "", whole)
     inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
     found = _build_word(strip_accents(word.casefold()), language)
-    # a German noun has a capital as well
-    capital = word[:1].isupper() and language != "de"
+    capital = word[:1].isupper() and not language_pack(language).capital_nouns
     return (replace(found, capital=capital, inner=inner and any(char.isalpha() for char in word)),)
 
 
 def _build_word(bare: str, language: Language) -> _Word:
-    silent = bare in LIGHT_WORDS or bare in WISH_WORDS or is_stop_word(bare, language)
+    silent = bare in pack_words("light") or bare in pack_words("wish") or is_stop_word(bare, language)
     return _Word(bare=bare, key=_word_key(bare, language), is_content=not silent)
 
 
@@ -366,17 +363,26 @@ def _build_word(bare: str, language: Language) -> _Word:
 def _word_key(word: str, language: Language) -> str:
     """Return the one word by which a word is compared, a number word as its digits."""
     folded = stem(word, language)
-    return NUMBER_WORDS.get(word) or _synonym_keys().get(word) or _synonym_keys().get(folded) or folded
+    return _number_keys().get(word) or _synonym_keys().get(word) or _synonym_keys().get(folded) or folded
+
+
+@lru_cache(maxsize=1)
+def _number_keys() -> dict[str, str]:
+    packs = (pack.words.get("count", "").split() for pack in language_packs())
+    return {word: str(number) for words in packs for number, word in enumerate(words)}
 
 
 @lru_cache(maxsize=1)
 def _synonym_keys() -> dict[str, str]:
-    return {key: stem(SYNONYMS[word]) for word in reversed(SYNONYMS) for key in (stem(word), word)}
+    rows = [row.split() for row in reversed(pack_rows("synonyms"))]
+    synonyms = {word: row[0] for row in rows for word in row}
+    return {key: stem(synonyms[word]) for word in reversed(synonyms) for key in (stem(word), word)}
 
 
 @lru_cache(maxsize=1)
 def _stemmed_opposites() -> tuple[tuple[frozenset[str], ...], ...]:
-    return tuple(tuple(side | {stem(word) for word in side} for side in row) for row in OPPOSITES)
+    rows = ([side.split() for side in row.split("|")] for row in pack_rows("opposites"))
+    return tuple(tuple(frozenset(side) | {stem(word) for word in side} for side in row) for row in rows)
 
 
 _Partition: TypeAlias = tuple[bool, bool, tuple[str, ...]]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
@@ -50,21 +51,7 @@ _END = lazy_compile(
     r"|(?<![!?])[!?]++(?=[^\s!?.,)\]\"'”’»/=&\w])"
 )
 _ABBREVIATION = lazy_compile(r"(?:^|[\s(\[\"'„“«])([^\s(\[\"'„“«]{1,8})$")
-_ABBREVIATIONS_LIST = """
-mr mrs ms dr prof st sr sra jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan
-feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m z.b d.h u.a bzw ca nr str usw evtl
-ggf inkl vgl hr fr bspw sog p.ex m mme mlle env av bd ud uds pág núm ej p.ej dott sig sig.ra pag art dra exmo
-"""
-_ABBREVIATIONS = frozenset(_ABBREVIATIONS_LIST.split())
-_NEVER_LAST_LIST = """
-mr mrs ms dr prof e.g i.e cf vs fig z.b d.h bzw vgl p.ex mme mlle dott approx
-"""
-_NEVER_LAST = frozenset(_NEVER_LAST_LIST.split())
-_MONTH_FOLLOWS = lazy_compile(
-    r"\s+(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|mär|apr|jun|jul|"
-    r"aug|sep|okt|nov|dez)",
-    re.IGNORECASE,
-)
+_MONTH_FOLLOWS = lazy_compile(lambda: rf"\s+(?:{pack_phrases('ordinal_month')})", re.IGNORECASE)
 
 
 def split_sentences(text: str) -> tuple[Sentence, ...]:
@@ -155,8 +142,8 @@ def _ends_sentence(text: str, dot: re.Match[str]) -> bool:
         return True
     word = before[1]
     follows = text[dot.end() : dot.end() + 2].strip()
-    if word.casefold() in _ABBREVIATIONS:
-        return word.casefold() not in _NEVER_LAST and follows[:1].isupper()
+    if word.casefold() in pack_words("abbreviation"):
+        return word.casefold() not in pack_words("abbreviation_inside") and follows[:1].isupper()
     if len(word) == 1 and word.isalpha() and word.isupper() and word != "I":
         return not follows[:1].isupper()
     if word.isdigit() and len(word) <= 2:
@@ -164,32 +151,13 @@ def _ends_sentence(text: str, dot: re.Match[str]) -> bool:
     return True
 
 
-_FILLER = (
-    r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
-    r"actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no|"
-    r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning)"
-    r"(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*"
-    r"|(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)"
-    r"|actually (?=(?:the|my|our|we|i|it|he|she|they)\b)"
-)
-_ANNOUNCEMENT = (
-    r"(?:(?:also|and|oh|ok|okay|then|so|but)[, ]+)?"
-    r"(?:(?:good|bad|some) news(?: first)?|for (?:your|the|our|my) (?:planning|calendar|notes?|plan|records?)|"
-    r"(?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?"
-    r"(?: (?:thing|point|note|rule))?(?: (?:about|on|for) [\w ]{1,40})?|before (?:you|we) \w+(?: \w+){0,4}|"
-    r"while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)|"
-    r"(?:question|item|point|note|fact|rule|topic|q|no\.?|number|nr\.?) ?#?\d{1,3}|"
-    r"(?:quick|short|small|side) (?:note|question|thing|reminder)|(?:last|first) (?:thing|point)|"
-    r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens)"
-    r"\s*(?:: | - | — )\s*"
-)
-_REPETITION = (
-    r"(?:as|like) (?:i|we)(?:['’](?:ve|d)| have| had)?(?: just| already)? "
-    r"(?:said|mentioned|noted|wrote|explained|told (?:you|everyone|them))"
-    r"(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)"
-    r"|wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)"
-)
-_OPENER = lazy_compile(rf"^(?:{_FILLER}|{_ANNOUNCEMENT}|{_REPETITION})+", re.IGNORECASE)
+def _opener() -> str:
+    filler = rf"(?:{pack_phrases('filler')})(?: (?-i:[A-Z]\w{{1,20}}))?(?:[,!.…]+| - | — )\s*"
+    announcement = rf"(?:{pack_phrases('announcement_lead')})?(?:{pack_phrases('announcement')})\s*(?:: | - | — )\s*"
+    return rf"^(?:{filler}|{pack_phrases('filler_clause')}|{announcement}|{pack_phrases('repetition')})+"
+
+
+_OPENER = lazy_compile(_opener, re.IGNORECASE)
 
 
 def strip_opener(text: str) -> str:

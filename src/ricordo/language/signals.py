@@ -13,21 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ricordo.language.acts import blank_quotes
-from ricordo.language.languages import Script, script_of
-from ricordo.language.packs import (
-    SIGNALS,
-    Signal,
-    SignalPack,
-    chinese,
-    english,
-    french,
-    german,
-    italian,
-    japanese,
-    other,
-    portuguese,
-    spanish,
-)
+from ricordo.language.languages import UNSEGMENTED, Script, script_of
+from ricordo.language.packs import SIGNALS, LanguagePack, Signal, compile_lines, language_packs, split_lines
 from ricordo.language.sentences import split_sentences
 from ricordo.lazy import lazy_compile
 
@@ -36,7 +23,6 @@ __all__ = [
     "CompiledPack",
     "Signal",
     "SignalDetector",
-    "SignalPack",
     "compile_pack",
     "default_detector",
     "is_acknowledgement",
@@ -44,28 +30,6 @@ __all__ = [
 ]
 
 
-_SPACED = r"""
-ok|okay|okey|k|kk|okie|alright|all right|got it|gotcha|noted|understood|i see|makes sense|sounds good|will do|fine
-cool|sure|thanks|thank you|thanks a lot|thanks so much|many thanks|thank you so much|thank you very much|thx|ty
-  |cheers
-yes|yep|yeah|yup|right|great|nice|good|very good|perfect thanks|no problem|np|much appreciated
-danke|danke dir|danke schön|dankeschön|vielen dank|besten dank|alles klar|verstanden|ja|gut|in ordnung|passt|super
-prima|klar|genau|merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bien|parfait merci
-c'est noté|super merci|gracias|muchas gracias|mil gracias|vale|de acuerdo|entendido|está bien|sí|si|bien|muy bien
-perfecto gracias|claro|listo|grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricevuto
-perfetto grazie|chiaro|obrigado|obrigada|muito obrigado|muito obrigada|valeu|tá bom|está bem|beleza|entendi|certo
-sim|combinado|tudo bem|dank je|dank je wel|bedankt|begrepen|duidelijk|oké|dzięki|dziękuję|jasne|rozumiem|dobrze
-tak|tack|tack så mycket|förstått|okej|teşekkürler|teşekkür ederim|tamam|anladım|sağ ol
-спасибо|большое спасибо|понял|поняла|понятно|ясно|хорошо|ок|окей|ладно|да|принято|благодарю
-네|넵|예|응|알겠습니다|알겠어요|알았어|알았어요|감사합니다|고마워|고마워요|고맙습니다|좋아요|확인했습니다|오케이
-شكرا|شكرا جزيلا|شكراً|شكراً جزيلاً|شكرا لك|حسنا|حسناً|تمام|فهمت|مفهوم|نعم|طيب
-धन्यवाद|शुक्रिया|ठीक है|ठीक|अच्छा|समझ गया|समझ गई|जी|हाँ|हां|बहुत धन्यवाद
-"""
-_UNSPACED = (
-    "好的呢|好的|好滴|好嘞|好吧|好|嗯嗯|嗯|谢谢你|谢谢您|謝謝|谢谢|感谢|感謝|多谢|多謝|对的|对|對|是的|收到|明白了|明白|了解了|了解|"
-    "知道了|懂了|没问题|沒問題|可以|行|辛苦了|わかりました|分かりました|わかった|了解です|了解しました|承知しました|はい|"
-    "ありがとうございます|ありがとうございました|ありがとう|どうも|なるほど|うん|オーケー|ok"
-)
 _MAX_ACKNOWLEDGEMENT_CHARS = 80
 
 
@@ -83,13 +47,21 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in {"Mn", "Mc"}
 
 
-_SPACED_PHRASES = "|".join(
-    re.escape(_normalize(phrase))
-    for phrase in sorted(
-        (phrase for line in _SPACED.split("\n") for phrase in line.split("|") if phrase), key=len, reverse=True
-    )
-)
-_ACKNOWLEDGEMENT = lazy_compile(rf"(?:{_SPACED_PHRASES})(?: (?:{_SPACED_PHRASES})){{0,5}}|(?:(?:{_UNSPACED}) ?){{1,6}}")
+def _acknowledgement_pattern() -> str:
+    joined = [pack for pack in language_packs() if pack.scripts <= UNSEGMENTED]
+    spaced = [pack for pack in language_packs() if pack not in joined]
+    phrases = (_normalize(each) for pack in spaced for each in _split_phrases(pack))
+    spaced_phrases = "|".join(map(re.escape, sorted(phrases, key=len, reverse=True)))
+    joined_phrases = "|".join(each for pack in joined for each in _split_phrases(pack))
+    return rf"(?:{spaced_phrases})(?: (?:{spaced_phrases})){{0,5}}|(?:(?:{joined_phrases}) ?){{1,6}}"
+
+
+def _split_phrases(pack: LanguagePack) -> list[str]:
+    lines = split_lines(pack.phrases.get("acknowledgement", ""))
+    return [each for line in lines for each in line.split("|")]
+
+
+_ACKNOWLEDGEMENT = lazy_compile(_acknowledgement_pattern)
 
 
 def is_acknowledgement(text: str) -> bool:
@@ -106,8 +78,6 @@ def is_acknowledgement(text: str) -> bool:
 _MAX_TEXT_CHARS = 20_000
 _MAX_SENTENCE_CHARS = 400
 _CLAUSE_CHARS = 60
-_CONTINUED = lazy_compile(r"\n +")
-_ENDS_IN_WORD = lazy_compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
 _OTHER_QUOTES = lazy_compile(
     r"‘[^’\n]{1,300}’(?!\w)|『[^』\n]{1,300}』|(?<!\w)'[^'\n]{1,300}'(?!\w)|《[^》\n]{1,300}》"
 )
@@ -147,7 +117,7 @@ class CompiledPack:
 class SignalDetector:
     """Finds signals in a text by the patterns of its packs."""
 
-    packs: Sequence[SignalPack] = ()
+    packs: Sequence[LanguagePack] = ()
     custom: Sequence[CompiledPack] = ()
 
     def detect(self, text: str) -> frozenset[Signal]:
@@ -174,11 +144,11 @@ def iter_statements(text: str) -> Iterator[str]:
             yield " ".join(said[:_MAX_SENTENCE_CHARS].split())
 
 
-def compile_pack(pack: SignalPack) -> CompiledPack:
+def compile_pack(pack: LanguagePack) -> CompiledPack:
     """Return the patterns of a pack, joined and compiled."""
     return CompiledPack(
         signals={
-            signal: (_compile_signal(pack.signals[signal], edges=pack.edges),)
+            signal: (compile_lines(pack.signals[signal], edges=pack.edges),)
             for signal in SIGNALS
             if signal in pack.signals
         },
@@ -204,35 +174,7 @@ def _compile_optional(pattern: str) -> re.Pattern[str] | None:
     return re.compile(pattern, re.IGNORECASE) if pattern else None
 
 
-def _compile_signal(lines: str, *, edges: bool) -> re.Pattern[str]:
-    """Join the lines of one signal; where words have edges, a pattern starts and ends at one."""
-    options = []
-    for line in filter(None, _CONTINUED.sub("", lines).split("\n")):
-        anchored, body = line.startswith("^"), line.removeprefix("^")
-        before = "^" if anchored else (r"(?<!\w)" if edges and (body[0].isalnum() or body[0] == "(") else "")
-        after = r"(?!\w)" if edges and _ENDS_IN_WORD.search(body) else ""
-        options.append(f"{before}(?:{body}){after}")
-    return re.compile("|".join(options), re.IGNORECASE)
-
-
-_SIGNAL_PACKS = (
-    english.SIGNAL_PACK,
-    german.SIGNAL_PACK,
-    french.SIGNAL_PACK,
-    spanish.SIGNAL_PACK,
-    italian.SIGNAL_PACK,
-    portuguese.SIGNAL_PACK,
-    *other.CORRECTION_PACKS,
-    chinese.SIGNAL_PACK,
-    japanese.SIGNAL_PACK,
-    other.KOREAN_PACK,
-    other.RUSSIAN_PACK,
-    other.ARABIC_PACK,
-    other.HINDI_PACK,
-)
-
-
 @lru_cache(maxsize=1)
 def default_detector() -> SignalDetector:
     """Return the detector with the packs that come with the package."""
-    return SignalDetector(packs=_SIGNAL_PACKS)
+    return SignalDetector(packs=tuple(pack for pack in language_packs() if pack.signals))

@@ -8,78 +8,37 @@ Invariant: `stem` is never empty for a non-empty word, and a word that is not pl
 """
 
 import unicodedata
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 
-from ricordo.language.languages import Language
+from ricordo.language.packs import Language, language_pack, pack_rows, pack_table, pack_words
 from ricordo.lazy import lazy_compile
 
-__all__ = ["IRREGULAR_FORMS", "IRREGULAR_PASTS", "SAME_IN_PAST", "stem", "strip_accents"]
+__all__ = ["irregular_forms", "irregular_pasts", "stem", "strip_accents"]
 
 
-# base, past, participle (left out when equal to the past)
-_VERBS = """
-arise arose arisen|awake awoke awoken|beat beat beaten|become became become|begin began begun|bend bent|bind bound|
-bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built|burn burnt|
-buy bought|
-catch caught|choose chose chosen|cling clung|come came come|creep crept|deal dealt|dig dug|draw drew drawn|
-dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|
-find found|flee fled|fly flew flown|forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven|
-freeze froze frozen|get got gotten|give gave given|go went gone goes|grind ground|grow grew grown|hang hung|hear heard|
-hide hid hidden|hold held|keep kept|kneel knelt|know knew known|lay laid|lead led|lean leant|leap leapt|learn learnt|
-leave left|lend lent|light lit|lose lost|make made|mean meant|meet met|overcome overcame overcome|
-oversee oversaw overseen|pay paid|prove proved proven|ride rode ridden|ring rang rung|rise rose risen|run ran run|
-say said|see saw seen|seek sought|sell sold|send sent|sew sewed sewn|shake shook shaken|shine shone|shoot shot|
-show showed shown|shrink shrank shrunk|sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|speak spoke spoken|
-spell spelt|spend spent|spin spun|spring sprang sprung|stand stood|steal stole stolen|stick stuck|sting stung|
-strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung|take took taken|teach taught|tear tore torn|
-tell told|think thought|throw threw thrown|understand understood|undertake undertook undertaken|wake woke woken|
-wear wore worn|weave wove woven|weep wept|win won|wind wound|withdraw withdrew withdrawn|write wrote written|
-rewrite rewrote rewritten|rebuild rebuilt|redo redid redone|undo undid undone
-"""
-_PLURALS = """
-children child|men man|women woman|people person|feet foot|teeth tooth|geese goose|mice mouse|lives life|wives wife|
-knives knife|leaves leaf|shelves shelf|halves half|selves self|wolves wolf|loaves loaf|thieves thief|
-indices index|matrices matrix|vertices vertex|analyses analysis|criteria criterion|phenomena phenomenon|
-ties tie|pies pie|
-dying die|lying lie|tying tie|better good|best good|worse bad|worst bad
-"""
-_SAME_IN_PAST_LIST = """
-bet bid burst cast cost cut fit hit hurt let put quit read rid set shed shut split spread thrust upset
-"""
-SAME_IN_PAST: frozenset[str] = frozenset(_SAME_IN_PAST_LIST.split())
-"""Verbs whose past equals their base; a reader cannot tell which is meant."""
+@cache
+def irregular_pasts() -> frozenset[str]:
+    """Return the past and participle forms of English that differ from their base."""
+    return frozenset(form for base, *forms in _verb_rows() for form in forms if form != base) | pack_words(
+        "auxiliary_past"
+    )
 
 
-def _verb_rows() -> list[list[str]]:
-    return [row.split() for row in _VERBS.replace("\n", "").split("|")]
+@cache
+def irregular_forms() -> Mapping[str, str]:
+    """Return each irregular form of English with its base form, all case-folded."""
+    verbs = {form: base for base, *forms in _verb_rows() for form in forms if form != base}
+    return {**verbs, **pack_table("irregular")}
 
 
-IRREGULAR_PASTS: frozenset[str] = frozenset(form for row in _verb_rows() for form in row[1:] if form != row[0]) | {
-    "was", "were", "had", "did",
-}  # fmt: skip
-"""Past and participle forms that differ from their base."""
-# "found" the verb and "left" the side stay what they look like: the verb reading is the commoner one in a chat.
-IRREGULAR_FORMS: dict[str, str] = {
-    **{form: row[0] for row in _verb_rows() for form in row[1:] if form != row[0]},
-    **dict(pair.split() for pair in _PLURALS.replace("\n", "").split("|")),
-}
-"""Irregular form to base form, all case-folded."""
+def _verb_rows() -> Iterator[list[str]]:
+    return map(str.split, pack_rows("verb_forms"))
 
 
 _VOWELS = frozenset("aeiou")
 _MEASURE = lazy_compile(r"[aeiouy]+[^aeiouy]+")
-# Longest first; the stem that stays must keep at least the given number of letters.
-_LIGHT_ENDINGS: dict[Language, tuple[tuple[str, ...], int]] = {
-    "de": (("ern", "em", "en", "er", "es", "et", "e", "s"), 4),
-    "fr": (("issons", "issent", "eraient", "erons", "eront", "aient", "ait", "ent", "ees", "ez", "er",
-            "es", "ee", "s", "e"), 4),
-    "es": (("aciones", "acion", "ando", "iendo", "aban", "amos", "emos", "imos", "aron", "ieron", "ado", "ada", "ido",
-            "ida", "ar", "er", "ir", "an", "en", "as", "os", "es", "a", "o", "e", "s"), 4),
-    "it": (("azioni", "azione", "ando", "endo", "iamo", "avano", "are", "ere", "ire", "ato", "ata", "ito", "ita",
-            "ano", "ono", "hi", "he", "a", "e", "i", "o"), 4),
-    "pt": (("acoes", "acao", "ando", "endo", "indo", "amos", "emos", "imos", "aram", "eram", "ado", "ada", "ido",
-            "ida", "ar", "er", "ir", "am", "em", "as", "os", "es", "a", "o", "e", "s"), 4),
-}  # fmt: skip
+_MIN_STEM_LETTERS = 4
 
 
 @lru_cache(maxsize=32_768)
@@ -89,10 +48,10 @@ def stem(word: str, language: Language = "en") -> str:
         return word
     if language == "en":
         return _stem_english(word) if word.isascii() else strip_accents(word)
-    endings = _LIGHT_ENDINGS.get(language)
-    if endings is None:
+    endings = _light_endings(language)
+    if not endings:
         return _stem_english(word) if word.isascii() else word
-    return _stem_light(strip_accents(word), *endings)
+    return _stem_light(strip_accents(word), endings)
 
 
 def strip_accents(text: str) -> str:
@@ -101,9 +60,14 @@ def strip_accents(text: str) -> str:
     return plain.replace("ß", "ss") or text
 
 
-def _stem_light(word: str, endings: tuple[str, ...], shortest: int) -> str:
+@cache
+def _light_endings(language: Language) -> tuple[str, ...]:
+    return tuple(language_pack(language).words.get("ending", "").split())
+
+
+def _stem_light(word: str, endings: Sequence[str]) -> str:
     for ending in endings:
-        if word.endswith(ending) and len(word) - len(ending) >= shortest:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_LETTERS:
             return word.removesuffix(ending)
     return word
 
@@ -111,7 +75,7 @@ def _stem_light(word: str, endings: tuple[str, ...], shortest: int) -> str:
 def _stem_english(word: str) -> str:
     if len(word) <= 2:
         return word
-    word = IRREGULAR_FORMS.get(word, word)
+    word = irregular_forms().get(word, word)
     word = _replace_final_y(_strip_past(_strip_plural(word)))
     return _strip_final_e(word)
 

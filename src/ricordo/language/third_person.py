@@ -9,7 +9,8 @@ Invariant: text without a first-person word comes back unchanged.
 import re
 
 from ricordo.language.languages import Language
-from ricordo.language.stemming import IRREGULAR_PASTS, SAME_IN_PAST
+from ricordo.language.packs import pack_words
+from ricordo.language.stemming import irregular_pasts
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -116,7 +117,7 @@ def keeps_grammar(text: str) -> bool:
     It can't where the verb's past looks like its present: "I read them" may become "reads" or "read".
     """
     return _HABIT.search(text) is not None or not any(
-        match["verb"] in SAME_IN_PAST for match in _AMBIGUOUS.finditer(text)
+        match["verb"] in pack_words("same_in_past") for match in _AMBIGUOUS.finditer(text)
     )
 
 
@@ -223,7 +224,7 @@ def _is_past_next(text: str, at: int) -> bool:
             return False
         verb, at = ahead["verb"].casefold(), ahead.end()
         if verb not in _ADVERBS:
-            return verb in _AFTER_HAD or verb in IRREGULAR_PASTS or (verb.endswith("ed") and verb not in _LOOKS_PAST)
+            return verb in _AFTER_HAD or verb in irregular_pasts() or (verb.endswith("ed") and verb not in _LOOKS_PAST)
     return False
 
 
@@ -238,7 +239,7 @@ def _conjugate(verb: str) -> str:
     low = verb.casefold().replace("’", "'")
     if low in _IRREGULAR_PRESENT:
         return _IRREGULAR_PRESENT[low]
-    if low in _MODALS or low in IRREGULAR_PASTS or low in SAME_IN_PAST or not low.isalpha():
+    if low in _MODALS or low in irregular_pasts() or low in pack_words("same_in_past") or not low.isalpha():
         return verb
     if low.endswith("ed") and low not in _LOOKS_PAST:
         return verb

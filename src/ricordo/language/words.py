@@ -9,108 +9,19 @@ Invariant: one pass over disjoint character classes, so the time is linear in th
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, repeat
 
-from ricordo.language.languages import Language, detect_language, is_unsegmented
+from ricordo.language.languages import Language, detect_language, is_unsegmented, is_unsegmented_language
+from ricordo.language.packs import pack_words
 from ricordo.language.stemming import stem
 from ricordo.lazy import lazy_compile
 
-__all__ = ["STOP_WORDS", "content_words", "is_stop_word", "split_identifier", "split_words"]
+__all__ = ["GENERIC_WEIGHT", "content_words", "is_generic", "is_stop_word", "split_identifier", "split_words"]
 
 
-_ENGLISH = """
-a an the this that these those some any each every either neither both all such no nor not none
-i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
-it its itself they them their theirs themselves who whom whose which what when where why how
-am is are was were be been being do does did done doing have has had having will would shall should can could may might
-must ought need'nt cannot
-and or but if then else so than as because while until although though unless since whether
-of at by for with without about against between among into onto through during before after above below to from up
-down in out on off over under again further once upon within toward towards via per
-here there now just only own same too very also ever even still yet already quite rather really much many more most
-other another few less least lot lots
-i'm i've i'd i'll you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll
-they're they've they'd they'll that's that'd that'll there's there're here's what's who's who're where's
-when's why's how's
-let's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't shan't shouldn't can't
-couldn't mayn't mightn't mustn't ain't
-im ive dont doesnt didnt cant wont isnt wasnt thats whats
-okay ok yeah yep yes nope oh ah hey hi hello wow um uh hmm well please thanks gonna wanna gotta kinda sorta y'all
-something anything everything nothing someone anyone everyone somebody anybody everybody
-s t d ll m re ve o y e.g i.e etc vs
-"""
-_GERMAN = """
-der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines
-ich mich mir mein meine meinen meinem meiner meines du dich dir dein deine deinen deinem deiner er ihn ihm sein seine
-seinen seinem seiner sie ihr ihre ihren ihrem ihrer es wir uns unser unsere unseren unserem unserer euch euer eure man
-sich selbst wer wen wem wessen was welche welcher welches welchen wo wann warum wie dieser diese dieses diesen diesem
-jener jene jenes jeder jede jedes jeden alle allem allen alles
-bin bist ist sind seid war waren wart gewesen sein habe hast hat haben habt hatte hatten gehabt werde wirst wird werden
-wurde wurden worden kann kannst können konnte konnten muss müssen musste mussten soll sollen sollte sollten will wollen
-wollte wollten darf dürfen mag möchte möchten würde würden
-und oder aber denn sondern wenn dann als ob dass weil während bis damit falls obwohl also doch
-in im an am auf aus bei beim mit nach seit von vom zu zum zur für gegen ohne um durch über unter vor hinter neben
-zwischen ab per
-nicht nur auch noch schon sehr so da hier dort jetzt nun mal eben halt ja nein bitte danke etwas mehr viel
-"""
-_FRENCH = """
-le la les l un une des du de d au aux ce cet cette ces c'est c cela ça ceci
-je j me m moi tu te t toi il elle on nous vous ils elles se s lui leur leurs eux mon ma mes ton ta tes son sa ses notre
-nos votre vos y en qui que qu quoi dont où quand comment pourquoi quel quelle quels quelles
-suis es est sommes êtes sont été être étais était étaient étant ai as a avons avez ont avais avait avaient avoir eu
-vais va vont aller peux peut peuvent pouvons dois doit doivent j'ai
-et ou mais donc or ni car si lorsque puisque comme parce
-à dans par pour sur sous avec sans chez entre vers contre depuis pendant avant après dès
-ne n pas plus moins très trop aussi bien même tout tous toute toutes encore déjà ici là alors oui non merci
-"""
-_SPANISH = """
-el la los las lo un una unos unas del al este esta estos estas ese esa esos esas aquel aquella esto eso
-yo me mí tú te ti él ella ello nosotros nosotras vosotros ustedes usted ellos ellas nos os se le les mi mis
-tu tus su sus
-nuestro nuestra nuestros nuestras vuestro vuestra que quien quién qué cual cuál cuando cuándo donde dónde como cómo
-soy eres es somos son fui fue fueron era eran ser sido estoy está están estaba estar estamos he has ha hemos han había
-haber hay tengo tiene tener voy va van ir puedo puede pueden
-y e o u pero sino si porque aunque mientras pues
-a ante bajo con contra de desde en entre hacia hasta para por según sin sobre tras
-no ni sí ya muy más menos tan también tampoco todo toda todos todas aquí ahí allí ahora entonces gracias
-"""
-_ITALIAN = """
-il lo la i gli le l un uno una del dello della dei degli delle al allo alla ai agli alle dal dalla dai nel nello nella
-nei nelle sul sulla sui col questo questa questi queste quello quella quelli quelle ciò
-io me mi tu te ti lui lei egli ella esso noi ci voi vi loro si ne mio mia miei mie tuo tua tuoi tue suo sua suoi sue
-nostro nostra nostri nostre vostro vostra che chi cui quale quali quando dove come perché
-sono sei è siamo siete era erano essere stato stata ho hai ha abbiamo avete hanno aveva avevano avere vado va vanno
-può possono devo deve
-e ed o ma se però anche mentre quindi
-a ad di da in con su per tra fra
-non no sì già molto più meno tanto tutto tutta tutti tutte qui qua lì là ora adesso allora grazie
-"""
-_PORTUGUESE = """
-o a os as um uma uns umas do da dos das ao à aos às no na nos nas pelo pela pelos pelas este esta estes estas esse essa
-isto isso aquele aquela aquilo
-eu me mim tu te ti você vocês ele ela eles elas nós nos vos se lhe lhes meu minha meus minhas teu tua seu sua seus suas
-nosso nossa nossos nossas que quem qual quais quando onde como porquê porque
-sou és é somos são fui foi foram era eram ser sido estou está estão estava estar estamos tenho tem têm temos tinha ter
-há havia haver vou vai vão ir posso pode podem
-e ou mas se embora enquanto pois
-a ante com contra de desde em entre para por sem sob sobre até
-não nem sim já muito mais menos tão também todo toda todos todas aqui aí ali agora então obrigado obrigada
-"""
-# Function characters; a bigram made of them alone is grammar, one that holds any other character is content.
-_CHINESE = "的了吗呢吧啊着过和与或是在有我你他她它们这那哪个就都也还很不没要会能把被对从到给让说一上下里"
-_JAPANESE = "のにはをがでとへもやかよねなだですますたてしるれいうこそあさんらくけせわまりき"
-STOP_WORDS: dict[Language, frozenset[str]] = {
-    "en": frozenset(_ENGLISH.split()),
-    "de": frozenset(_GERMAN.split()),
-    "fr": frozenset(_FRENCH.split()),
-    "es": frozenset(_SPANISH.split()),
-    "it": frozenset(_ITALIAN.split()),
-    "pt": frozenset(_PORTUGUESE.split()),
-    "zh": frozenset(_CHINESE),
-    "ja": frozenset(_JAPANESE),
-}
-"""Stop words by language; single function characters for Chinese and Japanese."""
+GENERIC_WEIGHT = 0.2
+"""How much a generic word weighs, of what any other word that is as rare weighs."""
 
 
 def is_stop_word(word: str, language: Language = "en") -> bool:
@@ -118,10 +29,28 @@ def is_stop_word(word: str, language: Language = "en") -> bool:
 
     A single Latin letter is one in every language; a single digit is content.
     """
-    listed = STOP_WORDS[language]
-    if language in {"zh", "ja"}:
-        return all(char in listed for char in word) or word in STOP_WORDS["en"]
+    listed = pack_words("stop", language)
+    if is_unsegmented_language(language):
+        return all(char in listed for char in word) or word in pack_words("stop", "en")
     return word in listed or (len(word) == 1 and word.isascii() and word.isalpha())
+
+
+@cache
+def is_generic(word: str, language: Language) -> bool:
+    """Tell whether any form of `word` is generic in that language, or in English, which is mixed into all.
+
+    Most questions hold generic words (`use`, `call`, `kind`) and few answers repeat them: "Which database do we use?"
+    is answered by "The main database is PostgreSQL", and is not by "We use Fastify".
+    """
+    return any(stem(word, tongue) in _generic_stems(tongue) for tongue in (language, *_MIXED_IN))
+
+
+_MIXED_IN: tuple[Language, ...] = ("en",)
+
+
+@cache
+def _generic_stems(language: Language) -> frozenset[str]:
+    return frozenset(stem(word, language) for word in pack_words("generic", language))
 
 
 # Letters and digits of every script, plus the combining signs that str.isalnum leaves out of Indic, Semitic and

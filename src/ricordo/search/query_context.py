@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ricordo.language import DateMention, find_dates
-from ricordo.language.dates import MONTHS
+from ricordo.language.dates import month_numbers
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.results import Passage
@@ -155,8 +155,11 @@ _PREPOSITIONS = (
     r"|después de|a|prima di|dopo|da|em|até|depois de"
 )
 _BARE_MONTH = lazy_compile(
-    rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})\b(?!\s*,?\s*\d)"
-    r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
+    lambda: (
+        rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(month_numbers(), key=len, reverse=True))})\b"
+        r"(?!\s*,?\s*\d)"
+        r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)"
+    ),
     re.IGNORECASE,
 )
 _BEFORE_SUFFIX = lazy_compile(r"\s*(?:之前|以前|までに|より前)")
@@ -179,7 +182,7 @@ def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
     for match in _BARE_MONTH.finditer(text):
         at = match.start("month") if match["month"] else match.start()
         if not any(each.start < match.end() and at < each.end for each in mentions):
-            month = MONTHS[match["month"].casefold()] if match["month"] else int(match["number"])
+            month = month_numbers()[match["month"].casefold()] if match["month"] else int(match["number"])
             found.append(_date_range(text, at, match.end(), *_latest_month(month, today)))
     return tuple(found)
 
@@ -192,7 +195,7 @@ def date_closeness(day: date, spans: Sequence[DateRange]) -> float:
 def _shift_to_past(mention: DateMention, today: date) -> tuple[date, date]:
     """Return the days of a year earlier if a date without a year was resolved to the far future."""
     first, last = mention.first, mention.last
-    named = any(word in MONTHS for word in mention.text.casefold().split())
+    named = any(word in month_numbers() for word in mention.text.casefold().split())
     soon = today + timedelta(days=_NEAR_FUTURE_DAYS if mention.grain == "day" else 0)
     if not (mention.relative and named and first > soon):
         return first, last

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 
 from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
-from ricordo.language.generic_words import GENERIC_WEIGHT, is_generic
+from ricordo.language.words import GENERIC_WEIGHT, is_generic
 from ricordo.lazy import lazy_compile
 from ricordo.search.contract import Chunk
 

@@ -22,7 +22,7 @@ from ricordo.language import (
     stem,
     strip_opener,
 )
-from ricordo.language.generic_words import is_generic
+from ricordo.language.words import is_generic
 from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.cut import clip_line

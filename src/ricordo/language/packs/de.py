@@ -1,53 +1,160 @@
-"""German: cues of speech acts, and signal phrases."""
+"""German."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CUE_PACK: CuePack = {
-    "greeting": r"""
+PACK = LanguagePack(
+    code="de",
+    name="German",
+    letters="äöüß",
+    capital_nouns=True,
+    words={
+        "stop": """
+der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines ich mich mir mein
+meine meinen meinem meiner meines du dich dir dein deine deinen deinem deiner er ihn ihm sein seine seinen seinem
+seiner sie ihr ihre ihren ihrem ihrer es wir uns unser unsere unseren unserem unserer euch euer eure man sich selbst
+wer wen wem wessen was welche welcher welches welchen wo wann warum wie dieser diese dieses diesen diesem jener jene
+jenes jeder jede jedes jeden alle allem allen alles bin bist ist sind seid war waren wart gewesen sein habe hast hat
+haben habt hatte hatten gehabt werde wirst wird werden wurde wurden worden kann kannst können konnte konnten muss
+müssen musste mussten soll sollen sollte sollten will wollen wollte wollten darf dürfen mag möchte möchten würde
+würden und oder aber denn sondern wenn dann als ob dass weil während bis damit falls obwohl also doch in im an am
+auf aus bei beim mit nach seit von vom zu zum zur für gegen ohne um durch über unter vor hinter neben zwischen ab
+per nicht nur auch noch schon sehr so da hier dort jetzt nun mal eben halt ja nein bitte danke etwas mehr viel
+""",
+        "function": """
+der die das und ist sind war ich du wir ihr nicht ein eine einen einem mit auf für von zu im am den dem des auch
+aber immer nur nie niemals bitte mein meine unser unsere wenn oder dass wie was kein keine nein ja haben hat habe
+wird werden bei nach aus seit sondern statt jetzt heute gestern verwenden benutzen
+""",
+        "generic": """
+benutzen verwenden nutzen heißen nennen ding sache art weise zeit machen tun haben gehen sagen wissen
+""",
+        "abbreviation": "z.b d.h u.a bzw ca nr str usw evtl ggf inkl vgl hr fr bspw sog",
+        "abbreviation_inside": "z.b d.h bzw vgl",
+        "not_name": "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+        "origin": "deutsche deutscher deutsch berliner münchner hamburger",
+        "state": """
+oma opa studentin vegetarier veganer entwickler entwicklerin arzt ärztin lehrer lehrerin chefin
+""",
+        "ending": "ern em en er es et e s",
+        "light": """
+benutzer nutzer nutzerin benutzerin sehr gern gerne am gerade derzeit aktuell momentan eigentlich
+""",
+        "wish": "will möchte mochte plant hofft",
+        "count": "null eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
+        "join": "und oder",
+        "before_name": "von aus nach bei mit für zu in",
+    },
+    rows={
+        "opposites": """
+mag moge liebe bevorzugt bevorzuge|hasst hasse meidet verabscheut, vor|nach|wahrend, mehr|weniger,
+immer|nie niemals|manchmal selten, morgens|abends|mittags|nachts,
+montag montags|dienstag dienstags|mittwoch mittwochs|donnerstag donnerstags|freitag freitags|samstag|sonntag,
+schwester|bruder|mutter|vater|sohn|tochter, gross|klein
+""",
+        "synonyms": """
+mag liebe, wohnt wohne lebt lebe, arbeitet arbeite
+""",
+    },
+    tables={
+        "weekday": """
+0 = montag; 1 = dienstag; 2 = mittwoch; 3 = donnerstag; 4 = freitag; 5 = samstag|sonnabend; 6 = sonntag
+""",
+        "month": """
+1 = januar; 2 = februar; 3 = märz; 4 = april; 5 = mai; 6 = juni; 7 = juli; 8 = august; 9 = september; 10 = oktober;
+11 = november; 12 = dezember
+""",
+        "day": "0 = heute; -1 = gestern; -2 = vorgestern; 2 = übermorgen",
+        "period": """
+week -1 = letzte woche; week 1 = nächste woche; week 0 = diese woche; month -1 = letzten monat;
+month 1 = nächsten monat; year -1 = letztes jahr; year 1 = nächstes jahr
+""",
+        "unit": "day = tag|tagen|tage; week = woche|wochen; month = monat|monaten; year = jahr|jahren",
+        "number": """
+0 = null; 1 = ein|eine|einem|einer; 2 = zwei; 3 = drei; 4 = vier; 5 = fünf; 6 = sechs; 7 = sieben; 8 = acht;
+9 = neun; 10 = zehn
+""",
+        "weekday_side": "-1 = letzte|letzten; 1 = nächste|nächsten|kommende|kommenden",
+        "distance_lead": "-1 = vor; 1 = in",
+    },
+    phrases={
+        "ordinal_month": r"""
+januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|mär|apr|jun|jul
+aug|sep|okt|nov|dez
+""",
+        "announcement": r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens",
+        "repetition": r"wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)",
+        "ordinal_suffix": r"\.",
+        "year_lead": r"im\s+jahr|seit",
+        "weekday_lead": "am",
+        "day_time": "früh|morgen|vormittag|mittag|nachmittag|abend|nacht",
+        "name_particle": "von|der",
+        "given_name_particle": "von|der",
+        "greeting": "hallo|guten (?:tag|morgen|abend)|moin|servus",
+        "greeting_all": "zusammen",
+        "name_opening": "ich hei(?:ß|ss)e|mein name ist|(?:bitte )?nenn mich",
+        "name_opening_unsure": "ich bin",
+        "after_name": "und|aus",
+        "noun_like_name": r"""
+\w+(?:er|in|ist|ent|ant|eur|or|iker|arzt|mann|frau|ling|ung|heit|keit|fan|chef|profi|kind|nerd|gast|e)
+""",
+        "acknowledgement": r"""
+danke|danke dir|danke schön|dankeschön|vielen dank|besten dank|alles klar|verstanden|ja|gut|in ordnung|passt
+super|prima|klar|genau
+""",
+        "daily": "jeden tag|täglich",
+        "weekly": "jede woche|wöchentlich",
+        "monthly": "jeden monat|monatlich",
+        "yearly": "jedes jahr|jährlich",
+        "silent": "arbeitet als|zurzeit|im moment",
+        "negation": r"nicht|kein\w*|nie(?:mals)?|ohne",
+        "comparison": r"\bstatt\b|\blieber\b.{1,60}\bals\b",
+    },
+    cues={
+        "greeting": r"""
 ^(?:hallo|hi|hey|moin|servus|guten (?:morgen|tag|abend)|grüß|wie geht)
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:tschüss|tschüs|ciao|bis (?:bald|dann|später|morgen)|auf wiedersehen|schönen (?:tag|abend)|mach'?s gut|gute nacht)
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:danke|vielen dank|herzlichen dank|besten dank|dankeschön)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:ja|nein|ok(?:ay)?|gut|genau|klar|alles klar|passt|stimmt|verstanden|gerne|super|prima|perfekt|kein problem
   |sicher|natürlich)[\s.!,]*$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:toll|super|wow|klasse|großartig|prima|perfekt|herzlichen glückwunsch|gut gemacht|wunderbar|das (?:ist|klingt
   |sieht)(?: \w+){0,2} (?:toll|super|gut|schön|großartig|spannend|interessant))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:viel (?:glück|erfolg|spaß)|alles gute|gute besserung|ich hoffe,? (?:du|ihr|sie|es))
 """,
-    "listener": r"""
+        "listener": r"""
 (?:du|dich|dir|dein|deine|deinen|deinem|deiner|ihr|euch|euer|eure)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:lass mich|sag (?:mir )?bescheid|gerne helfe|ich (?:kann|werde|helfe)(?: \w+){0,3} (?:helfen|prüfen|schauen
   |erstellen|gerne)|soll ich|möchtest du|wenn du (?:möchtest|willst|fragen)|hier (?:ist|sind))
 """,
-    "question": r"""
+        "question": r"""
 ^(?:was|wer|wen|wem|wann|wo|wohin|warum|wieso|wie|welche[rsnm]?|kannst|könntest|können|hast|habt|bist|ist|sind|soll
   |sollen|gibt)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:kannst|könntest|können|würdest) (?:du|sie|ihr)
 ^(?:bitte )?(?:zeig|erklär|schreib|mach|prüf|finde|erstelle|füge|lösche|hilf|such|öffne|übersetze
   |starte)\w{0,3} (?:mir |bitte |mal )?
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:bitte )?(?:merk dir|merke dir|denk daran|vergiss nicht|beachte|wichtig|hinweis|notiz|zur info)
 (?:ab jetzt|ab sofort|von nun an|in zukunft|künftig|zukünftig)
 """,
-    "decision": r"""
+        "decision": r"""
 wir (?:ersetzen|ziehen|stellen|steigen) .{1,60}(?:durch|um)\b
 (?:wir|ich) (?:haben|habe) (?:uns |mich )?(?:\w+ ){0,8}(?:entschieden|geeinigt|beschlossen|gewählt|festgelegt)
 (?:wir|ich) (?:nehmen|nehme|verwenden ab|bleiben bei|bleibe bei|setzen auf|steigen|wechseln|migrieren)
@@ -55,7 +162,7 @@ wir (?:ersetzen|ziehen|stellen|steigen) .{1,60}(?:durch|um)\b
 (?:entscheidung|beschluss):
 (?:haben|sind) (?:\w+ ){0,3}von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
 """,
-    "preference": r"""
+        "preference": r"""
 ich (?:mag|liebe|bevorzuge|hasse|esse|trinke|möchte lieber|hätte lieber|will lieber|arbeite lieber|nutze lieber)
 (?:mir|uns) (?:gefällt|gefallen|schmeckt|ist (?:\w+ ){0,3}lieber)
 ich .{1,60}(?:lieber|am liebsten|besonders gern|nicht gern|ungern|sehr gern)
@@ -63,7 +170,7 @@ ich .{1,60}(?:lieber|am liebsten|besonders gern|nicht gern|ungern|sehr gern)
 ich bin (?:\w+ )?(?:vegetarier|vegetarierin|veganer|veganerin|allergisch)
 ^(?:bitte )?(?:antworte|antworten sie|schreib|sprich) (?:mir |bitte )?(?:immer |nur )?(?:auf|kurz|knapp|in)
 """,
-    "convention": r"""
+        "convention": r"""
 (?:ab jetzt|ab sofort|von nun an)
 (?:schreiben|benennen|nennen|mergen|rebasen|squashen|committen|deployen|testen|verwenden|nutzen|speichern
   |brauchen) wir (?:\w+ ){0,3}(?:auf|in|mit|als|per|nur|unter|nach)\b
@@ -78,17 +185,17 @@ wir (?:schreiben|benennen|mergen|rebasen|squashen|deployen|committen|reviewen)\b
 (?:verboten|erlaubt|vorgeschrieben|pflicht)
 (?:regel|konvention|richtlinie|standard)(?: \w+){0,3}(?: ist|:| lautet)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:ich|wir) (?:habe|haben) (?:\w+ ){0,4}(?:gelernt|herausgefunden|festgestellt|gemerkt)
 (?:es )?stellt(?:e)? sich heraus
 (?:das problem|die ursache|der fehler|der grund|die lösung)(?: \w+){0,3} (?:war|ist|lag|liegt)
 (?:nächstes mal|im nachhinein|beim nächsten mal)
 """,
-    "goal": r"""
+        "goal": r"""
 (?:ich|wir) (?:will|wollen|möchte|möchten|plane|planen|werde|werden|habe vor|haben vor)\b
 (?:mein|unser|das)\w* (?:ziel|plan|traum|frist|deadline|vorhaben)\w* (?:ist|sind|:)
 """,
-    "correction": r"""
+        "correction": r"""
 ^(?:nein|nee|moment|halt)[,.! ]+nicht \S
 (?:wechseln|migrieren|ziehen|steigen|stellen) .{0,40}?von .{1,60} (?:auf|zu|nach) \S
 ^(?:nein|nee|doch|halt|moment)[,.! ]+(?:eigentlich|das|ich|wir|nicht|nimm|es|der|die|bitte|verwende|nutze)
@@ -100,39 +207,36 @@ ich meinte
 (?:nicht mehr|statt(?:dessen)?)
 von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
 """,
-    "fact": r"""
+        "fact": r"""
 (?:lauscht|läuft|hört) auf \S
 (?:ich heiße|mein name ist|ich wohne|ich lebe|ich arbeite|ich komme aus|ich bin (?:ein|eine|der|die|in|aus|\w+in
   |\w+er)|ich habe (?:einen|eine|zwei|drei))
 (?:liegt|liegen|steht|stehen|läuft|laufen|befindet sich|befinden sich) (?:\w+ )?(?:in|im|unter|auf|bei)
 (?:heißt|benötigt|verwendet|gehört zu|ist zuständig|ist geschrieben)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:wenn|falls|angenommen|vielleicht|eventuell)
 (?:vielleicht|könnte|womöglich|eventuell|nicht sicher)
 """,
-    "self": r"""
+        "self": r"""
 (?:ich|mich|mir|mein|meine|meinen|meinem|meiner|wir|uns|unser|unsere|unseren|unserem)
 """,
-    "denial": r"""
+        "denial": r"""
 ^(?:nein|nee|moment|halt)[,.! ]+nicht (?!.{0,60}\bsondern\b)[^,;:]{1,60}$
 ^(?:nein[,.! ]+)?(?:das|es) (?:stimmt nicht|ist (?:falsch|nicht richtig))[.!]*$
 ^was (?:ich|wir) .{1,80}(?:gilt nicht mehr|ist hinfällig|stimmt nicht mehr)
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:bitte )?(?:schau|guck|sieh|nimm|leg|pack|probier|mach|lösch|kopier|lies|öffne)\w{0,2} (?:dir |mir )?(?:das
   |dies\w*|es|mal|hier|bitte)\b
 ^ich (?:muss|bin|gehe) .{0,60}\b(?:jetzt|gleich|kurz|schnell|mittag)\b
 ^(?:bin |ich bin )?(?:gleich|in \w+ \w+|um \w+) (?:wieder da|zurück)
 """,
-    "heading": r"""
+        "heading": r"""
 ^(?:hier )?(?:ein paar |unsere |meine |die |noch )?(?:\w+ )?(?:regeln|konventionen|richtlinien
   |vorgaben)(?: \w+){0,4}[.:]$
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:nein|nee|nö|moment|halt|stopp|sorry|quatsch)[,.!:–— ]{1,3}(?:das|so|es|dies|ich (?:meinte|meine|wollte|sagte
@@ -217,8 +321,9 @@ das (?:ist|steht) (?:jetzt |damit )?(?:beschlossen|entschieden|fest)
 """,
     },
     denied=r"\b(?:nicht|nie|niemals|kein|keine|keinen|kaum|niemand|weder|ohne)\b",
-    mentioned=r"\b(?:wenn|falls|ob|sagt|sagte|sagen|meint|meinte er|schreibt|steht|heißt|lautet|anzeigt|zeigt"
-    r"|meldung|fehler"
-    r"|knopf|wort|satz|text|titel|zitat|er|sie sagt|kunde|kundin|kollege|kollegin|vielleicht|eventuell"
-    r"|jemand|übersetze)\b",
+    mentioned=(
+        r"\b(?:wenn|falls|ob|sagt|sagte|sagen|meint|meinte er|schreibt|steht|heißt|lautet|anzeigt|zeigt|meldung"
+        r"|fehler|knopf|wort|satz|text|titel|zitat|er|sie sagt|kunde|kundin|kollege|kollegin|vielleicht|eventuell"
+        r"|jemand|übersetze)\b"
+    ),
 )

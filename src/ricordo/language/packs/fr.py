@@ -1,51 +1,131 @@
-"""French: cues of speech acts, and signal phrases."""
+"""French."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CUE_PACK: CuePack = {
-    "greeting": r"""
+PACK = LanguagePack(
+    code="fr",
+    name="French",
+    letters="èêëîïôûœæéàçù",
+    words={
+        "stop": """
+le la les l un une des du de d au aux ce cet cette ces c'est c cela ça ceci je j me m moi tu te t toi il elle on
+nous vous ils elles se s lui leur leurs eux mon ma mes ton ta tes son sa ses notre nos votre vos y en qui que qu
+quoi dont où quand comment pourquoi quel quelle quels quelles suis es est sommes êtes sont été être étais était
+étaient étant ai as a avons avez ont avais avait avaient avoir eu vais va vont aller peux peut peuvent pouvons dois
+doit doivent j'ai et ou mais donc or ni car si lorsque puisque comme parce à dans par pour sur sous avec sans chez
+entre vers contre depuis pendant avant après dès ne n pas plus moins très trop aussi bien même tout tous toute
+toutes encore déjà ici là alors oui non merci
+""",
+        "function": """
+le la les des et est sont je tu nous vous il elle ne pas un une dans sur pour avec de du au aux que qui mon ma mes
+notre nos toujours jamais mais ou si ce cette non oui merci suis ai avons avez j'ai c'est plutôt chez à a on
+""",
+        "generic": """
+utiliser appeler nommer chose sorte genre type façon temps faire avoir aller prendre dire savoir
+""",
+        "abbreviation": "p.ex m mme mlle env av bd",
+        "abbreviation_inside": "p.ex mme mlle",
+        "origin": """
+belge canadien français française suisse allemand allemande anglais anglaise espagnol espagnole italien italienne
+""",
+        "ending": "issons issent eraient erons eront aient ait ent ees ez er es ee s e",
+        "light": "utilisateur utilisatrice tres vraiment actuellement",
+        "wish": "veut voudrait espère",
+        "count": "zero un deux trois quatre cinq six sept huit neuf dix onze douze",
+        "join": "et ou",
+        "before_name": "à de chez en avec",
+    },
+    rows={
+        "opposites": """
+aime adore prefere|deteste hait evite, avant|apres|pendant, plus|moins,
+toujours|jamais|parfois rarement, matin|soir|midi|nuit,
+lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche, soeur|frere|mere|pere|fils|fille
+""",
+        "synonyms": """
+habite vit, aime adore
+""",
+    },
+    tables={
+        "weekday": "0 = lundi; 1 = mardi; 2 = mercredi; 3 = jeudi; 4 = vendredi; 5 = samedi; 6 = dimanche",
+        "month": """
+1 = janvier; 2 = février; 3 = mars; 4 = avril; 5 = mai; 6 = juin; 7 = juillet; 8 = août; 9 = septembre;
+10 = octobre; 11 = novembre; 12 = décembre
+""",
+        "day": "0 = aujourd'hui; -1 = hier; -2 = avant-hier; 1 = demain; 2 = après-demain",
+        "period": """
+week -1 = la semaine dernière; week 1 = la semaine prochaine; month -1 = le mois dernier;
+month 1 = le mois prochain; year -1 = l'année dernière|l'an dernier; year 1 = l'année prochaine
+""",
+        "unit": "day = jour|jours; week = semaine|semaines; month = mois; year = an|ans",
+        "number": """
+0 = zéro; 1 = un|une; 2 = deux; 3 = trois; 4 = quatre; 5 = cinq; 6 = six; 7 = sept; 8 = huit; 9 = neuf; 10 = dix
+""",
+        "distance_lead": "-1 = il y a; 1 = en|dans",
+    },
+    phrases={
+        "year_lead": "en|depuis",
+        "weekday_lead": "le",
+        "day_time": "matin|midi|soir|après-midi",
+        "name_particle": "de|du|la|le",
+        "given_name_particle": "de|du|la|le",
+        "greeting": "bonjour|salut",
+        "greeting_all": "à tous",
+        "name_opening": "je m['’]appelle|mon nom est|appelle[sz]?-moi",
+        "name_opening_unsure": "(?:moi,? )?(?:je suis|c['’]est)",
+        "after_name": "et",
+        "acknowledgement": r"""
+merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bien|parfait merci|c'est noté|super merci
+""",
+        "daily": "tous les jours",
+        "silent": "travaille comme|en ce moment",
+        "negation": "pas|jamais|sans|non",
+        "comparison": r"\bplutôt que\b",
+        "elision": "l|d|j|m|n|s|t|c|qu",
+    },
+    cues={
+        "greeting": r"""
 ^(?:bonjour|bonsoir|salut|coucou|ça va|comment (?:ça va|vas-tu|allez-vous))
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:au revoir|à (?:bientôt|plus|demain|tout à l'heure)|bonne (?:journée|soirée|nuit)|ciao)
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:merci|je te remercie|je vous remercie)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:oui|non|ok(?:ay)?|d'accord|bien sûr|exactement|parfait|très bien|super|ça marche|entendu|compris
   |pas de problème|voilà)[\s.!,]*$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:bravo|félicitations|génial|super|wow|magnifique|excellent|c'est (?:\w+ ){0,2}(?:génial|super|magnifique|beau
   |cool|bien|formidable|intéressant))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:bonne chance|bon courage|j'espère que (?:tu|vous|ça))
 """,
-    "listener": r"""
+        "listener": r"""
 (?:tu|te|t'|toi|ton|ta|tes|vous|votre|vos)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:n'hésite|dis-moi|faites-moi|je peux (?:\w+ ){0,2}(?:aider|vérifier|montrer)|je vais (?:\w+ )?(?:vérifier
   |regarder|créer|lire)|voulez-vous|veux-tu|souhaitez-vous|voici)
 """,
-    "question": r"""
+        "question": r"""
 ^(?:que|quoi|qui|quand|où|pourquoi|comment|quel\w*|est-ce|peux-tu|pouvez-vous|as-tu|avez-vous)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:peux-tu|pourrais-tu|pouvez-vous|pourriez-vous)
 ^(?:montre|explique|écris|corrige|ajoute|crée|supprime|lance|vérifie|traduis|cherche|trouve|aide)(?:-moi|z-moi)?
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:souviens-toi|rappelle-toi|retiens|notez|note|n'oublie pas|n'oubliez pas|important|pour info|à noter)
 (?:désormais|dorénavant|à partir de maintenant|à l'avenir)
 """,
-    "decision": r"""
+        "decision": r"""
 (?:on|nous|j'|je)(?: |n')?(?:a|avons|ai|s'est|nous sommes)?(?: finalement| donc)? (?:décidé|choisi|convenu|opté
   |retenu|tranché|mis d'accord)
 (?:j'ai|on a|nous avons) (?:finalement |donc )?(?:décidé|choisi|convenu|opté|retenu|tranché)
@@ -53,14 +133,14 @@ CUE_PACK: CuePack = {
 (?:décision|choix) ?:
 (?:passés?|migrés?|basculés?) de .{1,60} (?:à|vers)
 """,
-    "preference": r"""
+        "preference": r"""
 (?:je|j')(?: )?(?:ne )?(?:préfère|aime|adore|déteste|n'aime|apprécie|mange|bois)
 (?:mon|ma|mes|notre) (?:\w+ ){0,3}(?:préférée?s?|favorite?s?)
 je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée?)
 ^(?:s'il te plaît,? |s'il vous plaît,? )?(?:réponds|répondez|écris|parle)(?:-moi)? (?:toujours |en|de façon
   |brièvement)
 """,
-    "convention": r"""
+        "convention": r"""
 (?:désormais|dorénavant|à partir de maintenant)
 (?:s'appellent|se nomment|sont (?:nommée?s|écrite?s|rédigée?s|rangée?s))\b
 (?:utilise|utilisez|prends|préfère|écris) .{1,60}, (?:pas|jamais|et non|et pas) \S
@@ -70,18 +150,18 @@ je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée
 (?:est|sont) (?:interdite?s?|obligatoires?)
 (?:règle|convention|norme)(?: \w+){0,3}(?: est| ?:)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:j'ai|on a|nous avons) (?:\w+ ){0,2}(?:appris|découvert|compris|réalisé|constaté)
 (?:il s'avère|en fait le problème)
 (?:le problème|la cause|l'erreur|la solution|la raison)(?: \w+){0,4} (?:était|est|venait|vient)
 (?:la prochaine fois|avec le recul)
 """,
-    "goal": r"""
+        "goal": r"""
 (?:je|j'|nous|on)(?: )?(?:veux|voudrais|voulons|aimerais|prévois|prévoyons|compte|comptons|espère|envisage|vais
   |allons)\b
 (?:mon|notre|l')(?: )?(?:objectif|but|rêve|projet|échéance)(?: \w+){0,2} (?:est|:)
 """,
-    "correction": r"""
+        "correction": r"""
 (?:passe|passons|migre|migrons|bascule|basculons) (?:\S+ ){0,4}?de .{1,60} (?:à|vers) \S
 ^non[,.! ]+pas \S
 ^(?:non|attends|attendez|pardon)[,.! ]+(?:en fait|c'est|je|on|nous|pas|plutôt|utilise|il|elle|le|la|les)
@@ -93,34 +173,31 @@ je voulais dire
 (?:au lieu d|plutôt qu)
 (?:passés?|migrés?|basculés?|changé) de .{1,60} (?:à|vers)
 """,
-    "fact": r"""
+        "fact": r"""
 (?:écoute|tourne) sur\b
 (?:je m'appelle|je vis|j'habite|je travaille|je viens d|je suis (?:un|une|de|\w+eur|\w+ien|\w+ienne)|j'ai (?:un|une
   |deux|trois))
 (?:se trouve|se trouvent|tourne sur|tournent sur|s'appelle|dépend d|utilise|nécessite|appartient)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:si|peut-être|imagine|supposons)
 (?:peut-être|pourrait|éventuellement|pas sûr)
 """,
-    "self": r"""
+        "self": r"""
 (?:je|j'|me|m'|moi|mon|ma|mes|nous|notre|nos|on)
 """,
-    "denial": r"""
+        "denial": r"""
 ^non[,.! ]+pas (?!.{0,60}\bmais\b)[^,;:]{1,60}$
 ^(?:non[,.! ]+)?(?:c'est faux|ce n'est pas (?:ça|vrai|correct))[.!]*$
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:regarde|mets|prends|essaie|ouvre|lance|garde|lis|teste|jette) (?:ça|cela|ce|cet|cette|ces|un œil)\b
 ^je (?:dois|vais|reviens) .{0,60}\b(?:maintenant|vite|tout de suite|dans \w+ minutes)\b
 """,
-    "heading": r"""
+        "heading": r"""
 ^(?:voici )?(?:nos|les|mes|quelques) (?:\w+ )?(?:règles|conventions|consignes)(?: \w+){0,4} ?[.:]$
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:non|attends|pardon|désolée?|stop|mais non)[,.! ]{1,3}(?:c'est|ce n'est|ce n'était|je (?:parlais|voulais|pensais
@@ -204,7 +281,8 @@ on (?:reste|mise|passe) (?:sur|à)\b
 """,
     },
     denied=r"(?:\bne\b|\bn'|\bpas\b|\bjamais\b|\baucune?\b|\bpersonne\b|\bsans\b|\bni\b)",
-    mentioned=r"(?:\b(?:si|dit|dis que|disait|écrit|affiche|indique|lit|message|erreur|bouton|mot|phrase|texte"
-    r"|titre|il|elle|ils"
-    r"|elles|client|cliente|collègue|peut-être|quelqu'un|traduis)\b|s'il)",
+    mentioned=(
+        r"(?:\b(?:si|dit|dis que|disait|écrit|affiche|indique|lit|message|erreur|bouton|mot|phrase|texte|titre|il"
+        r"|elle|ils|elles|client|cliente|collègue|peut-être|quelqu'un|traduis)\b|s'il)"
+    ),
 )

@@ -1,53 +1,137 @@
-"""Spanish: cues of speech acts, and signal phrases."""
+"""Spanish."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CUE_PACK: CuePack = {
-    "greeting": r"""
+PACK = LanguagePack(
+    code="es",
+    name="Spanish",
+    letters="ñ¿¡áíóú",
+    words={
+        "stop": """
+el la los las lo un una unos unas del al este esta estos estas ese esa esos esas aquel aquella esto eso yo me mí tú
+te ti él ella ello nosotros nosotras vosotros ustedes usted ellos ellas nos os se le les mi mis tu tus su sus
+nuestro nuestra nuestros nuestras vuestro vuestra que quien quién qué cual cuál cuando cuándo donde dónde como cómo
+soy eres es somos son fui fue fueron era eran ser sido estoy está están estaba estar estamos he has ha hemos han
+había haber hay tengo tiene tener voy va van ir puedo puede pueden y e o u pero sino si porque aunque mientras pues
+a ante bajo con contra de desde en entre hacia hasta para por según sin sobre tras no ni sí ya muy más menos tan
+también tampoco todo toda todos todas aquí ahí allí ahora entonces gracias
+""",
+        "function": """
+el la los las y es son yo tú usted nosotros no un una en para con de del al que mi mis nuestro nuestra siempre nunca
+pero o si este esta sí gracias estoy soy hemos he ha por favor solo sólo hay muy ahora vivo a migramos pasamos
+prefiero
+""",
+        "generic": "usar utilizar llamar cosa tipo clase manera tiempo hacer tener ir tomar decir saber",
+        "abbreviation": "sr sra ud uds pág núm ej p.ej",
+        "origin": """
+alemán alemana española español francés francesa inglés inglesa italiano italiana mexicano mexicana argentino
+argentina colombiano colombiana chileno chilena peruano peruana portugués portuguesa brasileño brasileña
+""",
+        "ending": """
+aciones acion ando iendo aban amos emos imos aron ieron ado ada ido ida ar er ir an en as os es a o e s
+""",
+        "light": "usuario usuaria muy realmente actualmente",
+        "wish": "quiere espera desea",
+        "count": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "join": "y o",
+        "before_name": "a con en de",
+    },
+    rows={
+        "opposites": """
+gusta encanta prefiere|odia detesta evita, antes|despues|durante, mas|menos, siempre|nunca|veces,
+manana|tarde|noche, lunes|martes|miercoles|jueves|viernes|sabado|domingo,
+hermana|hermano|madre|padre|hijo|hija
+""",
+        "synonyms": """
+vive reside, gusta encanta, trabaja
+""",
+    },
+    tables={
+        "weekday": "0 = lunes; 1 = martes; 2 = miércoles; 3 = jueves; 4 = viernes; 5 = sábado; 6 = domingo",
+        "month": """
+1 = enero; 2 = febrero; 3 = marzo; 4 = abril; 5 = mayo; 6 = junio; 7 = julio; 8 = agosto; 9 = septiembre;
+10 = octubre; 11 = noviembre; 12 = diciembre
+""",
+        "day": "0 = hoy; -1 = ayer; -2 = anteayer; 2 = pasado mañana",
+        "period": """
+week -1 = la semana pasada; week 1 = la próxima semana; month -1 = el mes pasado; month 1 = el próximo mes;
+year -1 = el año pasado; year 1 = el próximo año
+""",
+        "unit": "day = día|días; week = semana|semanas; month = mes|meses; year = año|años",
+        "number": """
+0 = cero; 1 = un|una|uno; 2 = dos; 3 = tres; 4 = cuatro; 5 = cinco; 6 = seis; 7 = siete; 8 = ocho; 9 = nueve;
+10 = diez
+""",
+        "distance_lead": "-1 = hace; 1 = en|dentro de",
+    },
+    phrases={
+        "ordinal_suffix": r"\s+de",
+        "year_of": "de|del",
+        "month_of": "de",
+        "year_lead": "desde",
+        "weekday_lead": "el",
+        "day_time": r"por\s+la\s+(?:mañana|tarde|noche)",
+        "name_particle": "y",
+        "greeting": "hola|buenas",
+        "greeting_all": "a todos",
+        "name_opening": "me llamo|mi nombre es|ll[aá]mame",
+        "name_opening_unsure": "(?:yo )?soy",
+        "after_name": "y",
+        "acknowledgement": r"""
+gracias|muchas gracias|mil gracias|vale|de acuerdo|entendido|está bien|sí|si|bien|muy bien|perfecto gracias
+claro|listo
+""",
+        "daily": "todos los días|cada día",
+        "silent": "trabaja como|en este momento",
+        "negation": "nunca|jamás|sin|no",
+        "comparison": r"\bmás que\b|\ben lugar de\b",
+    },
+    cues={
+        "greeting": r"""
 ^(?:hola|buenos días|buenas (?:tardes|noches)|qué tal|cómo (?:estás|está|va))
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:adiós|hasta (?:luego|mañana|pronto)|nos vemos|chao|buenas noches|cuídate)
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:gracias|muchas gracias|mil gracias|te lo agradezco)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:sí|si|no|ok(?:ay)?|vale|claro|de acuerdo|perfecto|entendido|exacto|genial|bien|muy bien|por supuesto|de nada
   |listo)[\s.!,]*$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:¡)?(?:bravo|felicidades|enhorabuena|genial|guau|increíble|excelente|qué (?:bien|bueno|bonito|lindo|guay|chulo
   |genial)|(?:eso )?(?:es|suena|está) (?:muy )?(?:genial|bien|increíble|bonito|interesante))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:¡)?(?:buena suerte|mucha suerte|suerte|espero que (?:te|estés|todo))
 """,
-    "listener": r"""
+        "listener": r"""
 (?:tú|te|ti|tu|tus|usted|ustedes|vosotros)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:avísame|dime si|puedo (?:\w+ )?(?:ayudar|revisar|mostrar)|voy a (?:revisar|mirar|crear|leer)|quieres que
   |aquí (?:tienes|está))
 """,
-    "question": r"""
+        "question": r"""
 ^¿
 ^(?:qué|quién|cuándo|dónde|por qué|cómo|cuál|puedes|podrías|tienes)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:¿)?(?:puedes|podrías|puede|podría)
 ^(?:por favor,? )?(?:muéstra|explíca|escribe|arregla|añade|crea|elimina|ejecuta|revisa|traduce|busca|encuentra
   |ayúda)(?:me)?
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:recuerda|ten en cuenta|no olvides|anota|toma nota|importante|nota|para que (?:sepas|conste))
 (?:a partir de ahora|de ahora en adelante|en el futuro|en adelante)
 """,
-    "decision": r"""
+        "decision": r"""
 (?:migramos|pasamos|cambiamos|movemos) (?:\S+ ){0,5}?de \S{1,40}(?: \S{1,40}){0,2} a \S
 (?:hemos|he|se ha) (?:\w+ )?(?:decidido|elegido|acordado|optado|escogido)
 (?:decidimos|decidí|elegimos|elegí|acordamos|optamos|escogimos|quedamos en)
@@ -55,13 +139,13 @@ CUE_PACK: CuePack = {
 (?:decisión|acuerdo):
 (?:cambiamos|cambié|pasamos|migramos|hemos (?:cambiado|pasado|migrado)) de .{1,60} a
 """,
-    "preference": r"""
+        "preference": r"""
 (?:prefiero|me gusta|me gustan|me encanta|me encantan|odio|detesto|no me gusta|no me gustan|no como|adoro)
 (?:mi|mis|nuestro|nuestra) (?:\w+ ){0,3}(?:favorit[oa]s?|preferid[oa]s?)
 soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 ^(?:por favor,? )?(?:responde|respóndeme|contesta|escríbeme) (?:siempre |en|de forma|brevemente)
 """,
-    "convention": r"""
+        "convention": r"""
 (?:a partir de ahora|de ahora en adelante)
 (?:se llaman|se nombran|se escriben|se guardan)\b
 (?:usa|usamos|utiliza|utilizamos|prefiere) .{1,60}, (?:no|nunca|y no) \S
@@ -73,17 +157,17 @@ soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 (?:es|son) obligatori[oa]s?
 (?:regla|convención|norma)(?: \w+){0,3}(?: es|:)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:he|hemos) (?:\w+ )?(?:aprendido|descubierto|comprobado)
 (?:aprendí|aprendimos|descubrí|descubrimos|resulta que|resultó)
 (?:el problema|la causa|el error|la solución|el motivo)(?: \w+){0,4} (?:era|es|fue|estaba|venía)
 (?:la próxima vez)
 """,
-    "goal": r"""
+        "goal": r"""
 (?:quiero|queremos|quisiera|me gustaría|planeo|planeamos|espero|pienso|pensamos|voy a|vamos a|estoy planeando)\b
 (?:mi|nuestro|el) (?:objetivo|meta|plan|sueño|plazo)(?: \w+){0,2} (?:es|:)
 """,
-    "correction": r"""
+        "correction": r"""
 (?:migramos|pasamos|cambiamos|movemos) (?:\S+ ){0,5}?de \S{1,40}(?: \S{1,40}){0,2} a \S
 ^(?:no|espera|perdón)[,.!]+ ?(?:en realidad|es|yo|no|usa|mejor|el|la|los|quise)
 ^(?:en realidad|corrección|mejor dicho)
@@ -95,35 +179,32 @@ ya no\b
 en (?:vez|lugar) de
 (?:cambiamos|cambié|pasamos|migramos|cambiado|pasado|migrado) de .{1,60} a
 """,
-    "fact": r"""
+        "fact": r"""
 (?:escucha|corre) en\b
 (?:me llamo|mi nombre es|vivo en|trabajo (?:en|como|de|para)|soy (?:de|un|una|el|la)|tengo (?:un|una|dos|tres))
 (?:está|están) (?:\w+ )?(?:en|bajo)
 (?:se llama|depende de|requiere|utiliza|corre en|pertenece)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:si|quizás?|tal vez|a lo mejor|imagina)
 (?:quizás?|tal vez|podría|a lo mejor|no estoy segur[oa])
 """,
-    "self": r"""
+        "self": r"""
 (?:yo|me|mí|mi|mis|nosotros|nosotras|nos|nuestro|nuestra|nuestros|nuestras|soy|estoy|tengo|vivo|trabajo|hemos|he
   |tenemos|somos)
 """,
-    "denial": r"""
+        "denial": r"""
 ^no[,.! ]+no (?:es |en |el |la |al )?(?!.{0,60}\bsino\b)[^,;:]{1,40}$
 ^(?:no[,.! ]+)?(?:eso (?:no es (?:así|correcto|cierto)|está mal|es falso))[.!]*$
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:mira|pon|toma|prueba|abre|usa|revisa|lee|guarda) (?:esto|eso|este|esta|ese|esa|lo)\b
 ^tengo que .{1,60}\b(?:ahora|ya|rápido)\b
 """,
-    "heading": r"""
+        "heading": r"""
 ^(?:estas son )?(?:nuestras|las|mis|algunas|unas) (?:\w+ )?(?:reglas|convenciones|normas)(?: \w+){0,4} ?[.:]$
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:no|espera|perdón|perdona|qué va)[,.! ]{1,3}(?:eso|esto|así|es|está|no es|quería|quise|me refería|hablaba|usa
@@ -201,7 +282,8 @@ me gustaría (?!saber|ver|que|entender)\w{2,20}(?:ar|er|ir)\b
 """,
     },
     denied=r"\b(?:no|nunca|jamás|tampoco|nadie|sin|ni|ningún|ninguna)\b",
-    mentioned=r"\b(?:si|dice|dijo|dicen|dice que|pone|aparece|muestra|mensaje|error|botón|palabra|frase|texto"
-    r"|título|él|ella|ellos"
-    r"|cliente|jefe|jefa|compañero|quizás|quizá|tal vez|alguien|traduce)\b",
+    mentioned=(
+        r"\b(?:si|dice|dijo|dicen|dice que|pone|aparece|muestra|mensaje|error|botón|palabra|frase|texto|título|él"
+        r"|ella|ellos|cliente|jefe|jefa|compañero|quizás|quizá|tal vez|alguien|traduce)\b"
+    ),
 )

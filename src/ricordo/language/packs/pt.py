@@ -1,65 +1,130 @@
-"""Portuguese: cues of speech acts, and signal phrases."""
+"""Portuguese."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CUE_PACK: CuePack = {
-    "greeting": r"""
+PACK = LanguagePack(
+    code="pt",
+    name="Portuguese",
+    letters="éàçùáíóúãõ",
+    words={
+        "stop": """
+o a os as um uma uns umas do da dos das ao à aos às no na nos nas pelo pela pelos pelas este esta estes estas esse
+essa isto isso aquele aquela aquilo eu me mim tu te ti você vocês ele ela eles elas nós nos vos se lhe lhes meu
+minha meus minhas teu tua seu sua seus suas nosso nossa nossos nossas que quem qual quais quando onde como porquê
+porque sou és é somos são fui foi foram era eram ser sido estou está estão estava estar estamos tenho tem têm temos
+tinha ter há havia haver vou vai vão ir posso pode podem e ou mas se embora enquanto pois a ante com contra de desde
+em entre para por sem sob sobre até não nem sim já muito mais menos tão também todo toda todos todas aqui aí ali
+agora então obrigado obrigada
+""",
+        "function": """
+o a os as e é são eu você nós não um uma em para com de do da no na dos das que meu minha nosso nossa sempre nunca
+mas ou se este esta sim obrigado obrigada prefiro estou sou temos tenho ao por muito agora só
+""",
+        "generic": "usar utilizar chamar coisa tipo maneira tempo fazer ter ir tomar dizer saber",
+        "abbreviation": "dra exmo",
+        "origin": "brasileiro brasileira português alemão alemã",
+        "ending": """
+acoes acao ando endo indo amos emos imos aram eram ado ada ido ida ar er ir am em as os es a o e s
+""",
+        "light": "usuario atualmente muito",
+        "wish": "quer deseja",
+    },
+    tables={
+        "weekday": """
+0 = segunda-feira; 1 = terça-feira; 2 = quarta-feira; 3 = quinta-feira; 4 = sexta-feira; 5 = sábado; 6 = domingo
+""",
+        "month": """
+1 = janeiro; 2 = fevereiro; 3 = março; 4 = abril; 5 = maio; 6 = junho; 7 = julho; 8 = agosto; 9 = setembro;
+10 = outubro; 11 = novembro; 12 = dezembro
+""",
+        "day": "0 = hoje; -1 = ontem; -2 = anteontem; 1 = amanhã",
+        "period": """
+week -1 = semana passada; week 1 = próxima semana; month -1 = mês passado; month 1 = próximo mês;
+year -1 = ano passado; year 1 = próximo ano
+""",
+        "unit": "day = dia|dias; month = mês; year = ano|anos",
+        "number": """
+0 = zero; 1 = um|uma; 2 = dois|duas; 3 = três; 4 = quatro; 5 = cinco; 6 = seis; 7 = sete; 8 = oito; 9 = nove;
+10 = dez
+""",
+        "distance_lead": "-1 = há; 1 = em",
+    },
+    phrases={
+        "ago": "atrás",
+        "ordinal_suffix": "º",
+        "year_lead": "em",
+        "weekday_lead": "na|no",
+        "day_time": r"de\s+(?:manhã|tarde|noite)|à\s+(?:tarde|noite)",
+        "given_name_particle": "dos",
+        "greeting": "olá|oi",
+        "name_opening": "(?:o )?meu nome é|me chamo|chamo-me|(?:pode )?me chama(?:r)? de",
+        "name_opening_unsure": "(?:eu )?sou",
+        "after_name": "de",
+        "acknowledgement": r"""
+obrigado|obrigada|muito obrigado|muito obrigada|valeu|tá bom|está bem|beleza|entendi|certo|sim|combinado
+tudo bem
+""",
+        "silent": "trabalha como",
+        "negation": "não",
+    },
+    cues={
+        "greeting": r"""
 ^(?:olá|oi|bom dia|boa (?:tarde|noite)|tudo bem|como (?:está|vai|estás))
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:tchau|adeus|até (?:logo|amanhã|mais|breve)|boa noite)
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:obrigad[oa]|muito obrigad[oa]|valeu|agradeço)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:sim|não|ok(?:ay)?|certo|claro|beleza|perfeito|entendi|entendido|exato|tá bom|está bem|de nada|combinado
   |isso)[\s.!,]*$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:parabéns|que (?:bom|legal|lindo|giro|ótimo)|ótimo|incrível|uau|fantástico|(?:isso )?(?:é
   |parece) (?:muito )?(?:legal|ótimo|bom|lindo|interessante|incrível))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:boa sorte|espero que (?:você|tu|esteja))
 """,
-    "listener": r"""
+        "listener": r"""
 (?:tu|te|ti|teu|tua|você|vocês)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:me avise|avise-me|posso (?:\w+ )?(?:ajudar|verificar|mostrar)|vou (?:verificar|olhar|criar|ler)|você quer que
   |quer que|aqui está)
 """,
-    "question": r"""
+        "question": r"""
 ^(?:o que|que|quem|quando|onde|por que|como|qual|quais|você pode|pode|poderia)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:você )?(?:pode|poderia|podes)\b
 ^(?:por favor,? )?(?:mostre|mostra|explique|explica|escreva|corrija|adicione|crie|remova|execute|verifique|traduza
   |procure|ajude)(?:-me)?
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:lembre|lembra|lembre-se|lembra-te|tenha em mente|não (?:se )?esqueça|não esqueças|anote|importante|nota|observe)
 (?:a partir de agora|de agora em diante|no futuro|daqui (?:para|em) (?:a )?(?:frente|diante))
 """,
-    "decision": r"""
+        "decision": r"""
 (?:decidimos|decidi|escolhemos|escolhi|optamos|optei|combinamos|concordamos|acordamos)
 (?:foi|ficou) (?:decidido|combinado|acordado)
 (?:vamos (?:usar|ficar com|adotar|migrar|mudar)|ficamos com|usaremos)
 (?:decisão|acordo):
 (?:mudamos|mudei|migramos|migrei|trocamos|passamos) (?:\w+ )?de .{1,60} para
 """,
-    "preference": r"""
+        "preference": r"""
 (?:prefiro|eu gosto|gosto (?:de|muito)|adoro|amo|odeio|detesto|não gosto|não como)
 (?:meu|minha|meus|minhas|nosso|nossa) (?:\w+ ){0,3}(?:favorit[oa]s?|preferid[oa]s?)
 sou (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fã|apaixonad[oa])
 ^(?:por favor,? )?(?:responda|responde|escreva) (?:sempre |em|de forma|brevemente)
 """,
-    "convention": r"""
+        "convention": r"""
 (?:a partir de agora|de agora em diante)
 (?:use|usamos|usa|utilize|prefira) .{1,60}, (?:não|nunca|e não) \S
 (?:se chamam|são nomead[oa]s)\b
@@ -70,17 +135,17 @@ só (?:\w+ ){0,3}(?:de|a partir|com|em|do|da)
 (?:é|são|está|estão) (?:proibid[oa]s?|obrigatóri[oa]s?)
 (?:regra|convenção|norma)(?: \w+){0,3}(?: é|:)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:aprendi|aprendemos|descobri|descobrimos|percebi|percebemos)
 (?:acontece que|no fim das contas|descobriu-se)
 (?:o problema|a causa|o erro|a solução|o motivo)(?: \w+){0,4} (?:era|é|foi|estava|vinha)
 (?:da próxima vez|na próxima vez)
 """,
-    "goal": r"""
+        "goal": r"""
 (?:quero|queremos|gostaria|planejo|planejamos|pretendo|pretendemos|espero|penso em|estou planejando)\b
 (?:meu|nosso|o) (?:objetivo|plano|sonho|prazo)(?: \w+){0,2} (?:é|:)
 """,
-    "correction": r"""
+        "correction": r"""
 ^(?:não|espera|espere|desculpa)[,.!]+ ?(?:na verdade|é|eu|use|o|a|os|quis)
 ^(?:na verdade|correção|aliás|melhor dizendo)
 (?:isso|isto) (?:está|é|era) (?:errado|incorreto|falso|um erro)
@@ -91,29 +156,26 @@ não .{1,60},? (?:mas sim|e sim|mas)
 (?:em vez d|ao invés d|no lugar d)
 (?:mudamos|mudei|migramos|migrei|trocamos|passamos) (?:\w+ )?de .{1,60} para
 """,
-    "fact": r"""
+        "fact": r"""
 (?:me chamo|meu nome é|moro (?:em|no|na)|trabalho (?:na|no|em|como|para)|sou (?:de|um|uma|o|a)|tenho (?:um|uma|dois
   |duas))
 (?:fica|ficam|está|estão) (?:\w+ )?(?:em|no|na)
 (?:se chama|depende de|requer|roda em|pertence)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:se|talvez|imagine)
 (?:talvez|poderia|não tenho certeza)
 """,
-    "self": r"""
+        "self": r"""
 (?:eu|me|mim|meu|minha|meus|minhas|nós|nosso|nossa|nossos|nossas|sou|estou|tenho|moro|trabalho|temos|somos)
 """,
-    "denial": r"""
+        "denial": r"""
 ^não[,.! ]+não (?!.{0,60}\bmas\b)[^,;:]{1,40}$
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:olha|olhe|põe|ponha|pega|pegue|abre|abra|tenta|tente) (?:isso|isto|este|esta|esse|essa)\b
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:não|espera|espere|desculpa|desculpe|peraí|nada disso)[,.! ]{1,3}(?:isso|isto|está|é|não (?:é|era|foi)|eu (?:quis
@@ -184,7 +246,8 @@ gostaria de (?!saber|ver|que|entender)\w{2,20}(?:ar|er|ir)\b
 """,
     },
     denied=r"\b(?:não|nunca|jamais|ninguém|sem|nem|nenhum|nenhuma)\b",
-    mentioned=r"\b(?:se|diz|disse|dizem|aparece|mostra|mensagem|erro|botão|palavra|frase|texto|título|ele|ela|eles"
-    r"|elas|cliente"
-    r"|chefe|colega|talvez|alguém|traduza)\b",
+    mentioned=(
+        r"\b(?:se|diz|disse|dizem|aparece|mostra|mensagem|erro|botão|palavra|frase|texto|título|ele|ela|eles|elas"
+        r"|cliente|chefe|colega|talvez|alguém|traduza)\b"
+    ),
 )

@@ -1,62 +1,130 @@
-"""Italian: cues of speech acts, and signal phrases."""
+"""Italian."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CUE_PACK: CuePack = {
-    "greeting": r"""
+PACK = LanguagePack(
+    code="it",
+    name="Italian",
+    letters="éàçùìò",
+    words={
+        "stop": """
+il lo la i gli le l un uno una del dello della dei degli delle al allo alla ai agli alle dal dalla dai nel nello
+nella nei nelle sul sulla sui col questo questa questi queste quello quella quelli quelle ciò io me mi tu te ti lui
+lei egli ella esso noi ci voi vi loro si ne mio mia miei mie tuo tua tuoi tue suo sua suoi sue nostro nostra nostri
+nostre vostro vostra che chi cui quale quali quando dove come perché sono sei è siamo siete era erano essere stato
+stata ho hai ha abbiamo avete hanno aveva avevano avere vado va vanno può possono devo deve e ed o ma se però anche
+mentre quindi a ad di da in con su per tra fra non no sì già molto più meno tanto tutto tutta tutti tutte qui qua lì
+là ora adesso allora grazie
+""",
+        "function": """
+il lo la gli le e è sono io tu noi voi non un una in per con di del della al alla che mio mia nostro nostra sempre
+mai ma o se questo questa no sì grazie ho ha abbiamo anche solo più adesso dei delle nel nella preferisco uso usiamo
+dal dalla voglio lavoro abito
+""",
+        "generic": """
+usare utilizzare chiamare cosa tipo genere modo tempo fare avere andare prendere dire sapere
+""",
+        "abbreviation": "dott sig sig.ra pag art",
+        "abbreviation_inside": "dott",
+        "origin": "tedesco tedesca inglese francese spagnolo spagnola",
+        "ending": "azioni azione ando endo iamo avano are ere ire ato ata ito ita ano ono hi he a e i o",
+        "light": "utente molto attualmente",
+        "wish": "vuole spera",
+        "join": "e o",
+        "before_name": "da di con a in",
+    },
+    tables={
+        "weekday": """
+0 = lunedì; 1 = martedì; 2 = mercoledì; 3 = giovedì; 4 = venerdì; 5 = sabato; 6 = domenica
+""",
+        "month": """
+1 = gennaio; 2 = febbraio; 3 = marzo; 4 = aprile; 5 = maggio; 6 = giugno; 7 = luglio; 8 = agosto; 9 = settembre;
+10 = ottobre; 11 = novembre; 12 = dicembre
+""",
+        "day": "0 = oggi; -1 = ieri; 1 = domani; 2 = dopodomani",
+        "period": """
+week -1 = la settimana scorsa; week 1 = la prossima settimana; month -1 = il mese scorso;
+month 1 = il prossimo mese; year -1 = l'anno scorso; year 1 = l'anno prossimo
+""",
+        "unit": "day = giorno|giorni; week = settimana|settimane; month = mese|mesi; year = anno|anni",
+        "number": """
+0 = zero; 1 = un|una; 2 = due; 3 = tre; 4 = quattro; 5 = cinque; 6 = sei; 7 = sette; 8 = otto; 9 = nove;
+10 = dieci
+""",
+        "distance_lead": "1 = fra|tra",
+    },
+    phrases={
+        "ago": "fa",
+        "year_lead": "nel",
+        "weekday_lead": "il",
+        "day_time": "mattina|pomeriggio|sera|notte",
+        "name_particle": "da|di|del|della",
+        "given_name_particle": "da|di|del|della",
+        "greeting": "ciao|buongiorno",
+        "name_opening": "mi chiamo|il mio nome è|chiamami",
+        "name_opening_unsure": "(?:io )?sono",
+        "after_name": "e",
+        "acknowledgement": r"""
+grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricevuto|perfetto grazie|chiaro
+""",
+        "silent": "lavora come",
+        "negation": "senza|mai|non",
+    },
+    cues={
+        "greeting": r"""
 ^(?:ciao|salve|buongiorno|buonasera|come (?:stai|va|sta))
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:arrivederci|a (?:presto|domani|dopo)|ci vediamo|buonanotte|buona (?:giornata|serata))
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:grazie|ti ringrazio|mille grazie|molte grazie)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:sì|si|no|ok(?:ay)?|va bene|certo|d'accordo|perfetto|capito|esatto|bene|ottimo|prego|giusto)[\s.!,]*$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:bravo|brava|complimenti|congratulazioni|fantastico|ottimo|che (?:bello|bella|figo)|wow|(?:è
   |sembra) (?:molto )?(?:bello|fantastico|interessante|ottimo))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:buona fortuna|in bocca al lupo|spero che (?:tu|ti|vada))
 """,
-    "listener": r"""
+        "listener": r"""
 (?:tu|ti|te|tuo|tua|tuoi|tue|voi|vi|vostro)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:fammi sapere|posso (?:\w+ )?(?:aiutar|controllare|mostrar)|vado a|vuoi che|ecco)
 """,
-    "question": r"""
+        "question": r"""
 ^(?:che|chi|quando|dove|perché|come|quale|quali|puoi|potresti|hai)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:puoi|potresti|può|potrebbe)
 ^(?:per favore,? )?(?:mostra|spiega|scrivi|correggi|aggiungi|crea|elimina|esegui|controlla|traduci|cerca|trova
   |aiuta)(?:mi)?
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:ricorda|ricordati|ricordatevi|tieni presente|non dimenticare|annota|prendi nota|importante|nota)
 (?:d'ora in poi|da ora in poi|in futuro|da adesso)
 """,
-    "decision": r"""
+        "decision": r"""
 (?:abbiamo|ho|si è) (?:\w+ )?(?:deciso|scelto|concordato|optato|stabilito)
 (?:restiamo (?:su|con)|useremo|usiamo d'ora|passiamo a|adottiamo)
 (?:decisione|scelta):
 (?:passati|passato|migrati|migrato|cambiato) da .{1,60} a
 """,
-    "preference": r"""
+        "preference": r"""
 (?:preferisco|mi piace|mi piacciono|amo|adoro|odio|detesto|non mi piace|non mi piacciono|non mangio)
 (?:il mio|la mia|i miei|le mie|il nostro) (?:\w+ ){0,3}(?:preferit[oaie]|favorit[oaie])
 sono (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|allergic[oa]|appassionat[oa])
 ^(?:per favore,? )?(?:rispondi|rispondimi|scrivimi) (?:sempre |in|brevemente)
 """,
-    "convention": r"""
+        "convention": r"""
 (?:d'ora in poi|da ora in poi)
 (?:usa|usiamo|usate|utilizza|preferisci) .{1,60}, (?:non|mai|e non) \S
 (?:si chiamano|si scrivono)\b
@@ -67,17 +135,17 @@ solo (?:\w+ ){0,3}(?:da|con|in|dal|dalla)
 (?:è|sono) (?:vietat[oaie]|obbligatori[oae]?)
 (?:regola|convenzione)(?: \w+){0,3}(?: è|:)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:ho|abbiamo) (?:\w+ )?(?:imparato|scoperto|capito)
 (?:si è scoperto|è venuto fuori|salta fuori)
 (?:il problema|la causa|l'errore|la soluzione|il motivo)(?: \w+){0,4} (?:era|è|stava|veniva)
 (?:la prossima volta)
 """,
-    "goal": r"""
+        "goal": r"""
 (?:voglio|vogliamo|vorrei|vorremmo|ho intenzione|abbiamo intenzione|spero|penso di|pensiamo di|sto pianificando)\b
 (?:il mio|il nostro|l')(?: )?(?:obiettivo|sogno|piano|scadenza)(?: \w+){0,2} (?:è|:)
 """,
-    "correction": r"""
+        "correction": r"""
 ^(?:no|aspetta|scusa)[,.! ]+(?:in realtà|è|io|non|usa|anzi|il|la|gli|volevo)
 ^(?:in realtà|correzione|anzi)
 (?:questo|quello|ciò)? ?(?:è|era) (?:sbagliato|errato|un errore|falso)
@@ -88,28 +156,25 @@ non .{1,40} più
 (?:invece d|al posto d)
 (?:passati|passato|migrati|migrato|cambiato) da .{1,60} a
 """,
-    "fact": r"""
+        "fact": r"""
 (?:mi chiamo|il mio nome è|vivo (?:a|in)|abito|lavoro (?:a|in|come|per|da)|sono (?:di|un|una|il|la)|ho (?:un|una
   |due|tre) )
 (?:si trova|si trovano|si chiama|dipende da|richiede|gira su|appartiene)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:se|forse|magari|immagina)
 (?:forse|magari|potrebbe|non sono sicur[oa])
 """,
-    "self": r"""
+        "self": r"""
 (?:io|mi|me|mio|mia|miei|mie|noi|ci|nostro|nostra|nostri|nostre|sono|ho|abbiamo|siamo|vivo|lavoro)
 """,
-    "denial": r"""
+        "denial": r"""
 ^no[,.! ]+non (?!.{0,60}\b(?:ma|bensì)\b)[^,;:]{1,40}$
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:guarda|metti|prendi|prova|apri|leggi) (?:questo|questa|quello|ciò|qui)\b
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:no|aspetta|scusa|macché|un attimo)[,.! ]{1,3}(?:è|non|hai|intendevo|volevo|parlavo|usa|metti|noi|il|la|quello
@@ -186,7 +251,8 @@ abbiamo (?:infine |alla fine )?(?:optato|puntato)\b
 """,
     },
     denied=r"\b(?:non|mai|nessuno|nessuna|neanche|senza|né|neppure)\b",
-    mentioned=r"\b(?:se|dice|ha detto|dicono|scrive|scritto|mostra|appare|messaggio|errore|pulsante|bottone|parola"
-    r"|frase|testo"
-    r"|titolo|lui|lei|loro|cliente|capo|collega|forse|magari|qualcuno|traduci)\b",
+    mentioned=(
+        r"\b(?:se|dice|ha detto|dicono|scrive|scritto|mostra|appare|messaggio|errore|pulsante|bottone|parola|frase"
+        r"|testo|titolo|lui|lei|loro|cliente|capo|collega|forse|magari|qualcuno|traduci)\b"
+    ),
 )

@@ -1,12 +1,247 @@
-"""English: cues of speech acts, those that matter in a chat with an agent first, and signal phrases."""
+"""English."""
 
-from ricordo.language.packs import CuePack, SignalPack
+from ricordo.language.packs import LanguagePack
 
-__all__ = ["CHAT_CUES", "CUE_PACK", "SIGNAL_PACK"]
+__all__ = ["PACK"]
 
 
-CHAT_CUES: CuePack = {
-    "denial": r"""
+PACK = LanguagePack(
+    code="en",
+    name="English",
+    words={
+        "stop": """
+a an the this that these those some any each every either neither both all such no nor not none i me my mine myself
+we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
+they them their theirs themselves who whom whose which what when where why how am is are was were be been being do
+does did done doing have has had having will would shall should can could may might must ought need'nt cannot and or
+but if then else so than as because while until although though unless since whether of at by for with without about
+against between among into onto through during before after above below to from up down in out on off over under
+again further once upon within toward towards via per here there now just only own same too very also ever even
+still yet already quite rather really much many more most other another few less least lot lots i'm i've i'd i'll
+you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll they're they've
+they'd they'll that's that'd that'll there's there're here's what's who's who're where's when's why's how's let's
+isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't shan't shouldn't can't
+couldn't mayn't mightn't mustn't ain't im ive dont doesnt didnt cant wont isnt wasnt thats whats okay ok yeah yep
+yes nope oh ah hey hi hello wow um uh hmm well please thanks gonna wanna gotta kinda sorta y'all something anything
+everything nothing someone anyone everyone somebody anybody everybody s t d ll m re ve o y e.g i.e etc vs
+""",
+        "function": """
+a thanks thank great let the and is are was were you your it this that to of for with have has not we they our from
+i my in on be do don't should will would can at by always never only use no please what how when if but as an so
+about
+""",
+        "generic": """
+use call name named thing stuff kind type sort way time make do have get take go come want need tell know give put
+happen find think something anything someone anyone somebody anybody people person many much long often usually
+currently recently ever different favorite favourite good last first next new main exactly actually mention describe
+plan feel keep
+""",
+        "abbreviation": """
+mr mrs ms dr prof st jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan feb mar apr
+jun jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m
+""",
+        "abbreviation_inside": "mr mrs ms dr prof e.g i.e cf vs fig approx",
+        "duration_preposition": "in",
+        "not_name": """
+i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may june
+july august september october november december mr mrs ms dr prof ok wow hey hi thanks yeah oh omg lol todo fyi api
+url
+""",
+        "origin": """
+african albanian algerian american arab argentine argentinian asian australian austrian bavarian belgian brazilian
+british bulgarian canadian catalan chilean chinese colombian croatian cuban czech danish dutch egyptian english
+estonian ethiopian european filipino finnish french german greek hungarian icelandic indian indonesian iranian iraqi
+irish israeli italian japanese kenyan korean latvian lebanese lithuanian malaysian mexican moroccan nigerian
+norwegian pakistani persian peruvian polish portuguese romanian russian scottish serbian singaporean slovak
+slovenian spanish swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh
+agnostic anglican atheist buddhist catholic christian hindu jewish lutheran mormon muslim orthodox protestant
+""",
+        "state": """
+able afraid alive alone angry asap available away awake aware back better blocked bored broke busy calm cancer
+capricorn certain cold confident confused content crazy curious cool dead deaf disappointed done down drunk early
+excited exhausted famous fine first free full gemini glad gone good grateful great happy healthy here home honored
+hopeful hot hungry ill impressed inspired in late later lazy left lost mad married maybe more nervous new next off
+okay old online out over pleased pregnant prepared proud quick ready retired right sad safe scared serious sick
+single sleepy slow sober sorry stuck stupid sure surprised thankful thirsty through tired today tomorrow tonight
+unable undecided unhappy unsure up upset vegan vegetarian warm weak well wet willing worried wrong young gay lesbian
+straight bisexual trans left-handed mother father mom dad mum mama papa student team batman legend superman santa
+admin analyst architect artist assistant ceo cfo chef coo cto consultant coach customer data designer dev developer
+devops director doctor editor engineer expert founder freelancer frontend backend fullstack head intern junior
+lawyer lead manager nurse owner principal product professor programmer project qa researcher sales senior software
+staff support teacher tester user writer
+""",
+        "name_like_state": "sterling irving fleming harding manning channing golding browning",
+        "same_in_past": """
+bet bid burst cast cost cut fit hit hurt let put quit read rid set shed shut split spread thrust upset
+""",
+        "auxiliary_past": "was were had did",
+        "light": """
+user users person people someone he she they his her their theirs him them its also really very quite generally
+usually typically currently now just rather still already much a lot lots kind sort thing things one ones get gets
+got go personally strongly actually please have has had will would should can could
+""",
+        "wish": """
+want wants wanted plan plans planned hope hopes intend intends wish wishes aim aims dream dreams going
+""",
+        "count": "zero one two three four five six seven eight nine ten eleven twelve",
+        "join": "and or",
+        "before_name": "in on at to from of for with by into since until near",
+    },
+    rows={
+        "opposites": """
+like love enjoy prefer favour favor adore|dislike hate avoid loathe detest despise,
+start begin|stop quit end finish|continue, before|after|during, more|less fewer, most|least,
+increase raise grow|decrease reduce lower shrink, always|never|sometimes occasionally seldom rarely,
+allow permit enable|forbid prohibit deny disable ban, open|close closed,
+accept approve|reject refuse decline, add|remove delete drop, buy|sell, lend|borrow, teach|learn,
+send|receive, win|lose, upgrade|downgrade, join|leave, hire|fire,
+married|divorced single widowed engaged, left|right, north|south|east|west, up|down,
+big large tall|small little short tiny, long|short, hot warm|cold cool, early|late, old|young new,
+good best better|bad worst worse, first|last|second|third, morning|afternoon|evening|night noon,
+monday|tuesday|wednesday|thursday|friday|saturday|sunday weekend,
+january|february|march|april|may|june|july|august|september|october|november|december,
+daily|weekly|monthly|yearly annually|hourly, today|tomorrow|yesterday,
+winter|summer|spring|autumn fall,
+mother mum mom|father dad|sister|brother|son|daughter|wife|husband|aunt|uncle|cousin, dog|cat,
+tabs tab|spaces space, dark|light, on|off, with|without, public|private, internal|external,
+front frontend|back backend, left|stayed, male man|female woman, vegan|vegetarian,
+formal|informal casual, verbose detailed|brief concise terse, sync synchronous|async asynchronous,
+import|export, input|output, minimum min|maximum max
+""",
+        "synonyms": """
+like love enjoy prefer favour favor fond, live lives reside based, home house,
+use utilise utilize employ, work job employed, dislike hate loathe detest, big large, start begin,
+finish end, buy purchase, speak talk, child kid, mum mom mother, dad father, daily everyday,
+always constantly, fast quick quickly, ask request, show display, short brief concise terse,
+error mistake, repository repo, database db, configuration config, javascript js, typescript ts,
+kubernetes k8s, postgresql postgres, application app, photo picture, car automobile, movie film,
+holiday vacation, flat apartment, physician doctor
+""",
+        "verb_forms": """
+arise arose arisen, awake awoke awoken, beat beat beaten, become became become, begin began begun,
+bend bent, bind bound, bite bit bitten, bleed bled, blow blew blown, break broke broken, breed bred,
+bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, cling clung,
+come came come, creep crept, deal dealt, dig dug, draw drew drawn, dream dreamt, drink drank drunk,
+drive drove driven, eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, find found,
+flee fled, fly flew flown, forbid forbade forbidden, forget forgot forgotten,
+forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went gone goes,
+grind ground, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
+kneel knelt, know knew known, lay laid, lead led, lean leant, leap leapt, learn learnt, leave left,
+lend lent, light lit, lose lost, make made, mean meant, meet met, overcome overcame overcome,
+oversee oversaw overseen, pay paid, prove proved proven, ride rode ridden, ring rang rung,
+rise rose risen, run ran run, say said, see saw seen, seek sought, sell sold, send sent,
+sew sewed sewn, shake shook shaken, shine shone, shoot shot, show showed shown, shrink shrank shrunk,
+sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken, spell spelt,
+spend spent, spin spun, spring sprang sprung, stand stood, steal stole stolen, stick stuck,
+sting stung, strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung,
+take took taken, teach taught, tear tore torn, tell told, think thought, throw threw thrown,
+understand understood, undertake undertook undertaken, wake woke woken, wear wore worn,
+weave wove woven, weep wept, win won, wind wound, withdraw withdrew withdrawn, write wrote written,
+rewrite rewrote rewritten, rebuild rebuilt, redo redid redone, undo undid undone
+""",
+    },
+    tables={
+        "weekday": """
+0 = monday|mon; 1 = tuesday|tue|tues; 2 = wednesday|wed; 3 = thursday|thu|thur|thurs; 4 = friday|fri;
+5 = saturday|sat; 6 = sunday|sun
+""",
+        "month": """
+1 = january|jan; 2 = february|feb; 3 = march|mar; 4 = april|apr; 5 = may; 6 = june|jun; 7 = july|jul;
+8 = august|aug; 9 = september|sept|sep; 10 = october|oct; 11 = november|nov; 12 = december|dec
+""",
+        "day": """
+0 = today|tonight|this morning|this afternoon|this evening;
+-1 = yesterday|last night|yesterday morning|yesterday afternoon|yesterday evening;
+1 = tomorrow|tomorrow morning|tomorrow afternoon|tomorrow evening|tomorrow night; -2 = day before yesterday;
+2 = day after tomorrow
+""",
+        "unit": """
+day = day|days; week = week|weeks; month = month|months; year = year|years|yr|yrs; weekend = weekend|weekends
+""",
+        "number": """
+0 = zero; 1 = one|a|an; 2 = two|couple; 3 = three; 4 = four; 5 = five; 6 = six; 7 = seven; 8 = eight; 9 = nine;
+10 = ten; 11 = eleven; 12 = twelve
+""",
+        "weekday_side": "-1 = last|past; 0 = this; 1 = next|coming",
+        "unit_side": "-1 = last|past|previous; 0 = this; 1 = next|coming",
+        "distance_lead": "1 = in",
+        "irregular": """
+child = children; man = men; woman = women; person = people; foot = feet; tooth = teeth; goose = geese;
+mouse = mice; life = lives; wife = wives; knife = knives; leaf = leaves; shelf = shelves; half = halves;
+self = selves; wolf = wolves; loaf = loaves; thief = thieves; index = indices; matrix = matrices;
+vertex = vertices; analysis = analyses; criterion = criteria; phenomenon = phenomena; tie = ties|tying; pie = pies;
+die = dying; lie = lying; good = better|best; bad = worse|worst
+""",
+    },
+    phrases={
+        "filler": r"""
+yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also
+actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no
+by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning
+""",
+        "filler_clause": r"""
+(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)
+actually (?=(?:the|my|our|we|i|it|he|she|they)\b)
+""",
+        "announcement_lead": "(?:also|and|oh|ok|okay|then|so|but)[, ]+",
+        "announcement": r"""
+(?:good|bad|some) news(?: first)?|for (?:your|the|our|my) (?:planning|calendar|notes?|plan|records?)
+(?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?(?: (?:thing|point|note
+  |rule))?(?: (?:about|on|for) [\w ]{1,40})?|before (?:you|we) \w+(?: \w+){0,4}
+while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)
+(?:question|item|point|note|fact|rule|topic|q|no\.?|number|nr\.?) ?#?\d{1,3}
+(?:quick|short|small|side) (?:note|question|thing|reminder)|(?:last|first) (?:thing|point)
+""",
+        "repetition": r"""
+(?:as|like) (?:i|we)(?:['’](?:ve|d)| have| had)?(?: just| already)? (?:said|mentioned|noted|wrote|explained
+  |told (?:you|everyone|them))(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)
+""",
+        "side_unit": "weekend|week|month|year",
+        "month_side": "last|past|this|next",
+        "ago": "ago|back|earlier",
+        "count_of": "of",
+        "from_unit": "days?|weeks?|months?|years?",
+        "from_now": "from",
+        "from_day": "today|now|tomorrow",
+        "ordinal_suffix": "st|nd|rd|th",
+        "day_suffix": "st|nd|rd|th",
+        "day_of": "of",
+        "month_of": "of",
+        "year_lead": "in|since|during",
+        "duration_lead": r"""
+one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst
+""",
+        "duration_verb": r"was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed",
+        "weekday_lead": "on",
+        "day_time": "morning|afternoon|evening|night|noon",
+        "name_particle": "of|the",
+        "greeting": "hi|hello|hey|hiya|good (?:morning|afternoon|evening)",
+        "greeting_all": "there|all|everyone|team",
+        "name_opening": "my name(?:['’]s| is)|(?:please |just |you can )*call me|i go by",
+        "name_opening_unsure": "i['’]?m|i am",
+        "after_name": "and|from|here|by the way|btw",
+        "name_prefix": "pro|anti|non|ex|semi|post|pre|self",
+        "state_word": r"\w{3,}ing|\w{2,}[cdfgknpstvxz]ed|\w{3,}(?:ful|less|ous|able|ible|ically|ably)",
+        "acknowledgement": r"""
+ok|okay|okey|k|kk|okie|alright|all right|got it|gotcha|noted|understood
+i see|makes sense|sounds good|will do|fine|cool|sure|thanks|thank you|thanks a lot|thanks so much|many thanks
+thank you so much|thank you very much|thx|ty|cheers|yes|yep|yeah|yup|right|great|nice
+good|very good|perfect thanks|no problem|np|much appreciated
+""",
+        "daily": "(?:every|each) day",
+        "weekly": "(?:every|each) week",
+        "monthly": "(?:every|each) month",
+        "yearly": "(?:every|each) year|annually",
+        "want": "would (?:like|love) to",
+        "silent": "(?:works?|working) as|at present|at the moment|right now|these days|nowadays",
+        "negation": "not|no|never|cannot|nor|without|stop(?:s|ped)?|nobody|nothing|no longer|neither",
+        "negation_suffix": r"n['’]t(?!\w)",
+        "comparison": r"""
+\bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b
+""",
+    },
+    cues={
+        "denial": r"""
 ^(?:no[,.! ]+)?(?:that'?s |this is |it'?s )?not (?:quite )?what (?:i|we) (?:meant|said|asked|wanted
   |want)\b[^,;:]{0,20}$
 ^(?:(?:no|nope|nah|wait|sorry|hm+)[,.! ]+)?(?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|it)|wrong
@@ -19,18 +254,18 @@ CHAT_CUES: CuePack = {
 ^(?:the |our |my )?(?:old|earlier|previous|former|other) (?:rule|decision|policy|plan|number|value|name|port|limit)\b
   .{0,60}(?:no longer|void|is off|is gone|any ?more|does(?:n't| not))
 """,
-    "doubt": r"""
+        "doubt": r"""
 ^(?:i (?:think|suspect|guess|assume|believe|suppose)|my guess|probably|perhaps|maybe|it (?:looks|seems)|likely)
 (?:haven'?t (?:checked|verified|tested|confirmed)|not (?:sure|certain|verified|confirmed)|(?:it|this|that
   |the (?:cause|problem|reason|fix)) (?:might|may|could)
   |probably|possibly|i suspect|my guess|presumably)
 """,
-    "heading": r"""
+        "heading": r"""
 ^(?:(?:here are |these are |and |now )?(?:some|our|my|a few|a couple of|the|more|two|three|four|five|a word on)? ?
   (?:\w+ ){0,2}(?:rules?|conventions?|guidelines?|standards?|principles?|preferences?|habits|style|styles)
   (?: (?:for|of|in|about|on|while|here|to|we|before|as)\b[^.:]{0,60})?)[.:]$
 """,
-    "moment": r"""
+        "moment": r"""
 ^(?:please |and |but |so )*(?:don'?t|do not) \w+(?: \w+){0,4} (?:yet|now|for now|today|tonight)[.!]*$
 ^(?:please |and |but |so )*(?:don'?t|do not) \w+ (?:it|this|that|these|those|them)\b
 ^never ?mind\b
@@ -75,12 +310,7 @@ CHAT_CUES: CuePack = {
 ^(?:make|leave|give|grant|extend|push|move) it (?:until|to|by|for)\b
 ^start with\b
 """,
-}
-
-
-CUE_PACK: CuePack = {
-    **CHAT_CUES,
-    "greeting": r"""
+        "greeting": r"""
 ^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
 ^(?:long time no|(?:it'?s |so |really |always )?(?:great|good|nice|lovely|awesome|wonderful) (?:to (?:see|hear|meet
   |talk|chat|catch)|seeing|hearing|talking|chatting|catching))
@@ -88,18 +318,18 @@ CUE_PACK: CuePack = {
 ^what'?s (?:up|new)
 ^hope (?:you|all|everything|things|your)
 """,
-    "farewell": r"""
+        "farewell": r"""
 ^(?:bye|goodbye|good ?night|see (?:you|ya)|talk (?:to you )?(?:soon|later)|take care|ttyl|later|cheers|catch you
   |until next time|have (?:a|an|fun|yourself))
 (?:talk|see you|chat|catch up|speak)(?: to you| again)? (?:soon|later|tomorrow|then)
 ^(?:i )?(?:gotta|got to|have to|should|better) (?:go|run|head out|get going)
 """,
-    "thanks": r"""
+        "thanks": r"""
 ^(?:thanks|thank you|thx|ty|cheers|much appreciated|i(?: really)? appreciate|appreciate (?:it|that|you|your))
 ^(?:many|big|huge) thanks
 ^(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped)
 """,
-    "acknowledgement": r"""
+        "acknowledgement": r"""
 ^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
   |so)
   |true|fair|good)[\s.!,]*$
@@ -112,7 +342,7 @@ CUE_PACK: CuePack = {
 ^(?:totally |completely |definitely |absolutely )?(?:agreed|agree|i agree|i (?:totally|completely
   |definitely) agree)(?: with (?:you|that))?[, ]{0,2}\w*[.!]?$
 """,
-    "praise": r"""
+        "praise": r"""
 ^(?:congrats|congratulations|well done|good (?:job|for you|one|call|point|idea)|great (?:job|work|idea|point)
   |nice (?:one|job|work)|kudos|bravo|way to go|proud of you|so proud)
 ^you(?:'re| are|'ve| have| look| did| must|'ll| will| should|'d| would| can| could| got| two| guys| both| always
@@ -130,7 +360,7 @@ CUE_PACK: CuePack = {
 ^(?:so |such )?(?:cool|great|awesome|amazing|nice|glad|happy|proud|sorry|excited|jealous)(?: to hear| to see| that
   | for)+ ?(?:you|you're|about|it)?
 """,
-    "reaction": r"""
+        "reaction": r"""
 ^(?:wow|whoa|woah|yay|aww?|omg|haha|lol|amazing|awesome|fantastic|wonderful|incredible|beautiful|gorgeous|sweet
   |brilliant|impressive|cool|nice|great|stunning|so cool|too funny)(?=$|[\s!.,])
 ^(?:that|this|it|those|these|they)(?:'s|'re| is| are| was| were| must| look| looks| sound| sounds| seem| seems|'ll
@@ -145,16 +375,16 @@ CUE_PACK: CuePack = {
 ^(?:sounds|looks) (?:like|great|fun|good|awesome|amazing|cool|fantastic|delicious|so|super|really)
 ^(?:no wonder|nothing (?:like|better|beats))
 """,
-    "wish": r"""
+        "wish": r"""
 ^(?:good luck|best of luck|fingers crossed|all the best|enjoy|happy (?:birthday|holidays|new year)|merry|hope (?:it
   |that|to see|you)|(?:i )?wish(?:ing)? you|may you|wishing|here'?s to|let'?s (?:keep|catch up|do it|go|make|stay
   |hang|chat|talk))
 ^i hope (?:you|it|that|your|things|everything)
 """,
-    "listener": r"""
+        "listener": r"""
 (?:you|you're|you've|you'd|you'll|your|yours|yourself|u|ya)
 """,
-    "offer": r"""
+        "offer": r"""
 ^(?:let me know|feel free|just let me know|don'?t hesitate|just ask|if you (?:need|want|have|ever|like|'d like)
   |i(?:'m| am) (?:here|always here|happy|glad)|i(?:'d| would) be (?:happy|glad)|happy to (?:help|assist|chat
   |answer)|would you like|do you want me|shall i|should i|want me to|is there anything|anything else|here(?:'s| is
@@ -164,13 +394,13 @@ CUE_PACK: CuePack = {
   |begin|open|search|make|send|give|get)|sure[,!] (?:here|i|let)|certainly|great question|good question
   |i understand|i apologi[sz]e|sorry (?:for|about)|to (?:help|assist) you)
 """,
-    "question": r"""
+        "question": r"""
 ^(?:what|who|whom|whose|which|when|where|why|how|do|does|did|is|are|was|were|am|can|could|would|will|should|shall
   |have|has|had|may|isn't|aren't|don't you|doesn't|didn't|won't|any (?:idea|chance|thoughts|advice|tips|plans
   |recommendations|news|luck|suggestions)|got any|anything|what's|who's|how's|where's)\b[^.!]{0,200}\?
 \?["')\s]*$
 """,
-    "request": r"""
+        "request": r"""
 ^(?:can|could|would|will) (?:you|u|we)
 ^(?:please |now |then |ok,? |and |also |just )*(?:run|fix|add|write|show|explain|create|make|update|remove|delete
   |refactor|implement|check|look|find|tell|give|help|open|read|rewrite|rename|debug|summari[sz]e|translate|generate
@@ -183,14 +413,14 @@ CUE_PACK: CuePack = {
 ^i(?:'m| am) (?:looking for|trying to (?:find|figure|understand|decide)|wondering|curious|not sure (?:how|what|if
   |why|which))
 """,
-    "remember": r"""
+        "remember": r"""
 ^(?:warning|careful|caution|beware|attention)\b ?[:,\-–—]
 ^(?:please |and |also |just |so |ok,? |important: ?)*(?:remember|note|keep in mind|bear in mind|don'?t forget
   |make a note|be aware|take note|memori[sz]e|save this|store this)(?: that| to| this| this:|:|,)
 ^(?:fyi|for the record|for (?:your|future) (?:information|reference)|nb|n\.b\.|heads[- ]up|important|note)\b ?[:,\-–—]
 (?:from now on|going forward|in (?:the )?future,|for (?:all )?future)
 """,
-    "decision": r"""
+        "decision": r"""
 we (?:keep|stay with|stick with|stick to|go with|go for|settle on) \w
 (?:we|i)(?:'re|'m| are| am) (?:now |also |finally )?(?:moving|migrating|switching|replacing|porting|rewriting|dropping
   |adopting|retiring|splitting|merging|standardi[sz]ing) (?!on\b|ahead|forward|out\b|in\b|house)\w
@@ -209,7 +439,7 @@ we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 (?:it(?:'s| is| was)|has been|have been|was|were) (?:decided|agreed|approved|settled|chosen|signed off)
 ^(?:decision|decided|agreed|approved|resolved):
 """,
-    "preference": r"""
+        "preference": r"""
 ^(?:please )?be (?:more |less )?(?:concise|brief|terse|direct|precise|verbose|polite|formal|specific|honest
   |critical)\b
 ^(?:please )?stop (?:apologi\w+|thanking|explaining|repeating|summari\w+|asking|adding|using|guessing)\b
@@ -241,7 +471,7 @@ do you (?:want|prefer|like|favou?r)
 ^(?:please )?(?:no|don'?t (?:use|add|write|give me|send)|avoid|skip|without) (?:emojis?|comments|docstrings|bullet
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
-    "convention": r"""
+        "convention": r"""
 ^only \w+ (?:for|from|with|in|by|that)\b
 ^(?:our |my |the |some )?(?:\w+ ){0,2}(?:style|guidelines?|preferences?|naming|etiquette) ?: ?\S
 but never (?:to|in|on|from|with|into)\b
@@ -321,7 +551,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |\d))(?:not )?
   (?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
 """,
-    "lesson": r"""
+        "lesson": r"""
 (?:is|are|was|were|gets?|got) (?:\w+ )?(?:slow|red|broken|failing|flaky|empty|wrong|missing|stuck|off|late|stale
   |cached) because\b
 ^what (?:fixed|solved|cured|made|helped|worked|broke|did the trick|was missing|went wrong)\b.{1,60}?(?::| was | is )
@@ -345,7 +575,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 (?:only works?|does(?:n'?t| not) work|won'?t work|never works)(?: \w+){0,4} (?:if|when|with|on|unless|because|after
   |without)
 """,
-    "goal": r"""
+        "goal": r"""
 ^(?:so |then |ok,? )*let'?s (?:aim|shoot) for\b
 (?:must|has to|have to|needs? to|should) be (?:\w+ )?(?:live|done|ready|out|finished|shipped|released|complete
   |in place) (?:by
@@ -369,7 +599,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |next) (?:the )?(?:end of|mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
   |next|tomorrow|q[1-4]|\d)
 """,
-    "correction": r"""
+        "correction": r"""
 ^(?:no|nope|nah|sorry|wait|hm+)[,.! ]+not \S
 (?:switch|migrat|mov|chang|renam|upgrad|convert|port)(?:ing|ed|e)? .{0,60}?from .{1,60} to
 (?:replac|swapp|supersed)ing .{1,60} (?:with|by|for)
@@ -398,7 +628,7 @@ used to .{1,60}(?:but|,) (?:we |i |it |they )?now
 instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
-    "fact": r"""
+        "fact": r"""
 ^(?!(?:this|that|it|there|he|she|they|who|what)\b)(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)? (?:now |also
   |still |only )?(?:works (?:at|for|in|from|on)|studies|teaches|speaks|comes from|was born|moved to|is (?:my|our) \w+)\b
 i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
@@ -439,17 +669,14 @@ we (?:use|run|have|host|own|support|target|maintain|rely on)
 (?:uses|requires|depends on|supports|belongs to|points to|listens on|expires|consists of|contains|stands for
   |refers to|reports to|starts at|ends at|closes at|opens at)
 """,
-    "hypothetical": r"""
+        "hypothetical": r"""
 ^(?:if|imagine|suppose|assuming|what if|maybe|perhaps|possibly|in case|say)
 (?:might|maybe|perhaps|possibly|i guess|i suppose|not sure|i wonder|could be|may be|i think maybe|probably not)
 """,
-    "self": r"""
+        "self": r"""
 (?:i|i'm|i've|i'd|i'll|im|ive|me|my|mine|myself|we|we're|we've|we'd|we'll|our|ours|us)
 """,
-}
-
-
-SIGNAL_PACK = SignalPack(
+    },
     signals={
         "correction": r"""
 ^(?:no|nope|nah|sorry|wait|hold on|hmm+|ugh)(?:,? no)?[,.!;:\-–— ]{1,3}(?:(?:that'?s|that is|it'?s|this is) (?:not
@@ -568,11 +795,10 @@ we should (?:go with|use|pick|choose|stick (?:with|to)|adopt)\b
 """,
     },
     denied=r"\b(?:not|never|no longer|no one|nobody|hardly|\w{2,8}n'?t|cannot|without|neither|nor)\b",
-    mentioned=r"\b(?:if|whether|unless|suppose|imagine|when|says?|said|saying|reads?|prints?|shows?|displays?|logs?"
-    r"|called"
-    r"|named|titled|labell?ed|message|error|string|phrase|text|title|headline|word|button|label|prompt"
-    r"|quote|quoting|wrote"
-    r"|writes|asks|asked|answered|replied|claims?|thinks|translate|lyrics?|might|maybe|perhaps|someone"
-    r"|somebody|users?"
-    r"|customers?|he|she|they|add retry)\b",
+    mentioned=(
+        r"\b(?:if|whether|unless|suppose|imagine|when|says?|said|saying|reads?|prints?|shows?|displays?|logs?"
+        r"|called|named|titled|labell?ed|message|error|string|phrase|text|title|headline|word|button|label|prompt"
+        r"|quote|quoting|wrote|writes|asks|asked|answered|replied|claims?|thinks|translate|lyrics?|might|maybe"
+        r"|perhaps|someone|somebody|users?|customers?|he|she|they|add retry)\b"
+    ),
 )
