@@ -222,9 +222,8 @@ def language_pack(language: Language) -> LanguagePack:
 @cache
 def language_packs() -> tuple[LanguagePack, ...]:
     """Return all packs in the order of the registry, then those of the languages without a file of their own."""
-    from ricordo.language.packs import others
-
-    return (*map(language_pack, LANGUAGES), *others.PACKS)
+    others: tuple[LanguagePack, ...] = import_module(f"{__name__}.others").PACKS
+    return (*map(language_pack, LANGUAGES), *others)
 
 
 @cache
