@@ -8,7 +8,6 @@ from typing import Any
 from long_talk.desk import Desk
 from long_talk.writer import writer
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Scope
-from ricordo.agent.options import ReductionOptions
 from ricordo.context import (
     ClearResultsConfig,
     DedupeReadsConfig,
@@ -94,8 +93,7 @@ def _lossless(window: int) -> Mapping[str, Any]:
 
 
 def _recommended(window: int) -> CompactionConfig:
-    plain = Settings(root=None, user=USER, data=Path("data"), cache=Path("cache"), flush=BY_RULES)
-    return ReductionOptions().with_defaults(plain, window).compaction or CompactionConfig()
+    return CompactionConfig.recommended(window)
 
 
 def _written(name: str, summary: CompactionConfig, options: Mapping[str, Any], *, careful: bool) -> Way:

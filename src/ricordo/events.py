@@ -81,9 +81,12 @@ Status = Literal["started", "finished", "skipped", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event at the time `at`; `seconds` is the duration of the stage, `counts` the numbers of items it handled."""
+    """One event at the time `at`; `seconds` is the duration of the stage, `counts` the numbers of items it handled.
 
-    stage: Stage
+    `stage` is one of `Stage`, or the act of a strategy that is not part of this package.
+    """
+
+    stage: str
     status: Status
     at: datetime
     scope: Scope | None = None
@@ -199,7 +202,7 @@ def _deliver(sink: EventSink, event: Event) -> None:
         _LOG.warning("An event sink failed on %s %s: %s", event.stage, event.status, type(error).__name__)
 
 
-GENAI_OPERATIONS: Mapping[Stage, str] = {
+GENAI_OPERATIONS: Mapping[str, str] = {
     "save": "create_memory",
     "recall": "search_memory",
     "answer": "search_memory",

@@ -280,7 +280,9 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     evicted.parent.mkdir(parents=True)
     evicted.write_text("wide")
     rules = RetentionConfig(rules=("transcripts: delete after 200 days",))
-    held = replace(held, retention=rules, tool_result_eviction=ToolResultEvictionConfig(eviction_path="/kept"))
+    held = replace(
+        held, retention=rules, reductions={"tool_result_eviction": ToolResultEvictionConfig(eviction_path="/kept")}
+    )
     assert (await maintained("by-rule", hours=6))["prune"].counts["transcripts"] == 1
     assert not log.exists(), "a rule names it"
     assert not evicted.exists()

@@ -70,7 +70,7 @@ async def works(root: Path, own: dict[str, object], **options: object) -> Workin
     """Let a sub-agent with `own` settings work for a parent with `options`, and return what it went through."""
     working = Working()
     bench = Spawning(root, ScriptedModel(working), {"Go.": spawn("Look it up.")})
-    async with bench.agent(bench.researcher(max_iters=20, **own), **options) as one:  # type: ignore[arg-type]
+    async with bench.agent(bench.researcher(max_iters=20, reductions=own), **options) as one:  # type: ignore[arg-type]
         await one.send("Go.")
         await one.tasks.wait()
         newest = (await one.tasks.all())[0]
@@ -266,8 +266,8 @@ async def test_what_a_sub_agent_can_not_be_given_is_refused_when_its_parent_is_o
         lambda: SubAgent(name="a", description="Does it.", tools=5),  # type: ignore[arg-type]
         lambda: SubAgent(name=None, description="Does it."),  # type: ignore[arg-type]
         lambda: SubAgent(name="a", description=None),  # type: ignore[arg-type]
-        lambda: SubAgent(name="a", description="Does it.", compaction="x"),  # type: ignore[arg-type]
-        lambda: SubAgent(name="a", description="Does it.", clear_results=EVICTION),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", reductions={"compaction": "x"}),  # type: ignore[typeddict-item]
+        lambda: SubAgent(name="a", description="Does it.", reductions={"clear_results": EVICTION}),  # type: ignore[typeddict-item]
         lambda: SubAgent(name="a", description="Does it.", seconds="x"),  # type: ignore[arg-type]
         lambda: SubAgent(name="a", description="Does it.", seconds=float("nan")),
         lambda: SubAgent(name="a", description="Does it.", max_iters=1.5),  # type: ignore[arg-type]

@@ -252,7 +252,7 @@ def test_a_compaction_that_does_nothing_says_why() -> None:
 def test_a_model_is_asked_to_dwell_on_the_focus_and_rules_are_not() -> None:
     plain = Settings.load(None, {})
     by_rules, by_model = (
-        replace(plain, compaction=CompactionConfig(model=name)) for name in ("offline", "openai:small")
+        replace(plain, reductions={"compaction": CompactionConfig(model=name)}) for name in ("offline", "openai:small")
     )
     assert unused_focus_note("ports", "anthropic:large", by_rules)
     assert unused_focus_note("ports", "offline", plain)

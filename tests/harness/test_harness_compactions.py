@@ -375,7 +375,7 @@ def test_no_bytes_break_the_reading_of_a_journal(data: bytes) -> None:
     "text",
     [
         '{"v":1}',
-        '{"v":1,"handle":"c","act":"steal","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[],"gone":[],"put":[]}',
+        '{"v":1,"handle":"c","act":7,"at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[],"gone":[],"put":[]}',
         '{"v":1,"handle":"c","act":"drop","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1],"before":[],"gone":[],"put":[]}',
         '{"v":1,"handle":"c","act":"drop","at":"never","messages":1,"tokens":[1,1],"before":[],"gone":[],"put":[]}',
         '{"v":1,"handle":"c","act":"drop","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[],"gone":[[0,2]],"put":[]}',

@@ -246,7 +246,7 @@ def test_undoing_in_any_order_scrambles_nothing_and_doubles_nothing(steps: list[
             if one.noted:
                 one.undo(given_with % len(one.noted))
         elif isinstance(given_with, list):
-            one.reduce(name, given_with)  # type: ignore[arg-type]
+            one.reduce(name, given_with)
         one.check()
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.context import Reductions
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard import render_rule
 from ricordo.language import SIGNALS
@@ -51,7 +52,7 @@ def refused(load: Load, text: str, **environment: str) -> str:
 
 def test_without_a_file_and_an_environment_everything_is_at_its_default(tmp_path: Path) -> None:
     settings = Settings.load(tmp_path / "nowhere", {})
-    assert (settings.model, settings.compaction, settings.truncate_args, settings.tool_result_eviction) == (None,) * 4
+    assert (settings.model, settings.reductions) == (None, {})
     assert (settings.max_iters, settings.preamble_tokens) == (10, 4_000)
     assert settings.consolidation is not None
     assert settings.origins == {}
@@ -106,27 +107,31 @@ def test_the_file_comes_first_then_the_environment_then_arguments(load: Load) ->
 def test_a_table_is_switched_on_by_any_of_its_settings_and_the_others_keep_their_defaults(load: Load) -> None:
     text = '# ours\n[compaction]\n\ntrigger_messages = 30 # "soon"\nkeep_tokens = "25%"\n'
     settings = load(text, {"RICORDO_COMPACTION__KEEP_MESSAGES": "10"})
-    assert settings.compaction == CompactionConfig(trigger_messages=30, keep_messages=10, keep_tokens=Share(0.25))
+    assert settings.reductions.get("compaction") == CompactionConfig(
+        trigger_messages=30, keep_messages=10, keep_tokens=Share(0.25)
+    )
     assert settings.origins["compaction.trigger_messages"].line == 4
     assert settings.origins["compaction.keep_tokens"].line == 5
-    assert settings.truncate_args is None
+    assert settings.reductions.get("truncate_args") is None
 
 
 def test_a_table_inside_a_table_is_reached_by_both_names(load: Load) -> None:
     settings = load(
         "[compaction.truncate_args]\nkept_chars = 7", {"RICORDO_COMPACTION__TRUNCATE_ARGS__KEEP_TOKENS": "9"}
     )
-    assert settings.compaction == CompactionConfig(truncate_args=TruncateArgsConfig(kept_chars=7, keep_tokens=9))
+    assert settings.reductions.get("compaction") == CompactionConfig(
+        truncate_args=TruncateArgsConfig(kept_chars=7, keep_tokens=9)
+    )
 
 
 @pytest.mark.parametrize("text", ["[compaction]", "compaction = true", "compaction = 'classic'"])
 def test_a_table_can_be_switched_on_as_it_is(text: str, load: Load) -> None:
-    assert load(text).compaction == CompactionConfig.classic()
+    assert load(text).reductions.get("compaction") == CompactionConfig.classic()
 
 
 def test_a_preset_is_changed_by_what_is_said_besides(load: Load) -> None:
     settings = load("compaction = 'dynamic'", {"RICORDO_COMPACTION__RESERVED": "5_000"})
-    assert settings.compaction == CompactionConfig(
+    assert settings.reductions.get("compaction") == CompactionConfig(
         trigger_messages=0, trigger_tokens=None, keep_tokens=None, reserved=5_000
     )
 
@@ -134,31 +139,34 @@ def test_a_preset_is_changed_by_what_is_said_besides(load: Load) -> None:
 def test_off_wins_over_earlier_layers_and_over_the_same_one_and_a_later_setting_over_off(load: Load) -> None:
     text = "[compaction]\ntrigger_messages = 30"
     off = load(text, {"RICORDO_COMPACTION": "off", "RICORDO_COMPACTION__KEEP_MESSAGES": "3"})
-    assert off.compaction is None
+    assert off.reductions.get("compaction") is None
     assert off.origins["compaction"].name == "RICORDO_COMPACTION"
-    assert load(text, {"RICORDO_COMPACTION": "off"}, **{"compaction.keep_messages": 3}).compaction == CompactionConfig(
-        keep_messages=3
-    )
+    assert load(text, {"RICORDO_COMPACTION": "off"}, **{"compaction.keep_messages": 3}).reductions.get(
+        "compaction"
+    ) == CompactionConfig(keep_messages=3)
     assert load("consolidation = false").consolidation is None
 
 
 def test_a_whole_configuration_can_be_an_argument(load: Load) -> None:
     given = CompactionConfig(trigger_messages=7, truncate_args=TruncateArgsConfig(kept_chars=3))
-    assert load("[compaction]\nkeep_messages = 3", compaction=given).compaction == given
+    assert load("[compaction]\nkeep_messages = 3", compaction=given).reductions.get("compaction") == given
 
 
 def test_lists_are_lists_in_a_file_and_parted_by_commas_in_the_environment(load: Load) -> None:
     wanted = ToolResultEvictionConfig(excluded_tool_names=frozenset({"read_file", "grep_files"}))
     assert (
-        load("[tool_result_eviction]\nexcluded_tool_names = ['read_file', 'grep_files']").tool_result_eviction == wanted
+        load("[tool_result_eviction]\nexcluded_tool_names = ['read_file', 'grep_files']").reductions.get(
+            "tool_result_eviction"
+        )
+        == wanted
     )
     by_name = {"RICORDO_TOOL_RESULT_EVICTION__EXCLUDED_TOOL_NAMES": "read_file, grep_files"}
-    assert load("", by_name).tool_result_eviction == wanted
+    assert load("", by_name).reductions.get("tool_result_eviction") == wanted
 
 
 def test_no_value_is_written_as_none(load: Load) -> None:
     settings = load("[compaction]\ntrigger_tokens = 'none'", {"RICORDO_COMPACTION__KEEP_TOKENS": "none"})
-    assert settings.compaction == CompactionConfig(trigger_tokens=None, keep_tokens=None)
+    assert settings.reductions.get("compaction") == CompactionConfig(trigger_tokens=None, keep_tokens=None)
 
 
 @pytest.mark.parametrize(
@@ -438,5 +446,5 @@ def test_a_new_configuration_needs_no_reader_of_its_own() -> None:
 def test_every_setting_stands_in_the_guide() -> None:
     guide = Path(__file__).parents[2].joinpath("docs", "guide", "configuration.md").read_text(encoding="utf-8")
     assert [key for key in EVERY_KEY if f"`{key}`" not in guide] == []
-    plain = {each.name for each in fields(Settings)} - {"origins"}
+    plain = {each.name for each in fields(Settings)} - {"origins", "reductions"} | Reductions.__annotations__.keys()
     assert plain == {key for key in EVERY_KEY if "." not in key}

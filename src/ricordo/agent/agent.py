@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType, TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from ricordo.agent import arguments
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import TurnResult, TurnStream, TypedResult
 from ricordo.agent.loop import TurnLimits
-from ricordo.agent.options import AgentOptions, PromptRefresh, ReductionOptions
+from ricordo.agent.options import AgentOptions, PromptRefresh
 from ricordo.agent.permissions import Permissions
 from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
 from ricordo.agent.session_closing import ClosingMode
@@ -24,14 +24,8 @@ from ricordo.agent.tools.plan_mode import PlanMode
 from ricordo.agent.tools.schema import create_output_type
 from ricordo.clock import Clock
 from ricordo.concurrency import background_task
-from ricordo.context.config import (
-    ClearResultsConfig,
-    CompactionConfig,
-    DedupeReadsConfig,
-    ToolResultEvictionConfig,
-    TruncateArgsConfig,
-)
 from ricordo.context.contract import Strategy
+from ricordo.context.strategies import Reductions
 from ricordo.context.usage import ContextReport
 from ricordo.curation.consolidator import ConsolidationResult
 from ricordo.errors import InvalidMessage, MemoryClosed
@@ -145,7 +139,9 @@ class HarnessAgent(HarnessAgentBase):
 
     Every message is recorded before it is processed, and facts are extracted from it in the background. A session that
     is reopened under its id continues where it stopped. Each reduction of the window is off until its configuration is
-    passed. `with_recommended_settings` turns all of them on; `strategies` replaces all of them.
+    passed by its name in `ricordo.context.Reductions`: `tool_result_eviction`, `clear_results`, `dedupe_reads`,
+    `truncate_args` and `compaction`. `with_recommended_settings` turns all of them on; `strategies` replaces all of
+    them.
 
     `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
     `model_settings` applies to a model given by name; the default comes from the settings. `workspace` is the root; the
@@ -181,11 +177,6 @@ class HarnessAgent(HarnessAgentBase):
         session: str | None = None,
         instructions: str | None = None,
         tools: Sequence[Tool] = (),
-        compaction: CompactionConfig | None = None,
-        tool_result_eviction: ToolResultEvictionConfig | None = None,
-        clear_results: ClearResultsConfig | None = None,
-        dedupe_reads: DedupeReadsConfig | None = None,
-        truncate_args: TruncateArgsConfig | None = None,
         strategies: Sequence[Strategy] | None = None,
         memory_tools: bool = True,
         opt_in_tools: Sequence[str] | None = None,
@@ -211,18 +202,13 @@ class HarnessAgent(HarnessAgentBase):
         trusted: bool = False,
         clock: Clock | None = None,
         disk: Disk | None = None,
+        **reductions: Unpack[Reductions],
     ) -> None:
         """Store the options without opening anything. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
         self.scope = check_scope(scope)
         self._options = AgentOptions(
-            reductions=ReductionOptions(
-                compaction=compaction,
-                clear_results=clear_results,
-                dedupe_reads=dedupe_reads,
-                tool_result_eviction=tool_result_eviction,
-                truncate_args=truncate_args,
-                strategies=arguments.check_strategies(strategies),
-            ),
+            reductions=reductions,
+            strategies=arguments.check_strategies(strategies),
             working_directory=_to_path(working_directory),
             opt_in_tools=arguments.check_opt_in_tools(opt_in_tools),
             scope=self.scope,

@@ -9,7 +9,7 @@ not affect other lines. If several lines have one handle, the last counts.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
 from ricordo.clock import format_rfc3339
 from ricordo.context import Act
@@ -32,7 +32,6 @@ __all__ = [
 
 _VERSION = 1
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
-_ACTS: dict[str, Act] = {act: act for act in get_args(Act)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,13 +149,10 @@ def _apply_line(fields: dict[str, JsonValue], found: dict[str, CompactionRecord]
 def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
     before = tuple(_parse_message(each) for each in _check_list(fields.get("before"), "before"))
     gone = _parse_places(fields.get("gone"), len(before))
-    act = _ACTS.get(require_text(fields.get("act"), "act"))
-    if act is None:
-        raise InvalidMessage("act: nothing that is known.")
     tokens = _parse_pair(fields.get("tokens"), "tokens")
     made = Compaction(
         handle=require_text(fields.get("handle"), "handle"),
-        act=act,
+        act=require_text(fields.get("act"), "act"),
         at=_parse_time(fields.get("at")),
         reason=require_text(fields.get("reason", ""), "reason"),
         first=require_text(fields.get("first", ""), "first"),

@@ -8,6 +8,7 @@ A request that can't be made to fit is refused with an explanation before it is 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import anyio
 from anyio.to_thread import run_sync
@@ -20,7 +21,7 @@ from ricordo.context.pipeline import RecordReduction, run_pipeline
 from ricordo.context.plan import overflow_target
 from ricordo.context.summary_message import find_instructions
 from ricordo.errors import ModelOverflow, RicordoError
-from ricordo.events import Emitter, StageProgress
+from ricordo.events import Emitter, Stage, StageProgress
 from ricordo.messages.tokens import Calibration, RequestEstimate, TokenCorrection, estimate_request, estimate_text
 from ricordo.models import ChatModel
 from ricordo.models.contract import declared_window, max_messages
@@ -150,7 +151,7 @@ async def run_strategy(
         tokens_before=measured.tokens,
         tokens_after=measured.tokens,
     )
-    with emitter.stage(strategy.act, scope) as progress:
+    with emitter.stage(cast("Stage", strategy.act), scope) as progress:
         _report_sizes(progress, report)
         try:
             with unwrap_cancellation():

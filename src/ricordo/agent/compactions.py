@@ -9,6 +9,7 @@ undone, and undoing again after a kill gives the same window. Messages added aft
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from anyio.to_thread import run_sync
 
@@ -37,7 +38,7 @@ from ricordo.errors import (
     StorageReadOnly,
     UndoRefused,
 )
-from ricordo.events import Emitter
+from ricordo.events import Emitter, Stage
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text, with_pin
 from ricordo.scope import Scope
@@ -150,7 +151,7 @@ class Compactions:
             before = self._session_state.state
             window = Window(messages=before.window, agent=before.agent, session=before.session)
             reduction = change(window)
-            with self._emitter.stage(reduction.report.act, self._scope) as progress:
+            with self._emitter.stage(cast("Stage", reduction.report.act), self._scope) as progress:
                 progress.counts["messages"] = len(reduction.dropped)
                 await self.record(window, reduction)
                 self._session_state.replace_window(reduction.messages, undone=0)

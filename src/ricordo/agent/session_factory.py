@@ -17,7 +17,7 @@ from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotte
 from ricordo.agent.loop import AgentLoop
 from ricordo.agent.memory_context import TurnMemories
 from ricordo.agent.memory_middleware import MemoryUpdateMiddleware, ProfileMiddleware, SystemPromptMiddleware
-from ricordo.agent.options import AgentOptions, CompactionContext, CompactionPipelines, ReductionOptions
+from ricordo.agent.options import AgentOptions
 from ricordo.agent.permissions import PathResolver
 from ricordo.agent.prompt_builder import (
     PromptBuilder,
@@ -38,7 +38,9 @@ from ricordo.agent.tool_sets import ToolSet, reader_name
 from ricordo.agent.tools import Tool, ToolContext
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder, UsageTotals
 from ricordo.context.compaction_extraction import CompactionExtraction
-from ricordo.context.contract import ExtractionHandover
+from ricordo.context.contract import ExtractionHandover, StrategyContext
+from ricordo.context.pipeline import CompactionContext, CompactionPipelines
+from ricordo.context.strategies import Reductions, with_recommended
 from ricordo.context.strategies.summarize import RereadFile
 from ricordo.context.tool_results import set_read_tool
 from ricordo.context.turn_recall import TurnRecallConfig
@@ -53,6 +55,7 @@ from ricordo.models.offline import OFFLINE
 from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.models import load_agent_model
 from ricordo.runtime.roots import ROOT_FOLDER
+from ricordo.runtime.settings import Settings
 from ricordo.runtime.workspace import Dependencies, Workspace, scratch_files
 from ricordo.search.results import Answer
 from ricordo.stores.contract import KeepsSessions, LayeredMemory
@@ -61,13 +64,24 @@ from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
 from ricordo.workspace.sessions import read_owner
 from ricordo.workspace.transcript import Transcript, read_transcript
 
-__all__ = ["SessionFactory"]
+__all__ = ["SessionFactory", "choose_reductions"]
 
 
 _LOG = logging.getLogger("ricordo.agent")
 _DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
 _REQUESTS_PER_SUMMARY = 4
 """Approximate maximum number of requests for one summary: it is written, retried, and split into parts."""
+
+
+def choose_reductions(options: AgentOptions, settings: Settings, window: int | None) -> Reductions:
+    """Return the reductions of an agent: as given, completed if recommended, and a sub-agent's own over its parent's.
+
+    `window` is that of the agent's model, in tokens; None if unknown.
+    """
+    on = options.reductions
+    if options.recommended:
+        on = with_recommended(on, settings.reductions, window)
+    return {**on, **options.parent.own_reductions} if options.parent else on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +106,7 @@ class SessionFactory:
         compactions = self._create_compactions(keeper)
         prompt = self._create_prompt(model)
         inject = SystemPromptMiddleware(prompt)
-        flush, on = self._create_extraction(), self._choose_reductions(model)
+        flush, on = self._create_extraction(), choose_reductions(options, parts.settings, declared_window(model))
         beside = create_session_services(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.is_writable,
             real=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
@@ -100,7 +114,12 @@ class SessionFactory:
         described = replace(options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts))
         tools = self._create_tools(described, compactions, on, beside, keeper.state)
         around = replace(self._compaction_context(on, flush, keeper), reread=self._create_rereader(tools, beside, name))
-        ladders = await CompactionPipelines.create(on, model, around, scratch_files())
+        own = options.strategies
+        ladders = (
+            await CompactionPipelines.create(on, model, around, scratch_files())
+            if own is None
+            else CompactionPipelines.from_strategies(own)
+        )
         memories = self._create_turn_memories(keeper, model)
         remind = ReminderMiddleware(
             memories.wrap_reminder(beside.compose_reminder) if memories else beside.compose_reminder
@@ -111,7 +130,7 @@ class SessionFactory:
             ladders.per_request,
             measure=measure,
             emitter=parts.emitter,
-            retries=on.overflow_retries,
+            retries=ladders.overflow_retries,
             noted=compactions.record,
             undone=lambda: keeper.state.undone,
             refused=ladders.on_overflow,
@@ -163,7 +182,7 @@ class SessionFactory:
             memory=self.memory,
             dry_run_strategies=ladders.dry_run,
             emitter=parts.emitter,
-            compaction=on.compaction,
+            compaction=on.get("compaction"),
             extraction=flush,
             workspace=workspace,
             is_recorded=self.is_writable,
@@ -247,26 +266,22 @@ class SessionFactory:
         is_on = flush is not None and flush.is_enabled
         return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
 
-    def _choose_reductions(self, model: ChatModel) -> ReductionOptions:
-        options = self.options
-        on = options.reductions
-        on = on.with_defaults(self.parts.settings, declared_window(model)) if options.recommended else on
-        return options.parent.inherit_reductions(on) if options.parent else on
-
     def _compaction_context(
-        self, on: ReductionOptions, flush: ExtractionMiddleware | None, keeper: SessionState
+        self, on: Reductions, flush: ExtractionMiddleware | None, keeper: SessionState
     ) -> CompactionContext:
         place, name = self.workspace.memory_root if self.workspace else None, keeper.state.session
         later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
         return CompactionContext(
-            redactor=self._redactor,
-            files=place.files if place and self.is_writable else None,
+            strategies=StrategyContext(
+                redactor=self._redactor,
+                files=place.files if place and self.is_writable else None,
+                reader_tool=reader_name(self.options.tools),
+            ),
             before_drop=later,
             handover=self._create_handover(on, name) if flush else None,
             is_recorded=self.is_writable,
             find_original=keeper.find_recorded,
             prepare_model=partial(self._prepare_model, purpose="summary", session=name),
-            reader_tool=reader_name(self.options.tools),
             resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model),
             clock=self.parts.clock,
         )
@@ -284,11 +299,12 @@ class SessionFactory:
         scope = replace(self.options.scope, agent=self._agent, session=session)
         return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
-    def _create_handover(self, on: ReductionOptions, name: str) -> ExtractionHandover | None:
+    def _create_handover(self, on: Reductions, name: str) -> ExtractionHandover | None:
         """Return the handover that extracts facts in the request for a summary; None if extraction makes its own."""
         if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
-        seconds = on.compaction.summary_seconds if on.compaction else 60.0
+        compaction = on.get("compaction")
+        seconds = compaction.summary_seconds if compaction else 60.0
         return CompactionExtraction(
             self.workspace.inbox,
             flush=self.workspace.flush,
@@ -400,7 +416,7 @@ class SessionFactory:
         self,
         options: AgentOptions,
         compactions: Compactions,
-        on: ReductionOptions,
+        on: Reductions,
         beside: SessionServices,
         state: AgentState,
     ) -> tuple[Tool, ...]:

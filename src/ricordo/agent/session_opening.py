@@ -143,8 +143,10 @@ def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Sett
 
 def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
     """Return the settings with the agent's eviction configuration, so that its evicted files are cleaned up."""
-    eviction = options.reductions.tool_result_eviction
-    return replace(settings, tool_result_eviction=eviction) if eviction else settings
+    eviction = options.reductions.get("tool_result_eviction")
+    if eviction is None:
+        return settings
+    return replace(settings, reductions={**settings.reductions, "tool_result_eviction": eviction})
 
 
 def _with_flush(settings: Settings, options: AgentOptions) -> Settings:

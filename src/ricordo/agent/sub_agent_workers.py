@@ -11,9 +11,9 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEnding, TurnResult
-from ricordo.agent.options import AgentOptions, ParentLink, ReductionOptions
+from ricordo.agent.options import AgentOptions, ParentLink
 from ricordo.agent.session import AgentSession
-from ricordo.agent.sub_agents import Inherited, RemoteAgent, SubAgent
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
 from ricordo.agent.tools import Approval, ApprovalHandler
 from ricordo.agent.tools.tasks import SubAgentWorker
@@ -32,7 +32,6 @@ from ricordo.workspace.agent_state import WorkStateHolder
 __all__ = ["LocalWorker", "RemoteWorker", "create_workers", "load_sub_agent_models"]
 
 
-_REDUCTION_NAMES = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
 _MAX_SESSION_CHARS = 80
 _ID_CHARS = 8
 _PLAN_MODE_NOTE = "[The agent that asks is only planning: tools that change anything are refused.]"
@@ -129,19 +128,14 @@ class LocalWorker:
             planning=False,
             sub_agents=(),
             max_iters=described.max_iters or parent.max_iters,
+            strategies=None if described.reductions else parent.strategies,
             parent=ParentLink(
                 get_state=lambda: self.session_state.work_state,
                 has_tool=self._has_tool,
-                inherit_reductions=self._inherit_reductions,
+                own_reductions=described.reductions,
                 middleware=_ProgressMiddleware(report),
             ),
         )
-
-    def _inherit_reductions(self, on: ReductionOptions) -> ReductionOptions:
-        """Return the parent's reductions, overridden by the sub-agent's own; if it has any, `strategies` is dropped."""
-        given = {name: getattr(self.spec, name) for name in _REDUCTION_NAMES}
-        own = {name: value for name, value in given.items() if not isinstance(value, Inherited)}
-        return replace(on, **own, strategies=None) if own else on
 
     def _has_tool(self, tool: str) -> bool:
         """Return whether the sub-agent gets this tool of its parent."""

@@ -4,46 +4,22 @@ A sub-agent has its own session, window and transcript. It inherits its parent's
 given; it has memory only if enabled.
 """
 
-import enum
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ricordo.context.config import (
-    ClearResultsConfig,
-    CompactionConfig,
-    DedupeReadsConfig,
-    ToolResultEvictionConfig,
-    TruncateArgsConfig,
-)
+from ricordo.context.strategies import Reductions, check_reductions
 from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress
 from ricordo.lazy import lazy_compile
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
 
-__all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
+__all__ = ["RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
 
 
 _NAME = lazy_compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _DEFAULT_SECONDS = 3_600.0
-_REDUCTIONS: Mapping[str, type] = {
-    "compaction": CompactionConfig,
-    "tool_result_eviction": ToolResultEvictionConfig,
-    "clear_results": ClearResultsConfig,
-    "dedupe_reads": DedupeReadsConfig,
-    "truncate_args": TruncateArgsConfig,
-}
-
-
-class Inherited(enum.Enum):
-    """A setting that a sub-agent inherits from its parent."""
-
-    FROM_PARENT = "the parent's"
-
-
-FROM_PARENT = Inherited.FROM_PARENT
-"""The value of a setting that is inherited from the parent."""
 RemoteWork: TypeAlias = Callable[[str, ReportProgress], Awaitable[str] | str]
 """Sends a prompt to the remote agent and returns its answer; it may report progress.
 
@@ -60,8 +36,8 @@ class SubAgent:
     those for memory and past sessions. A memory or session tool that is named here is enabled whatever the parent has.
     `memory_tools` enables all memory tools and shows it memory as its parent sees it. Plans, todos and tasks belong to
     its parent alone. `memory_hooks` extracts facts from its messages. Each reduction is inherited, also if off, unless
-    one is given (None for off); then the parent's `strategies` no longer apply. `max_iters` limits its requests,
-    `seconds` its running time.
+    `reductions` has it by the name of the argument of `HarnessAgent`, such as `{"compaction": None}` for off; then the
+    parent's `strategies` no longer apply. `max_iters` limits its requests, `seconds` its running time.
     """
 
     name: str
@@ -72,11 +48,7 @@ class SubAgent:
     tools: tuple[str, ...] | None = None
     memory_tools: bool = False
     memory_hooks: bool = False
-    compaction: CompactionConfig | Inherited | None = FROM_PARENT
-    tool_result_eviction: ToolResultEvictionConfig | Inherited | None = FROM_PARENT
-    clear_results: ClearResultsConfig | Inherited | None = FROM_PARENT
-    dedupe_reads: DedupeReadsConfig | Inherited | None = FROM_PARENT
-    truncate_args: TruncateArgsConfig | Inherited | None = FROM_PARENT
+    reductions: Reductions = field(default_factory=Reductions)
     max_iters: int | None = None
     seconds: float | None = _DEFAULT_SECONDS
 
@@ -87,10 +59,7 @@ class SubAgent:
         validate_model_name(self.model, None, self.model_settings)
         if isinstance(self.tools, str) or not all(isinstance(name, str) for name in _iterate(self.tools)):
             raise InvalidSetting(f"The tools of a sub-agent are several names, not {self.tools!r}.")
-        for name, kind in _REDUCTIONS.items():
-            value: object = getattr(self, name)
-            if not (value is None or isinstance(value, (kind, Inherited))):
-                raise InvalidSetting(f"{name} of a sub-agent is a {kind.__name__}, or None for off, not {value!r}.")
+        object.__setattr__(self, "reductions", check_reductions(self.reductions))
 
 
 @dataclass(frozen=True, kw_only=True)

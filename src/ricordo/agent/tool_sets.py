@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ricordo.agent.agent_store import AgentStore
 from ricordo.agent.compactions import Compactions
-from ricordo.agent.options import AgentOptions, ReductionOptions
+from ricordo.agent.options import AgentOptions
 from ricordo.agent.session_services import incognito_file_tools
 from ricordo.agent.tools import Tool
 from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
@@ -20,6 +20,7 @@ from ricordo.agent.tools.memory_files import memory_files_tool
 from ricordo.agent.tools.sessions import session_tools
 from ricordo.agent.tools.tasks import SessionTasks
 from ricordo.context.config import ToolResultEvictionConfig
+from ricordo.context.strategies import Reductions
 from ricordo.context.strategies.evict import READ_TOOL
 from ricordo.context.tool_results import evicted_parts
 from ricordo.messages import Message
@@ -64,7 +65,7 @@ class ToolSet:
     workspace: Workspace | None
     memory: AgentStore
     is_writable: bool
-    reductions: ReductionOptions
+    reductions: Reductions
     session: str
     tasks: SessionTasks | None = None
 
@@ -212,7 +213,7 @@ class ToolSet:
 
     def _result_reader_tools(self, window: Sequence[Message]) -> Sequence[Tool]:
         """Return the tools that read results evicted in this session, if there are no other file tools."""
-        config = self.reductions.tool_result_eviction
+        config = self.reductions.get("tool_result_eviction")
         if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.is_writable)):
             return ()
         config = config or ToolResultEvictionConfig()

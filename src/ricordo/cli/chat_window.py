@@ -207,7 +207,8 @@ def unused_focus_note(focus: str, model: str, settings: "Settings") -> str:
     """Say that nobody dwells on `focus`, as rules write the summary; empty where `model`, or another one, writes it."""
     from ricordo.models.offline import OFFLINE
 
-    named = settings.compaction.model if settings.compaction else None
+    compaction = settings.reductions.get("compaction")
+    named = compaction.model if compaction else None
     by_rules = (model if named is None else named) == OFFLINE
     return _UNUSED_FOCUS_NOTE if focus and by_rules else ""
 

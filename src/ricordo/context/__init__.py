@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         ExtractionLease,
         Reduction,
         Strategy,
+        StrategyConfig,
+        StrategyContext,
         StrategyReport,
         Summarizer,
         Window,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ricordo.context.pipeline import LoggingStrategy, run_pipeline
     from ricordo.context.plan import changed_reduction, count_message_tokens, make_handle, unchanged_reduction
     from ricordo.context.preamble import compose_preamble
+    from ricordo.context.strategies import Reductions
     from ricordo.context.strategies.clear import ClearResults
     from ricordo.context.strategies.dedupe import DedupeReads
     from ricordo.context.strategies.drop import DropGroups, NoCompaction, SlidingWindow
@@ -57,8 +60,11 @@ __all__ = [
     "ModelSummarizer",
     "NoCompaction",
     "Reduction",
+    "Reductions",
     "SlidingWindow",
     "Strategy",
+    "StrategyConfig",
+    "StrategyContext",
     "StrategyReport",
     "Summarizer",
     "ToolResultEvictionConfig",
@@ -82,12 +88,13 @@ __getattr__ = lazy_exports(
     {
         ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
         ".contract": (
-            "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyReport Summarizer "
-            "Window"
+            "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyConfig "
+            "StrategyContext StrategyReport Summarizer Window"
         ),
         ".pipeline": "LoggingStrategy run_pipeline",
         ".plan": "changed_reduction count_message_tokens make_handle unchanged_reduction",
         ".preamble": "compose_preamble",
+        ".strategies": "Reductions",
         ".strategies.clear": "ClearResults",
         ".strategies.dedupe": "DedupeReads",
         ".strategies.drop": "DropGroups NoCompaction SlidingWindow",

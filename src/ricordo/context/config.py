@@ -6,7 +6,7 @@ Invariant: every constructed configuration is valid. An invalid value raises `In
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Budget, Share, Tokens
@@ -71,6 +71,18 @@ class ClearResultsConfig:
         _require_names("excluded_tool_names", self.excluded_tool_names)
         object.__setattr__(self, "excluded_tool_names", frozenset(self.excluded_tool_names))
 
+    @classmethod
+    def recommended(cls, window: int | None) -> "ClearResultsConfig":
+        """Return the defaults, which start before a summary does; in a small window they start at half of it."""
+        config = cls()
+        if window is None:
+            return config
+        return replace(
+            config,
+            trigger_tokens=min(config.trigger_tokens, max(1, window // 2)),
+            min_tokens=min(config.min_tokens, window // 16),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class DedupeReadsConfig:
@@ -88,6 +100,12 @@ class DedupeReadsConfig:
         _require_whole("min_tokens", self.min_tokens, least=0)
         _require_names("tool_names", self.tool_names)
         object.__setattr__(self, "tool_names", frozenset(self.tool_names))
+
+    @classmethod
+    def recommended(cls, window: int | None) -> "DedupeReadsConfig":
+        """Return the defaults, for a window of any size."""
+        del window
+        return cls()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +137,13 @@ class TruncateArgsConfig:
                 f"kept_chars and the length of truncation_text come to at most max_arg_length, {self.max_arg_length}, "
                 f"not {self.kept_chars + len(self.truncation_text)}."
             )
+
+    @classmethod
+    def recommended(cls, window: int | None) -> "TruncateArgsConfig":
+        """Return the defaults, which start at half of a small window."""
+        config = cls()
+        tokens = config.trigger_tokens if window is None else min(config.trigger_tokens, max(1, window // 2))
+        return replace(config, trigger_tokens=tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +252,17 @@ class CompactionConfig:
         """
         return cls(trigger_messages=0, trigger_tokens=None, keep_tokens=None, window=window)
 
+    @classmethod
+    def recommended(cls, window: int | None) -> "CompactionConfig":
+        """Return `dynamic`, with a smaller reserve if its 20,000 tokens exceed a quarter of the window.
+
+        If the window is unknown, return `classic`.
+        """
+        if window is None:
+            return cls.classic()
+        config = cls.dynamic()
+        return replace(config, reserved=min(config.reserved, max(1, window // 4)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResultEvictionConfig:
@@ -261,6 +297,12 @@ class ToolResultEvictionConfig:
     def defaults(cls) -> "ToolResultEvictionConfig":
         """Return the documented defaults. Passing this switches eviction on."""
         return cls()
+
+    @classmethod
+    def recommended(cls, window: int | None) -> "ToolResultEvictionConfig":
+        """Return the defaults, for a window of any size."""
+        del window
+        return cls.defaults()
 
 
 def _require_whole(name: str, value: object, *, least: int) -> None:

@@ -7,10 +7,12 @@ returns the window unchanged and reports why. It never replaces history with an 
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 from ricordo.extraction.contract import Finding
+from ricordo.guard import Redactor
 from ricordo.messages import Message
+from ricordo.storage import FileStore
 
 __all__ = [
     "Act",
@@ -19,16 +21,18 @@ __all__ = [
     "ExtractionLease",
     "Reduction",
     "Strategy",
+    "StrategyConfig",
+    "StrategyContext",
     "StrategyReport",
     "Summarizer",
     "Window",
 ]
 
 
-Act: TypeAlias = Literal["evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none", "remove", "edit"]
-"""The action of a strategy, reported as its stage: move large results to files, clear old results, replace repeated
-reads by pointers, truncate arguments, summarize, drop whole groups, slide the window, or nothing. `remove` and `edit`
-are a person's changes to one message."""
+Act: TypeAlias = str
+"""The action of a strategy, one word, reported as its stage. The strategies here have `evict` (move large results to
+files), `clear` (old results), `dedupe` (replace repeated reads by pointers), `truncate` (arguments), `compact`
+(summarize), `drop` (whole groups), `slide` and `none`. `remove` and `edit` are a person's changes to one message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,28 @@ class Strategy(Protocol):
 
     async def reduce(self, window: Window) -> Reduction:
         """Return a smaller window if its thresholds are met or it is forced, else the unchanged window."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyContext:
+    """What a session offers its strategies.
+
+    Large results are written to `files`; without it none are. `reader_tool` is the tool that reads them. Secrets are
+    removed by `redactor` first.
+    """
+
+    redactor: Redactor
+    files: FileStore | None = None
+    reader_tool: str = "read_file"
+
+
+class StrategyConfig(Protocol):
+    """The options of a strategy: a frozen dataclass, whose fields are also the settings of the strategy."""
+
+    @classmethod
+    def recommended(cls, window: int | None) -> Self:
+        """Return the options for a model with a `window` of so many tokens; None if that is unknown."""
         ...
 
 

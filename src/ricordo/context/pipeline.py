@@ -1,4 +1,4 @@
-"""The compaction pipeline: runs strategies in order, passes each the window of the previous one, and logs them.
+"""The compaction pipeline: the strategies of a session, and what runs them in order and logs them.
 
 If a summary saves too little, dropping follows. After an overflow, texts that are still too long are truncated.
 
@@ -8,15 +8,45 @@ provider rejected the window. Logs contain numbers and never content.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
-from ricordo.context.cancellation import unwrap_cancellation
-from ricordo.context.contract import Act, Reduction, Strategy, StrategyReport, Window
-from ricordo.context.strategies.truncate import shorten_messages
-from ricordo.errors import RicordoError
+from anyio.to_thread import run_sync
 
-__all__ = ["LoggingStrategy", "RecordReduction", "RunStrategy", "run_pipeline", "run_silently"]
+from ricordo.clock import Clock, SystemClock
+from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.context.config import CompactionConfig
+from ricordo.context.contract import (
+    Act,
+    ExtractionHandover,
+    Reduction,
+    Strategy,
+    StrategyContext,
+    StrategyReport,
+    Summarizer,
+    Window,
+)
+from ricordo.context.strategies import Reductions, create_strategies
+from ricordo.context.strategies.drop import DropGroups
+from ricordo.context.strategies.summarize import Compact, FindOriginal, Hook, RereadFile
+from ricordo.context.strategies.truncate import shorten_messages
+from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
+from ricordo.errors import RicordoError
+from ricordo.models import ChatModel
+from ricordo.models.offline import OFFLINE
+from ricordo.models.provider import load_model
+from ricordo.storage import FileStore
+
+__all__ = [
+    "CompactionContext",
+    "CompactionPipelines",
+    "LoggingStrategy",
+    "RecordReduction",
+    "RunStrategy",
+    "run_pipeline",
+    "run_silently",
+]
 
 
 RunStrategy: TypeAlias = Callable[[Strategy, Window], Awaitable[Reduction]]
@@ -152,3 +182,108 @@ class LoggingStrategy:
             report.tokens_after,
         )
         return found
+
+
+_COMPACTION_LOG = logging.getLogger("ricordo.agent")
+_DEFAULT_COMPACTION = CompactionConfig()
+"""The configuration for a compaction on a person's request when compaction is off."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionContext:
+    """What a session offers its strategies and its summaries.
+
+    Facts are extracted from messages that leave the window by `handover`, in the request for the summary, or by
+    `before_drop`, from the inbox. `is_recorded` says whether messages are recorded, `find_original` returns a message
+    in its original form, and `reread` reads a file again. `prepare_model` guards and meters the model for summaries.
+    `resolve_address` returns its URL, as `Settings.resolve_address` does.
+    """
+
+    strategies: StrategyContext
+    before_drop: Hook | None = None
+    handover: ExtractionHandover | None = None
+    is_recorded: bool = True
+    find_original: FindOriginal | None = None
+    reread: RereadFile | None = None
+    prepare_model: Callable[[ChatModel], ChatModel] | None = None
+    resolve_address: Callable[..., str | None]
+    clock: Clock = field(default_factory=SystemClock)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionPipelines:
+    """The strategies of a session: for each request, on a person's request, and for a dry run.
+
+    `on_overflow` is for a request that the provider refused for its size; it is retried `overflow_retries` times, never
+    without reductions. `dry_run` writes no file, calls no model and emits no event.
+    """
+
+    per_request: tuple[Strategy, ...]
+    on_overflow: tuple[Strategy, ...]
+    on_demand: tuple[Strategy, ...]
+    dry_run: tuple[Strategy, ...]
+    overflow_retries: int
+
+    @classmethod
+    def from_strategies(cls, own: Sequence[Strategy]) -> "CompactionPipelines":
+        """Return pipelines of the program's own strategies, which replace all others."""
+        config = _DEFAULT_COMPACTION
+        return cls(
+            per_request=(*own,),
+            on_overflow=(*own, DropGroups(config)),
+            on_demand=(*own,),
+            dry_run=(*own,),
+            overflow_retries=config.overflow_retries,
+        )
+
+    @classmethod
+    async def create(
+        cls, on: Reductions, model: ChatModel, context: CompactionContext, scratch: FileStore
+    ) -> "CompactionPipelines":
+        """Return the pipelines for the options `on` and the agent's `model`; dry runs write to `scratch`."""
+        asked = on.get("compaction")
+        config = asked or _DEFAULT_COMPACTION
+        summary = await _choose_summary(config, model, context)
+        written = isinstance(summary, ModelSummarizer)
+        compact = Compact(
+            config,
+            summary,
+            before_summary=context.before_drop,
+            handover=context.handover if written else None,
+            recorded=context.is_recorded,
+            original=context.find_original,
+            reread=context.reread,
+        )
+        shortening = create_strategies(on, context.strategies)
+        whole = (*shortening, compact, DropGroups(config))
+        plain = (
+            *create_strategies(on, replace(context.strategies, files=scratch)),
+            Compact(config, DigestSummarizer(), reread=context.reread),
+            DropGroups(config),
+        )
+        each = whole if asked else tuple(shortening)
+        return cls(
+            per_request=each,
+            on_overflow=each,
+            on_demand=whole,
+            dry_run=plain,
+            overflow_retries=asked.overflow_retries if asked else 0,
+        )
+
+
+async def _choose_summary(config: CompactionConfig, model: ChatModel, context: CompactionContext) -> Summarizer:
+    """Return the summarizer: the model configured for it, else the agent's own model, else the rules."""
+    if config.model == OFFLINE or (config.model is None and model.name == OFFLINE):
+        return DigestSummarizer()
+    if isinstance(config.model, str):
+        address = context.resolve_address(config.model, setting="compaction.base_url", own=config.base_url)
+        model = await run_sync(partial(load_model, config.model, base_url=address, **asdict(config.model_settings)))
+    elif config.model is not None:
+        model = config.model
+    model = context.prepare_model(model) if context.prepare_model else model
+    redactor = context.strategies.redactor
+    return ModelSummarizer(model, config, fell_back=_warn_of_fallback, clock=context.clock, redactor=redactor)
+
+
+def _warn_of_fallback(why: str) -> None:
+    _COMPACTION_LOG.warning("A summary was made by rules, because the model wrote none: %s", why)

@@ -77,7 +77,8 @@ def create_maintenance(
 
 def _eviction_path(settings: Settings) -> str | None:
     """Return the folder of evicted results from the settings, or None for the default."""
-    return settings.tool_result_eviction.eviction_path if settings.tool_result_eviction else None
+    eviction = settings.reductions.get("tool_result_eviction")
+    return eviction.eviction_path if eviction else None
 
 
 def _create_steps(

@@ -221,7 +221,7 @@ class RootServices:
         return await (await run_in_thread(lambda: self._maintenance)).cycle()
 
     async def _tidy(self) -> CleanupResult:
-        eviction = self._parts.settings.tool_result_eviction
+        eviction = self._parts.settings.reductions.get("tool_result_eviction")
         path = eviction.eviction_path if eviction else None
         return await remove_unreferenced(self._place.files, self._place.clock, eviction_path=path)
 

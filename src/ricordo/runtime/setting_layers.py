@@ -1,7 +1,9 @@
 """Layers of settings over one another, and the conversion of values to the types of their fields. Pure.
 
-A setting is a field of a frozen dataclass, addressed by a dotted key; a field that is a dataclass is a table. Within
-one layer a table that is off overrides settings in it; a later layer can turn it on again.
+A setting is a field of a frozen dataclass, addressed by a dotted key; a field that is a dataclass is a table. A field
+that is a TypedDict is a group: each of its items has a key of its own, without the name of the group, and is in the
+group only if it was set. Within one layer a table that is off overrides settings in it; a later layer can turn it on
+again.
 
 Invariants: only plain values are read from text: booleans, numbers, durations, texts, lists of texts. Every value has
 an origin, and an error names it.
@@ -16,7 +18,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from ricordo.errors import InvalidSetting
 from ricordo.guard import has_secret
@@ -32,6 +34,7 @@ __all__ = [
     "convert_value",
     "describe_type",
     "format_duration",
+    "list_setting_groups",
     "list_setting_tables",
     "list_setting_types",
     "suggest_name",
@@ -67,6 +70,11 @@ def list_setting_types(owner: type, prefix: str = "") -> dict[str, SettingType]:
 def list_setting_tables(owner: type, prefix: str = "") -> dict[str, SettingTable]:
     """Return the tables of `owner` and the tables in them by dotted key, the outer ones first."""
     return {key: table for key, _, table in _cached_settings(owner, prefix) if table is not None}
+
+
+def list_setting_groups(owner: type) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the settings in each group of `owner`."""
+    return {name: tuple(hint.__annotations__) for name, hint in get_type_hints(owner).items() if is_typeddict(hint)}
 
 
 def convert_value(kind: SettingType, value: object, *, is_text: bool = False) -> object:
@@ -115,16 +123,18 @@ def _cached_settings(owner: type, prefix: str) -> tuple[tuple[str, SettingType, 
 
 
 def _iter_settings(owner: type, prefix: str) -> Iterator[tuple[str, SettingType, SettingTable | None]]:
-    hints = get_type_hints(owner)
-    for each in fields(owner):
-        members = _union_members(hints[each.name])
+    defaults = {each.name: _default_value(each) for each in fields(owner)} if is_dataclass(owner) else {}
+    for name, hint in get_type_hints(owner).items():
+        members = _union_members(hint)
         table = next((member for member in members if is_dataclass(member) and member not in {Share, Tokens}), None)
-        key = f"{prefix}{each.name}"
-        if isinstance(table, type):
+        key = f"{prefix}{name}"
+        if is_typeddict(hint):
+            yield from _iter_settings(hint, prefix)
+        elif isinstance(table, type):
             yield (
                 key,
                 frozenset(),
-                SettingTable(type=table, can_be_off=NoneType in members, default=_default_value(each)),
+                SettingTable(type=table, can_be_off=NoneType in members, default=defaults.get(name)),
             )
             yield from _iter_settings(table, f"{key}.")
         else:
@@ -270,6 +280,7 @@ class SettingLayers:
         """Start with the defaults only."""
         self._kinds = list_setting_types(owner)
         self._tables = list_setting_tables(owner)
+        self._groups = list_setting_groups(owner)
         self._presets = presets
         self._values: dict[str, tuple[object, SettingOrigin]] = {}
         self._switches: dict[str, tuple[bool, SettingOrigin]] = {}
@@ -288,12 +299,16 @@ class SettingLayers:
                 self._turn_off(given)
 
     def values(self) -> dict[str, object]:
-        """Return the given values for the owner: plain values and whole tables, None for a table that is off.
+        """Return the given values for the owner: plain values, whole tables and groups; None for a table that is off.
 
         Raises `InvalidSetting`.
         """
-        top = {key: value for key, (value, _) in self._values.items() if "." not in key}
-        return top | {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
+        found = {key: value for key, (value, _) in self._values.items() if "." not in key}
+        found |= {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
+        for group, keys in self._groups.items():
+            items = {key: found.pop(key) for key in keys}
+            found[group] = {key: value for key, value in items.items() if value is not None or key in self._switches}
+        return found
 
     def origins(self) -> dict[str, SettingOrigin]:
         """Return the origin of each given value, and of each table that was switched."""

@@ -17,15 +17,10 @@ from pathlib import Path
 
 import platformdirs
 
-from ricordo.context.config import (
-    ClearResultsConfig,
-    CompactionConfig,
-    DedupeReadsConfig,
-    ToolResultEvictionConfig,
-    TruncateArgsConfig,
-)
+from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
 from ricordo.context.preamble import DEFAULT_BUDGET
 from ricordo.context.prompt import WORKSPACE_BUDGET
+from ricordo.context.strategies import Reductions, check_reductions
 from ricordo.context.turn_recall import TurnRecallConfig
 from ricordo.curation.config import (
     ConsolidationConfig,
@@ -151,10 +146,11 @@ class Settings:
     With `usage` (RICORDO_USAGE) it is recorded when an entry is shown, used and confirmed.
 
     `model` is the agent's model (None if unset), `base_url` its address, and `model_settings` its settings if it is
-    given by name. `compaction`, `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and
-    `consolidation` are off if None. So is `turn_recall`, which adds a few memories to each turn; for a recommended
-    agent None means its default. Everything added to the prompt besides the agent's own instructions has at most
-    `workspace_tokens` tokens. The preamble has at most `preamble_tokens` of these, and the profile as many as
+    given by name. `reductions` has the options of each reduction of the window that is set, None for off; the key of
+    each has no name in front, such as `compaction.trigger_messages`. `consolidation` is off if None. So is
+    `turn_recall`, which adds a few memories to each turn; for a recommended agent None means its default. Everything
+    added to the prompt besides the agent's own instructions has at most `workspace_tokens` tokens. The preamble has at
+    most `preamble_tokens` of these, and the profile as many as
     `injection` allows (None shows no profile); up to `recalled_memories` further entries related to the first message
     are added. A turn makes at most `max_iters` requests to the model. `flush` says when and how messages are extracted;
     with None nothing is extracted. `signal_patterns` is a directory of patterns that replace the built-in ones for
@@ -185,11 +181,7 @@ class Settings:
     workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count
     recalled_memories: int = DEFAULT_OPENING_MEMORIES
-    compaction: CompactionConfig | None = None
-    tool_result_eviction: ToolResultEvictionConfig | None = None
-    clear_results: ClearResultsConfig | None = None
-    dedupe_reads: DedupeReadsConfig | None = None
-    truncate_args: TruncateArgsConfig | None = None
+    reductions: Reductions = field(default_factory=Reductions)
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     profile: ProfileConfig | None = field(default_factory=ProfileConfig)
@@ -214,8 +206,9 @@ class Settings:
             raise InvalidSetting(f"store: {error}") from error
         if unknown := sorted({*self.opt_in_tools}.difference(OPT_IN_TOOLS)):
             raise InvalidSetting(f"opt_in_tools can be {', '.join(OPT_IN_TOOLS)}, not {', '.join(unknown)}.")
-        for table in ("flush", "consolidation", "compaction"):
-            config = getattr(self, table)
+        object.__setattr__(self, "reductions", check_reductions(self.reductions))
+        compaction = self.reductions.get("compaction")
+        for table, config in (("flush", self.flush), ("consolidation", self.consolidation), ("compaction", compaction)):
             if self.model and config and isinstance(config.model, str) and config.model != OFFLINE:
                 self.resolve_address(config.model, setting=f"{table}.base_url", own=config.base_url)
         _ = self.permission_rules

@@ -9,7 +9,13 @@ from ricordo.guard import has_secret
 from ricordo.messages.tokens import Share, Tokens
 from ricordo.messages.types import JsonValue
 from ricordo.runtime.config_file import is_secret_name
-from ricordo.runtime.setting_layers import SettingOrigin, format_duration, list_setting_tables, list_setting_types
+from ricordo.runtime.setting_layers import (
+    SettingOrigin,
+    format_duration,
+    list_setting_groups,
+    list_setting_tables,
+    list_setting_types,
+)
 from ricordo.runtime.settings import Settings, environment_variable
 
 __all__ = ["HIDDEN_VALUE", "SettingRow", "list_settings"]
@@ -44,8 +50,8 @@ def _iter_rows(
     values: object, owner: type, prefix: str, origins: Mapping[str, SettingOrigin], *, is_off: bool
 ) -> Iterator[SettingRow]:
     plain, tables = list_setting_types(owner), list_setting_tables(owner)
-    for name in (each.name for each in fields(owner)):
-        key, value = f"{prefix}{name}", getattr(values, name)
+    for name, value in _list_values(values, owner):
+        key = f"{prefix}{name}"
         if name in plain:
             yield SettingRow(
                 key=key,
@@ -66,6 +72,17 @@ def _iter_rows(
             )
             made = tables[name].type() if value is None else value
             yield from _iter_rows(made, type(made), f"{key}.", origins, is_off=off)
+
+
+def _list_values(values: object, owner: type) -> Iterator[tuple[str, object]]:
+    """Yield the name and the value of each field, and of each item of a group; None for an item that is not set."""
+    groups = list_setting_groups(owner)
+    for each in fields(owner):
+        value = getattr(values, each.name)
+        if each.name in groups:
+            yield from ((name, value.get(name)) for name in groups[each.name])
+        else:
+            yield each.name, value
 
 
 def _find_origin(key: str, origins: Mapping[str, SettingOrigin]) -> SettingOrigin:

@@ -1,3 +1,106 @@
-"""Strategies: each reduces the window in one way."""
+"""Strategies: each reduces the window in one way. `Reductions` lists those that an agent can be given.
 
-__all__: list[str] = []
+A strategy that is added needs its own file, with the strategy and its options, and one line in `Reductions`. From that
+line come the argument of `HarnessAgent`, its value for sub-agents, its table of settings and its place in the pipeline.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, TypedDict, cast, get_args, get_type_hints
+
+from ricordo.context.config import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
+from ricordo.context.contract import Strategy, StrategyConfig, StrategyContext
+from ricordo.context.strategies.clear import ClearResults
+from ricordo.context.strategies.dedupe import DedupeReads
+from ricordo.context.strategies.evict import EvictResults
+from ricordo.context.strategies.truncate import TruncateArgs
+from ricordo.errors import InvalidSetting
+
+__all__ = ["Reductions", "check_reductions", "create_strategies", "with_recommended"]
+
+
+class Reductions(TypedDict, total=False):
+    """The options of each reduction of the window, in the order in which they run; None is off.
+
+    Each line names the options and what creates the strategy from them. The summary comes last, and dropping after it;
+    `ricordo.context.pipeline` creates both.
+    """
+
+    tool_result_eviction: Annotated[ToolResultEvictionConfig | None, EvictResults.create]
+    clear_results: Annotated[ClearResultsConfig | None, ClearResults.create]
+    dedupe_reads: Annotated[DedupeReadsConfig | None, DedupeReads.create]
+    truncate_args: Annotated[TruncateArgsConfig | None, TruncateArgs.create]
+    compaction: CompactionConfig | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """One line of `Reductions`: the type of the options, and what creates the strategy; None for the summary."""
+
+    options: type[StrategyConfig]
+    create: Callable[[Any, StrategyContext], Strategy | None] | None
+
+
+def check_reductions(given: Mapping[str, object]) -> Reductions:
+    """Return the options that were given by name; they can't be changed. Raises: InvalidSetting for a value of another
+    type; TypeError for an unknown name.
+    """
+    kinds = _list_kinds()
+    if not isinstance(given, Mapping):
+        raise InvalidSetting(f"reductions are options by name, such as {{'compaction': None}}, not {given!r:.80}.")
+    for name, value in given.items():
+        if name not in kinds:
+            raise TypeError(f"There is no argument {name!r}. The reductions are {', '.join(kinds)}.")
+        kind = kinds[name].options
+        if not isinstance(value, (kind, NoneType)):
+            raise InvalidSetting(f"{name} is a {kind.__name__} or None, not {value!r:.80}.")
+    return cast("Reductions", MappingProxyType(dict(given)))
+
+
+def with_recommended(given: Reductions, settings: Reductions, window: int | None) -> Reductions:
+    """Return the reductions with each one that is not given taken from `settings`, or else as recommended.
+
+    A reduction that is None in `settings` stays off. `window` is the model's, in tokens; None if unknown. Arguments are
+    not truncated by options of their own if the summary has some for it.
+    """
+    chosen = dict(_given_options(settings)) | {name: each for name, each in given.items() if each is not None}
+    found = {
+        name: chosen[name] if name in chosen else kind.options.recommended(window)
+        for name, kind in _list_kinds().items()
+    }
+    summary = found["compaction"]
+    if given.get("truncate_args") is None and isinstance(summary, CompactionConfig) and summary.truncate_args:
+        found["truncate_args"] = None
+    return cast("Reductions", found)
+
+
+def create_strategies(on: Reductions, context: StrategyContext) -> list[Strategy]:
+    """Return the strategies that only shorten messages, in order; each message can be read in full again."""
+    summary = on.get("compaction")
+    if on.get("truncate_args") is None and summary is not None:
+        on = {**on, "truncate_args": summary.truncate_args}
+    kinds, options = _list_kinds(), dict(_given_options(on))
+    made = (kind.create(options[name], context) for name, kind in kinds.items() if kind.create and options.get(name))
+    return [strategy for strategy in made if strategy is not None]
+
+
+def _given_options(on: Reductions) -> Iterator[tuple[str, StrategyConfig | None]]:
+    yield from cast("Mapping[str, StrategyConfig | None]", on).items()
+
+
+@cache
+def _list_kinds() -> Mapping[str, _Kind]:
+    found = {}
+    for name, hint in get_type_hints(Reductions, include_extras=True).items():
+        options, *creators = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+        kind = next(each for each in get_args(options) if each is not NoneType)
+        found[name] = _Kind(options=kind, create=creators[0] if creators else None)
+    return found

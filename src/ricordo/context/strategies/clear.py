@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from anyio.lowlevel import checkpoint
 
 from ricordo.context.config import ClearResultsConfig
-from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.contract import Act, Reduction, StrategyContext, Window
 from ricordo.context.plan import (
     can_open_conversation,
     changed_reduction,
@@ -66,6 +66,12 @@ class ClearResults:
     def __init__(self, config: ClearResultsConfig | None = None) -> None:
         """Clear by `config`, by default all but the newest five results."""
         self._config = config or ClearResultsConfig()
+
+    @classmethod
+    def create(cls, config: ClearResultsConfig, context: StrategyContext) -> "ClearResults":
+        """Return the strategy for a session."""
+        del context
+        return cls(config)
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window without old thinking, if a threshold is met and that saves enough tokens.

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from anyio.lowlevel import checkpoint
 
 from ricordo.context.config import DedupeReadsConfig
-from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.contract import Act, Reduction, StrategyContext, Window
 from ricordo.context.plan import changed_reduction, count_message_tokens, unchanged_reduction
 from ricordo.context.tool_results import (
     CLEARED_KEY,
@@ -44,6 +44,12 @@ class DedupeReads:
     def __init__(self, config: DedupeReadsConfig | None = None) -> None:
         """Deduplicate the tools of `config`, by default those that read files and memory."""
         self._config = config or DedupeReadsConfig()
+
+    @classmethod
+    def create(cls, config: DedupeReadsConfig, context: StrategyContext) -> "DedupeReads":
+        """Return the strategy for a session."""
+        del context
+        return cls(config)
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with pointers for repeated reads, if that saves enough tokens.

@@ -23,7 +23,7 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.context.config import ToolResultEvictionConfig
-from ricordo.context.contract import Act, Reduction, StrategyReport, Window
+from ricordo.context.contract import Act, Reduction, StrategyContext, StrategyReport, Window
 from ricordo.context.plan import count_message_tokens
 from ricordo.context.tool_results import EvictedPiece, WidePiece, evicted_parts, join_texts, replace_with_previews
 from ricordo.errors import AlreadyExists, InvalidMessage, StorageError, StorageFailed
@@ -124,6 +124,12 @@ class EvictResults:
         self._config = config
         self._files = files
         self._redactor = redactor
+
+    @classmethod
+    def create(cls, config: ToolResultEvictionConfig, context: StrategyContext) -> "EvictResults | None":
+        """Return the strategy for a session; None for a session without files."""
+        files = context.files
+        return None if files is None else cls(config, files, context.redactor, reader=context.reader_tool)
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with its large results evicted. A forced window has a limit of at most four previews.

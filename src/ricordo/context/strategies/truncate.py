@@ -10,7 +10,7 @@ from dataclasses import replace
 from anyio.lowlevel import checkpoint
 
 from ricordo.context.config import TruncateArgsConfig
-from ricordo.context.contract import Act, Reduction, Window
+from ricordo.context.contract import Act, Reduction, StrategyContext, Window
 from ricordo.context.plan import (
     changed_reduction,
     count_message_tokens,
@@ -47,6 +47,12 @@ class TruncateArgs:
     def __init__(self, config: TruncateArgsConfig) -> None:
         """Truncate by `config`."""
         self._config = config
+
+    @classmethod
+    def create(cls, config: TruncateArgsConfig, context: StrategyContext) -> "TruncateArgs":
+        """Return the strategy for a session."""
+        del context
+        return cls(config)
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with truncated arguments if a threshold is met or the window is forced."""
