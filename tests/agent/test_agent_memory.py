@@ -331,6 +331,6 @@ async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
     model = talking()
     async with agent(model, root) as one:
         with monkeypatch.context() as patched:
-            patched.setattr("ricordo.stores.layered.LayeredDriver.build_preamble", unreadable)
+            patched.setattr("ricordo.stores.layered.LayeredDriver.preamble", unreadable)
             assert str(await one.send("Hello.")).startswith("Reply 1.")
     assert "\n\nWhat is remembered can't be read at the moment.\n\n" in system(model.requests[0])

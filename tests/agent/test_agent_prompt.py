@@ -23,11 +23,15 @@ from reached_models import KEY, serving
 from ricordo import CompactionConfig, Entry, HarnessAgent, Memory
 from ricordo.agent import ModelRequest, Turn, tool
 from ricordo.agent.prompt_builder import ProfileView, PromptBuilder
-from ricordo.context import compose_preamble
+from ricordo.clock import MonotonicIds
+from ricordo.context import Preamble, SavedEntry, compose_preamble
 from ricordo.curation import InjectionConfig, InMemoryProfileStore
+from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import JsonValue, Message, Tokens, estimate_text, get_mark
 from ricordo.models import ChatModel, load_model
+from ricordo.search import Hit, Query
+from ricordo.stores import Store, StoreParts
 from ricordo.testing import Call, Calls, InMemoryFiles, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace import Fact
 
@@ -319,19 +323,21 @@ async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path
 
 
 class Remembering:
-    """A store that holds curated lines and saved entries, and nothing else."""
-
-    scope = SCOPE
+    """A driver that holds curated lines and saved entries, and nothing else."""
 
     def __init__(self, curated: str, saved: Sequence[str]) -> None:
         self._curated = curated.encode()
-        self._saved = [("memory/a.md", Entry(id=str(at), content=text)) for at, text in enumerate(saved)]
+        entries = [Entry(id=str(at), content=text) for at, text in enumerate(saved)]
+        self._saved = [SavedEntry(entry=each, source="memory/a.md") for each in entries]
 
-    async def preamble(self, budget: Tokens | None = None) -> str:
-        return compose_preamble(self._curated, self._saved, budget).text
+    async def write(self, entry: Entry) -> Entry:
+        return entry
 
-    def offers(self, capability: object) -> None:
-        return None
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        return []
+
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return compose_preamble(self._curated, self._saved, budget)
 
 
 TEXTS = st.builds(
@@ -362,7 +368,10 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         for number, text in enumerate(rules):
             await files.create(f"workspace/rules/{number}.md", text.encode())
         memory_root = SimpleNamespace(files=files, redactor=Redactor(bytes(32)))
-        workspace = SimpleNamespace(memory_root=memory_root, store=Remembering(curated, saved))
+        clock = HandClock()
+        parts = StoreParts(redactor=memory_root.redactor, clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock))
+        store = Store(Remembering(curated, saved), SCOPE, parts)
+        workspace = SimpleNamespace(memory_root=memory_root, store=store)
         known = InMemoryProfileStore(HandClock())
         await known.save(replace(await known.load(), facts=facts), base=await known.load(), by="test")
         profile = ProfileView(known, InjectionConfig(), memory_root.redactor)

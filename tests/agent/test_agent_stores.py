@@ -16,6 +16,7 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, HarnessAgent, Scope
+from ricordo.context import Preamble
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
 from ricordo.messages import Tokens
 from ricordo.runtime import Settings, open_store, register_store
@@ -33,9 +34,9 @@ from ricordo.stores import (
     PlainDriver,
     Store,
     StoreParts,
+    compose_entries,
     match_entries,
 )
-from ricordo.stores.base import render_entries
 from ricordo.testing import Call, Say, ScriptedModel
 from source_tree import PACKAGE, modules
 
@@ -517,8 +518,8 @@ class _ThreeMethods:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         return match_entries(reversed(self._kept), query, limit)
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        return render_entries([*reversed(self._kept)], budget)
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return compose_entries([*reversed(self._kept)], budget)
 
 
 class _Least(Backend):

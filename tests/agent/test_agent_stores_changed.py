@@ -77,6 +77,7 @@ async def test_what_was_loaded_for_the_first_message_is_gone_too_once_it_is_forg
     # a key-value store shows what is pinned to the preamble; the rest comes in by what the session begins with
     async with open_store(f"kv:{tmp_path / 'kept'}", scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
         wrong = await kept.save(Entry(content=FACT))
+        await kept.save(Entry(content=OTHER, kind="preamble"))
     model = ScriptedModel([Say("In tests/data."), Say("Not known.")])
     async with agent(tmp_path, model, "kv") as one:
         await one.send("Where do the test fixtures live?")

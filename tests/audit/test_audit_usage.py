@@ -25,7 +25,6 @@ from ricordo.workspace.history.usage import (
     UsageCount,
     UsageLog,
     compact_usage,
-    parse_shown_ids,
     read_usage,
 )
 from ricordo.workspace.layout import USAGE
@@ -128,12 +127,12 @@ async def test_an_agents_prompt_its_reminders_and_its_tools_are_noted(tmp_path: 
         assert all(entry.id in str(row["ids"]) for row in rows(root))
 
 
-async def test_a_prompt_shows_curated_memory_by_its_words_too(tmp_path: Path) -> None:
+async def test_a_prompt_shows_curated_memory_whatever_its_words_are(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         entry = await memory.remember(HARVEST)
         await memory.forget(entry.id)
-    line = f"- {HARVEST} [kind:: fact] ^01jd0000000000000000000001\n"
+    line = f"- The <memory> tag: {HARVEST} [kind:: fact] ^01jd0000000000000000000001\n"
     (place_of(root) / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}", encoding="utf-8")
     async with HarnessAgent(
         ScriptedModel([Say("Yes.")]), workspace=root, scope=SCOPE, settings=settings(root), memory_hooks=False
@@ -267,6 +266,5 @@ def test_compacting_keeps_what_something_happened_to_last() -> None:
     assert set(read_usage(compact_usage(old + shown(1), most=1))) == {"a"}
 
 
-def test_the_ids_of_a_block_are_read_from_its_marks_alone() -> None:
-    assert parse_shown_ids('<memory-item source="x" id="01jd">say id=&quot;no&quot;</memory-item>') == {"01jd"}
+def test_counts_of_one_act_are_added() -> None:
     assert UsageCount(count=1, first=NOW, last=NOW).add(2, NOW, NOW).count == 3

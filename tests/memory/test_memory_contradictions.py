@@ -12,11 +12,11 @@ from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
 from ricordo import Entry, Memory, Scope
-from ricordo.agent.memory_middleware import parse_preamble
 from ricordo.agent.tools.memory import render_hits
-from ricordo.context import compose_preamble
+from ricordo.context import MemorySnapshot, SavedEntry, compose_preamble
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
+from ricordo.runtime.memory import read_preamble
 from ricordo.search import MEMORY_SORTS, Query
 from ricordo.workspace import render_entry
 from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, name_contradiction
@@ -202,7 +202,7 @@ async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_whe
         explained = await memory.explain("We never deploy on Fridays", limit=2)
         assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].why
         assert {hit.entry.id for hit in explained.hits}.isdisjoint(each.hit.entry.id for each in explained.rejected)
-        assert {line.text for line in parse_preamble(await memory.preamble()).lines} == {
+        assert {line.text for line in MemorySnapshot.from_preamble(await read_preamble(memory)).lines} == {
             f"- {NEVER}", f"- {ALWAYS}", "- Ana likes tea.",
         }  # fmt: skip
 
@@ -222,7 +222,7 @@ def test_a_prompt_with_room_for_one_names_the_other_and_a_gone_one_is_named_by_n
     pinned = replace(one, pinned=True)
     for most in range(90, 330, 8):
         text = compose_preamble(
-            _document(pinned, *filler, other), (), Tokens(most), pinned=[("MEMORY.md", pinned)]
+            _document(pinned, *filler, other), (), Tokens(most), pinned=[SavedEntry(entry=pinned, source="MEMORY.md")]
         ).text
         assert estimate_text(text) <= most
         if f"- {NEVER}" in text:

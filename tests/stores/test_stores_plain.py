@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES
 from ricordo import Entry
+from ricordo.context import Preamble
 from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
 from ricordo.scope import Scope
 from ricordo.search import MEMORY_SORTS, Query
 from ricordo.storage.paths import safe_path
-from ricordo.stores import StoreFolder, match_entries
+from ricordo.stores import StoreFolder, compose_entries, match_entries
 from ricordo.stores.addresses import parse_address
-from ricordo.stores.base import assign_ids, read_options, render_entries
+from ricordo.stores.base import assign_ids, read_options
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import Source
 
@@ -142,7 +143,7 @@ def test_what_was_superseded_is_left_out_or_names_what_took_its_place() -> None:
     gone = Entry(content="Port 80.", id="c", state="superseded")
     hits = match_entries([new, old, gone], Query(text="port"), 5)
     assert [(hit.entry.id, hit.superseded_by) for hit in hits] == [("b", ""), ("a", "b")]
-    assert parse_fence(render_entries([new, old, gone], None)) == ("Port 8443.",)
+    assert parse_fence(compose_entries([new, old, gone], None).text) == ("Port 8443.",)
 
 
 def test_hits_say_where_they_stand() -> None:
@@ -167,16 +168,16 @@ def test_entries_without_an_id_get_different_ones_that_stay() -> None:
 @pytest.mark.req("GO-G4-scale")
 @given(st.lists(ENTRIES, max_size=6), st.integers(0, 400))
 def test_the_preamble_never_exceeds_its_budget_and_is_the_same_again(entries: list[Entry], tokens: int) -> None:
-    text = render_entries(entries, Tokens(tokens))
+    text = compose_entries(entries, Tokens(tokens)).text
     assert estimate_text(text) <= tokens
-    assert text == render_entries(entries, Tokens(tokens))
+    assert text == compose_entries(entries, Tokens(tokens)).text
     assert text == "" or parse_fence(text) is not None or "`recall` finds them" in text
 
 
 @pytest.mark.req("GO-G4-scale")
 def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
     entries = [Entry(content="Short."), Entry(content="long " * 5_000), Entry(content="Also short.")]
-    text = render_entries(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7)
+    text = compose_entries(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7).text
     assert parse_fence(text) == ("Short.", "Also short.")
     assert "The file is long. 8 memories did not fit here: `recall` finds them." in text
     assert 'source="memory.jsonl" trust="user" kind="fact"' in text
@@ -185,23 +186,25 @@ def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
 def test_a_budget_below_one_entry_gives_the_notice_or_nothing() -> None:
     entry = Entry(content="We deploy only from main. " * 20)
     notice = "1 memory did not fit here: `recall` finds them."
-    assert render_entries([entry], Tokens(estimate_text(notice))) == notice
-    assert render_entries([entry], Tokens(3)) == ""
-    assert render_entries([], None) == ""
+    assert compose_entries([entry], Tokens(estimate_text(notice))) == Preamble(text=notice)
+    assert compose_entries([entry], Tokens(3)) == Preamble()
+    assert compose_entries([], None) == Preamble()
 
 
 def test_what_is_pinned_comes_before_what_is_newer() -> None:
     entries = [Entry(content=f"Note {number}.") for number in range(300)]
     pinned = Entry(content="Always.", pinned=True, by="agent")
-    text = render_entries([*entries, pinned], Tokens(60_000))
+    text = compose_entries([*entries, pinned], Tokens(60_000)).text
     assert parse_fence(text) == ("Always.", *(f"Note {number}." for number in range(300)))
     assert 'trust="agent"' in text
-    assert parse_fence(render_entries([*entries, pinned], Tokens(90))) == ("Always.",)
+    assert parse_fence(compose_entries([*entries, pinned], Tokens(90)).text) == ("Always.",)
 
 
 def test_entries_are_shown_as_bullets_where_a_backend_wants_it() -> None:
     entry = Entry(content="We deploy\nonly from main.", tags=("ops", "ci"))
-    assert parse_fence(render_entries([entry], None, bullets=True)) == ("- We deploy\n  only from main. #ops #ci",)
+    assert parse_fence(compose_entries([entry], None, bullets=True).text) == (
+        "- We deploy\n  only from main. #ops #ci",
+    )
 
 
 def test_an_option_that_a_backend_does_not_know_is_refused() -> None:

@@ -14,6 +14,7 @@ import anyio
 
 from ricordo import Entry
 from ricordo.clock import Clock, MonotonicIds, SystemClock
+from ricordo.context import Preamble
 from ricordo.errors import FileMissing, StorageError
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
@@ -132,7 +133,7 @@ class SeesOthers(HeldDriver):
 
 
 class NoBudget(HeldDriver):
-    async def preamble(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> Preamble | str:
         return await super().preamble(Tokens(1_000_000))
 
 
@@ -143,7 +144,8 @@ class NoFence(HeldDriver):
 
 class ChangingPreamble(HeldDriver):
     async def preamble(self, budget: Tokens | None) -> str:
-        text = await super().preamble(budget)
+        shown = await super().preamble(budget)
+        text = shown if isinstance(shown, str) else shown.text
         return text and text + " " * (next(_COUNTER) % 7)
 
 

@@ -4,14 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ricordo import Entry
+from ricordo.context import Preamble
 from ricordo.errors import FileMissing
 from ricordo.messages import Tokens, dumps, loads
 from ricordo.messages.json_text import require_object
 from ricordo.runtime import register_store
 from ricordo.scope import Scope
 from ricordo.search import Hit, Query
-from ricordo.stores import Backend, Driver, OpenRequest, StoreFolder, StoreParts, match_entries, open_folder
-from ricordo.stores.base import render_entries
+from ricordo.stores import (
+    Backend,
+    Driver,
+    OpenRequest,
+    StoreFolder,
+    StoreParts,
+    compose_entries,
+    match_entries,
+    open_folder,
+)
 from ricordo.testing import StoreConformance
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json
 
@@ -40,8 +49,8 @@ class _ThreeMethods:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         return match_entries(await self._cards(), query, limit)
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        return render_entries(await self._cards(), budget)
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return compose_entries(await self._cards(), budget)
 
     async def _cards(self) -> list[Entry]:
         cards = []

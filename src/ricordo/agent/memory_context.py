@@ -22,12 +22,11 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.agent.contract import ModelRequest, Turn
-from ricordo.agent.memory_middleware import MemoryLine, MemorySnapshot, parse_preamble
 from ricordo.agent.reminder import ComposedReminder, build_reminder_message
 from ricordo.agent.tools.memory import quote_hit
 from ricordo.clock import Clock, SystemClock
 from ricordo.concurrency import background_group
-from ricordo.context.preamble import normalize_words
+from ricordo.context.preamble import MemorySnapshot, Preamble, PreambleItem, ShownEntry, normalize_words
 from ricordo.context.turn_recall import RecalledMemory, TurnRecallConfig, render_memories, select_memories
 from ricordo.events import Emitter
 from ricordo.guard import FencedItem, render_fence
@@ -37,7 +36,7 @@ from ricordo.search.contract import MEMORY_SORTS, Query
 from ricordo.search.recall import DEFAULT_OPENING_MEMORIES, search_words, select_relevant
 from ricordo.search.results import Hit
 from ricordo.stores.base import match_entries
-from ricordo.stores.contract import KeepsSessions, LayeredMemory, Lists, Store, record_shown
+from ricordo.stores.contract import KeepsSessions, LayeredMemory, Lists, Store, build_preamble, record_shown
 from ricordo.workspace.agent_state import WorkStateHolder
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import is_memory, is_profile
@@ -75,7 +74,7 @@ class OpeningContext:
     max_memories: int = DEFAULT_OPENING_MEMORIES
     emitter: Emitter = field(default_factory=lambda: Emitter(SystemClock()))
 
-    async def extend_preamble(self, text: str, budget: Tokens, opening: str, *, now: datetime) -> str:
+    async def extend_preamble(self, shown: Preamble, budget: Tokens, opening: str, *, now: datetime) -> Preamble:
         """Return the preamble and the memories related to `opening`, both within `budget`; or only the preamble.
 
         The memories take at most a quarter of the budget, and the preamble is shortened for them. Raises
@@ -86,13 +85,14 @@ class OpeningContext:
         )
         room = Tokens(budget.count // _BUDGET_SHARE)
         with self.emitter.stage("select", self.store.scope) as progress:
-            items = self._select_items(hits, opening, text, room, now)
-            if items and estimate_text(_join(text, render_fence(items, note=_OPENING_NOTE))) > budget.count:
-                text = await self.store.preamble(Tokens(budget.count - room.count))
-                items = self._select_items(hits, opening, text, Tokens(max(room.count - _SEPARATOR_TOKENS, 0)), now)
-            progress.counts["entries"] = len(items)
+            whole = self._append_memories(shown, hits, opening, room, now)
+            if whole is not shown and estimate_text(whole.text) > budget.count:
+                shown = await build_preamble(self.store, Tokens(budget.count - room.count))
+                most = Tokens(max(room.count - _SEPARATOR_TOKENS, 0))
+                whole = self._append_memories(shown, hits, opening, most, now)
+            progress.counts["entries"] = len(whole.items) - len(shown.items)
             progress.skipped = None if hits else _NO_CANDIDATE
-        return _join(text, render_fence(items, note=_OPENING_NOTE))
+        return whole
 
     async def find_candidates(self, opening: str) -> list[Hit]:
         """Return hits that may relate to a text; plain stores find only exact words."""
@@ -119,13 +119,29 @@ class OpeningContext:
             )
         return hits
 
-    def _select_items(
-        self, hits: Sequence[Hit], opening: str, shown: str, room: Tokens, now: datetime
-    ) -> list[FencedItem]:
-        items = [shorten_memory(quote_hit(hit, now)) for hit in select_unseen(hits, opening, shown, self.max_memories)]
+    def _append_memories(
+        self, shown: Preamble, hits: Sequence[Hit], opening: str, room: Tokens, now: datetime
+    ) -> Preamble:
+        """Return the preamble with the memories related to `opening` that it does not show and that fit."""
+        known = {entry.id for entry in shown.entries}
+        others = [hit for hit in hits if hit.entry.id not in known]
+        texts = "\n".join(item.text for item in shown.items)
+        found = select_unseen(others, opening, texts, self.max_memories)
+        items = [_opening_item(hit, now) for hit in found]
         while items and estimate_text(render_fence(items, note=_OPENING_NOTE)) > room.count:
             items.pop()
-        return items
+        if not items:
+            return shown
+        text = _join(shown.text, render_fence(items, note=_OPENING_NOTE))
+        return replace(shown, text=text, items=(*shown.items, *items))
+
+
+def _opening_item(hit: Hit, now: datetime) -> PreambleItem:
+    item = shorten_memory(quote_hit(hit, now))
+    entries = (ShownEntry(id=hit.entry.id, place=hit.source),) if hit.entry.id else ()
+    return PreambleItem(
+        text=item.text, source=item.source, trust=item.trust, age=item.age, kind=item.kind, id=item.id, entries=entries
+    )
 
 
 def latest_user_text(window: Sequence[Message]) -> str:
@@ -321,33 +337,20 @@ class StoreWatcher:
         # Taken before reading, so that a write in the meantime is seen the next time.
         seen = await run_sync(folder_fingerprint, self._folder) if self._folder else None
         if seen is None or seen != self._fingerprint:
-            found = parse_preamble(await self._store.preamble(self._budget))
-            missing = self._shown_ids - self._forgotten_ids - {line.id for line in found.lines}
+            found = await build_preamble(self._store, self._budget)
+            missing = self._shown_ids - self._forgotten_ids - {entry.id for entry in found.entries}
             if missing:
                 self._forgotten_ids |= missing.difference(entry.id for entry in await self._list_entries())
-            self._snapshot = MemorySnapshot(lines=found.lines, corrections=" ".join(sorted(self._forgotten_ids)))
+            self._snapshot = MemorySnapshot.from_preamble(found, " ".join(sorted(self._forgotten_ids)))
             self._fingerprint = seen
         return self._snapshot
 
-    async def mark_shown(self, text: str) -> None:
+    def mark_shown(self, shown: Preamble) -> None:
         """Store the ids of the entries in the prompt: an entry of these that disappears was forgotten."""
-        lines = parse_preamble(text).lines
-        entries = await self._list_entries() if lines else []
-        self._shown_ids = await run_sync(_find_shown_ids, lines, entries)
+        self._shown_ids = frozenset(entry.id for entry in shown.entries)
 
     async def _list_entries(self) -> Sequence[Entry]:
         return await self._lists.entries() if self._lists else ()
-
-
-def _find_shown_ids(lines: Sequence[MemoryLine], entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the ids of the entries in the lines, matched by id or, for a file, by the first line."""
-    ids = {line.id for line in lines if line.id}
-    words = {line.normalized_text for line in lines if not line.id}
-    return frozenset(
-        entry.id
-        for entry in entries
-        if entry.id in ids or (words and normalize_words(entry.content.partition("\n")[0]) in words)
-    )
 
 
 def folder_fingerprint(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:

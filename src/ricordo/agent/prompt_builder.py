@@ -16,10 +16,11 @@ from anyio.to_thread import run_sync
 from ricordo.agent.agent_store import AgentStore
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler
 from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_user_text
-from ricordo.agent.memory_middleware import MemoryLine, MemorySnapshot, SystemPromptMiddleware, parse_preamble
+from ricordo.agent.memory_middleware import SystemPromptMiddleware
 from ricordo.agent.options import AgentOptions
 from ricordo.agent.tool_sets import MEMORY_TOOLS
 from ricordo.clock import Clock
+from ricordo.context.preamble import MemoryLine, MemorySnapshot, Preamble
 from ricordo.context.prompt import (
     WORKSPACE_BUDGET,
     build_system_prompt,
@@ -45,7 +46,7 @@ from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.runtime.workspace import Workspace, root_files
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
-from ricordo.stores.contract import LayeredMemory, Lists, RecordsUsage
+from ricordo.stores.contract import LayeredMemory, Lists, RecordsUsage, build_preamble
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_prompt_lines
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOMBSTONES
@@ -114,7 +115,7 @@ class ProfileView:
         if profile != self._profile:
             self._profile = profile
             self._lines = {
-                MemoryLine(text=self._redactor.clean(text), source=_PROFILE_SOURCE, trust=Trust.AGENT.value): thread
+                MemoryLine(text=self._redactor.clean(text), source=_PROFILE_SOURCE, trust=Trust.AGENT): thread
                 for text, thread in list_statements(profile)
             }
         return tuple(self._lines)
@@ -274,7 +275,9 @@ class PromptBuilder:
                 return self._snapshot
             seen, corrections = await self._read_fingerprint()
             if seen != self._fingerprint:
-                self._snapshot = parse_preamble(await self._store.preamble(_UNLIMITED), corrections)
+                self._snapshot = MemorySnapshot.from_preamble(
+                    await build_preamble(self._store, _UNLIMITED), corrections
+                )
                 self._fingerprint = seen
         except RicordoError as error:
             _LOG.debug("Memory can't be read for an update: %s", error)
@@ -317,21 +320,30 @@ class PromptBuilder:
             return _MEMORY_OFF if self._budget and self._is_broken and estimate_text(_MEMORY_OFF) <= room else ""
         store = self._store
         try:
-            text = await store.preamble(self._budget)
-            if estimate_text(text) > room:
-                text = await store.preamble(Tokens(room)) if room else ""
-                text = text if text and estimate_text(text) <= room else notice
-            if text != notice and room:
+            shown = await build_preamble(store, self._budget)
+            if estimate_text(shown.text) > room:
+                shown = await build_preamble(store, Tokens(room)) if room else Preamble()
+                if not shown.text or estimate_text(shown.text) > room:
+                    shown = Preamble(text=notice)
+            if shown.text != notice and room:
                 most = Tokens(min(self._budget.count, room))
-                text = await self._opening.extend_preamble(text, most, opening, now=self._clock.now())
+                shown = await self._opening.extend_preamble(shown, most, opening, now=self._clock.now())
             if self._store_watcher:
-                await self._store_watcher.mark_shown(text)
-            if self._notes and text not in {notice, ""}:
-                self._notes.record_prompt(text, session=session)
+                self._store_watcher.mark_shown(shown)
+            self._record_shown(shown, session)
+            text = shown.text
         except RicordoError as error:
             _LOG.warning("Memory can't be read for the prompt: %s", error)
             text = _MEMORY_UNREADABLE
         return text if estimate_text(text) <= room else ""
+
+    def _record_shown(self, shown: Preamble, session: str) -> None:
+        """Record that a prompt shows these entries, each in its root."""
+        if self._notes is None:
+            return
+        for place in dict.fromkeys(entry.place for entry in shown.entries):
+            ids = [entry.id for entry in shown.entries if entry.place == place]
+            self._notes.record_use("shown", ids, how="prompt", source=place, session=session)
 
     @property
     def _store_label(self) -> str:

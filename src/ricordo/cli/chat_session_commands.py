@@ -20,8 +20,8 @@ from ricordo.cli.task_output import (
     sort_active_first,
 )
 from ricordo.errors import EntryNotFound, InvalidInput, StorageError, ToolFailed
-from ricordo.guard import parse_fence
 from ricordo.stores import Forgets, Lists
+from ricordo.stores.contract import build_preamble
 from ricordo.stores.remaining import remaining
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ async def run_memory_command(
 async def _list_memories(agent: "HarnessAgent") -> list[str]:
     lists = agent.store.offers(Lists)
     if lists is None:
-        return [wrap(text) for text in parse_fence(await agent.store.preamble()) or ()] or ["Nothing is remembered."]
+        return [wrap(item.text) for item in (await build_preamble(agent.store)).items] or ["Nothing is remembered."]
     entries = await lists.entries()
     more = [dim(f"… and {len(entries) - _MAX_LISTED:,} more")] if len(entries) > _MAX_LISTED else []
     return [*(line for entry in entries[:_MAX_LISTED] for line in _format_memory(entry)), *more] or [

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     )
     from ricordo.context.pipeline import LoggingStrategy, run_pipeline
     from ricordo.context.plan import changed_reduction, count_message_tokens, make_handle, unchanged_reduction
-    from ricordo.context.preamble import compose_preamble
+    from ricordo.context.preamble import (
+        MemoryLine,
+        MemorySnapshot,
+        Preamble,
+        PreambleItem,
+        SavedEntry,
+        ShownEntry,
+        compose_preamble,
+    )
     from ricordo.context.strategies import Reductions
     from ricordo.context.strategies.clear import ClearResults
     from ricordo.context.strategies.dedupe import DedupeReads
@@ -57,10 +65,16 @@ __all__ = [
     "ExtractionLease",
     "Hook",
     "LoggingStrategy",
+    "MemoryLine",
+    "MemorySnapshot",
     "ModelSummarizer",
     "NoCompaction",
+    "Preamble",
+    "PreambleItem",
     "Reduction",
     "Reductions",
+    "SavedEntry",
+    "ShownEntry",
     "SlidingWindow",
     "Strategy",
     "StrategyConfig",
@@ -93,8 +107,8 @@ __getattr__ = lazy_exports(
         ),
         ".pipeline": "LoggingStrategy run_pipeline",
         ".plan": "changed_reduction count_message_tokens make_handle unchanged_reduction",
-        ".preamble": "compose_preamble",
         ".strategies": "Reductions",
+        ".preamble": "MemoryLine MemorySnapshot Preamble PreambleItem SavedEntry ShownEntry compose_preamble",
         ".strategies.clear": "ClearResults",
         ".strategies.dedupe": "DedupeReads",
         ".strategies.drop": "DropGroups NoCompaction SlidingWindow",

@@ -61,17 +61,22 @@ class MemoryCut:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryExcerpt:
-    """The shown lines, and the omitted part; None if nothing is omitted."""
+    """The shown lines, and the omitted part; None if nothing is omitted.
+
+    `entries` are the entries shown whole, each as the index of its document and its id.
+    """
 
     lines: tuple[str, ...]
     cut: MemoryCut | None = None
+    entries: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
     """A line, or an entry with its lines; `document` is an index, `heading` the number of the heading block.
 
-    `contradicts` are the ids of the entries it contradicts; then the last line names them in its longest form.
+    `contradicts` are the ids of the entries it contradicts; then the last line names them in its longest form. With
+    `is_whole` False, the lines are only the beginning of an entry.
     """
 
     number: int
@@ -83,6 +88,7 @@ class _Block:
     is_code: bool = False
     heading: int | None = None
     contradicts: tuple[str, ...] = ()
+    is_whole: bool = True
 
     @property
     def entry_id(self) -> str:
@@ -122,12 +128,18 @@ def excerpt_memory(
     text = "\n".join(lines)
     is_short = len(lines) <= bounds.max_lines and _byte_size(text) <= bounds.max_bytes
     if is_short and (not lines or cost(text) <= room):
-        return MemoryExcerpt(lines=lines)
+        return MemoryExcerpt(lines=lines, entries=_whole_entries(pieces))
     filling = _Selection(pieces, replace(bounds, max_tokens=max(room, 0)))
     filling.fill(_newest_blocks(pieces))
     while filling.selected and cost(filling.text) > room:
         filling.shorten()
-    return MemoryExcerpt(lines=filling.lines, cut=_describe_cut(pieces, filling))
+    return MemoryExcerpt(
+        lines=filling.lines, cut=_describe_cut(pieces, filling), entries=_whole_entries(filling.selected.values())
+    )
+
+
+def _whole_entries(pieces: Iterable[_Block]) -> tuple[tuple[int, str], ...]:
+    return tuple((piece.document, piece.entry_id) for piece in pieces if piece.entry_id and piece.is_whole)
 
 
 def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
@@ -142,7 +154,7 @@ def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
                 heading = None
             yield _Block(
                 number=number, document=at, lines=lines, entry=part.entry, is_named=part.is_named,
-                is_heading=part.heading, is_code=part.fenced, heading=heading,
+                is_heading=part.heading, is_code=part.fenced, heading=heading, is_whole=part.long is None,
             )  # fmt: skip
             heading = number if part.heading else heading
             number += 1
@@ -272,7 +284,7 @@ class _Selection:
         self.cap = self.cap or cap
         for topic in topics:
             link = _TOPIC_LINK.match(topic.lines[0])
-            self._add(replace(topic, lines=(link[0],)) if link else topic)
+            self._add(replace(topic, lines=(link[0],), is_whole=False) if link else topic)
 
     def _add(self, piece: _Block, share: int = 1) -> bool:
         """Add a block with its heading if both fit into the rest and into `1 / share` of each bound."""
@@ -305,7 +317,7 @@ def _shorten_block(piece: _Block) -> _Block:
     text = piece.entry.content if piece.entry else piece.lines[0]
     first = preview_line(text, _BEGINNING_CHARACTERS)
     told = piece.lines[-1:] if piece.contradicts else ()
-    return replace(piece, lines=(f"- {first}" if piece.entry else first, *told))
+    return replace(piece, lines=(f"- {first}" if piece.entry else first, *told), is_whole=False)
 
 
 def _byte_size(text: str) -> int:

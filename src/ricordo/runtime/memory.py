@@ -14,7 +14,6 @@ from anyio.to_thread import run_sync
 
 from ricordo import curation, jobs, models, search, stores, workspace
 from ricordo.clock import Clock
-from ricordo.context.preamble import BuildsPreamble
 from ricordo.errors import (
     ChangeNotFound,
     InvalidEntry,
@@ -40,7 +39,7 @@ from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment, parse_names
 from ricordo.search.results import Answer, Explanation, Hit, SearchSource
 from ricordo.storage.disk import Disk
-from ricordo.stores.contract import LayeredMemory, RecordsUsage, record_shown
+from ricordo.stores.contract import LayeredMemory, RecordsUsage, build_preamble, record_shown
 from ricordo.stores.root_reader import visible_entries
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem, list_history
@@ -51,6 +50,7 @@ from ricordo.workspace.redaction import redact_for_display
 
 if TYPE_CHECKING:
     from ricordo.context.memory_excerpt import MemoryCut
+    from ricordo.context.preamble import Preamble
     from ricordo.curation import UserProfile
     from ricordo.jobs.runs import BackgroundRun
     from ricordo.runtime.ingestion import ForgetResult, IngestReport, RecordedSession
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.session_search import SessionInfo
     from ricordo.workspace.transcript import Transcript
 
-__all__ = ["Memory", "MemoryBase"]
+__all__ = ["Memory", "MemoryBase", "read_preamble"]
 
 
 class MemoryBase(ABC):
@@ -204,9 +204,7 @@ class MemoryBase(ABC):
 
         `budget` is the budget of the preamble, by default the setting `preamble_tokens`.
         """
-        standard = Tokens(self._settings.preamble_tokens) if self._settings else None
-        prefaces = self._workspace.store.offers(BuildsPreamble)
-        return (await prefaces.build_preamble(check_budget(budget) or standard)).cut if prefaces else None
+        return (await read_preamble(self, budget)).cut
 
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return how often and when an entry was shown, used and confirmed; empty if usage is not recorded.
@@ -449,9 +447,7 @@ class Memory(MemoryBase):
 
         None stands for the setting `preamble_tokens`, by default 4,000. A budget of 0 gives no preamble.
         """
-        room = check_budget(budget)
-        standard = Tokens(self._settings.preamble_tokens) if self._settings else None
-        return await self._workspace.store.preamble(room or standard)
+        return (await read_preamble(self, budget)).text
 
     async def entries(self, *, as_of: Moment | None = None) -> list[Entry]:
         """Return all entries of the scope, newest first; with `as_of`, the entries as of that moment.
@@ -590,3 +586,10 @@ def _locate_root(root: Path | None, settings: Settings | None, *, trusted: bool)
     if settings is None:
         return folder, Settings.load(folder, trusted=trusted)
     return folder, settings.with_trusted_root(folder) if trusted else settings
+
+
+async def read_preamble(memory: MemoryBase, budget: Tokens | None = None) -> "Preamble":
+    """Return what `Memory.preamble` returns as a text, with its items and the omitted part of MEMORY.md."""
+    room = check_budget(budget)
+    standard = Tokens(memory._settings.preamble_tokens) if memory._settings else None
+    return await build_preamble(memory._workspace.store, room or standard)

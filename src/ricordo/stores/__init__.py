@@ -6,7 +6,7 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.stores.addresses import SCHEMES, OpenRequest
-    from ricordo.stores.base import PlainDriver, StoreFolder, match_entries, open_folder
+    from ricordo.stores.base import PlainDriver, StoreFolder, compose_entries, match_entries, open_folder
     from ricordo.stores.contract import (
         Backend,
         Closes,
@@ -41,6 +41,7 @@ __all__ = [
     "StoreFolder",
     "StoreParts",
     "Undoes",
+    "compose_entries",
     "erase_everywhere",
     "find_versions",
     "match_entries",
@@ -52,7 +53,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".addresses": "OpenRequest SCHEMES",
-        ".base": "PlainDriver StoreFolder match_entries open_folder",
+        ".base": "PlainDriver StoreFolder compose_entries match_entries open_folder",
         ".contract": (
             "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
         ),

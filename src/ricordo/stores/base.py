@@ -17,7 +17,7 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.context.preamble import DEFAULT_BUDGET
+from ricordo.context.preamble import DEFAULT_BUDGET, Preamble, PreambleItem, ShownEntry
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages.tokens import Tokens, estimate_text
@@ -53,12 +53,12 @@ __all__ = [
     "StoreTombstones",
     "TombstoneLookup",
     "assign_ids",
+    "compose_entries",
     "match_entries",
     "open_folder",
     "owner_folder",
     "read_options",
     "refuse_place",
-    "render_entries",
 ]
 
 
@@ -114,9 +114,9 @@ class PlainDriver(ABC):
         entries = await self.entries()
         return await run_sync(partial(match_entries, entries, query, limit, path=self.path))
 
-    async def preamble(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> Preamble | str:
         """Return the newest entries that fit."""
-        return await run_sync(partial(render_entries, await self.entries(), budget, source=self.path or "memory"))
+        return await run_sync(partial(compose_entries, await self.entries(), budget, source=self.path or "memory"))
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry by its id, or by the beginning or the end of its id. Raises `EntryNotFound`."""
@@ -211,7 +211,7 @@ def match_entries(
     return hits
 
 
-def render_entries(
+def compose_entries(
     entries: Sequence[Entry],
     budget: Tokens | None,
     *,
@@ -219,7 +219,7 @@ def render_entries(
     source: str = "memory",
     unread: int = 0,
     bullets: bool = False,
-) -> str:
+) -> Preamble:
     """Return the preamble of `entries`, newest first: fenced, whole entries within `budget`, with a notice of the rest.
 
     Pinned entries come first; superseded and retired entries are left out. An entry that does not fit is skipped, up to
@@ -231,7 +231,7 @@ def render_entries(
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
     most = (budget or DEFAULT_BUDGET).count
     room = most - estimate_text(_render_items([_empty_item(source)], note, len(shown) + unread))
-    quoted: list[FencedItem] = []
+    quoted: list[PreambleItem] = []
     misses = 0
     for entry in sorted(shown, key=lambda entry: not entry.pinned):
         item = _quote_entry(entry, source, bullets=bullets)
@@ -245,9 +245,9 @@ def render_entries(
         quoted.pop()
         left_out += 1
     if quoted:
-        return _render_items(quoted, note, left_out)
+        return Preamble(text=_render_items(quoted, note, left_out), items=tuple(quoted))
     notice = _omission_notice(left_out)
-    return notice if estimate_text(notice) <= most else ""
+    return Preamble(text=notice if estimate_text(notice) <= most else "")
 
 
 def _sharing_key(parts: Mapping[str, str]) -> tuple[str | None, ...]:
@@ -308,11 +308,12 @@ def _strip_punctuation(word: str) -> str:
     return word.strip(_PUNCTUATION) or word
 
 
-def _quote_entry(entry: Entry, source: str, *, bullets: bool) -> FencedItem:
+def _quote_entry(entry: Entry, source: str, *, bullets: bool) -> PreambleItem:
     trust = Trust.USER if entry.by in {"user", "hand"} else Trust.AGENT
     lines = entry.content.replace("\n", "\n  ")
     text = " ".join([f"- {lines}", *(f"#{tag}" for tag in entry.tags)]) if bullets else entry.content
-    return FencedItem(text=text, source=source, trust=trust, kind=entry.kind, id=entry.id or None)
+    shown = (ShownEntry(id=entry.id),) if entry.id else ()
+    return PreambleItem(text=text, source=source, trust=trust, kind=entry.kind, id=entry.id or None, entries=shown)
 
 
 def _empty_item(source: str) -> FencedItem:

@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import compute
-from ricordo.context.preamble import DEFAULT_BUDGET, BuildsPreamble, Preamble
+from ricordo.context.preamble import DEFAULT_BUDGET, Preamble
 from ricordo.curation.marks import MarkAct
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
@@ -53,6 +53,7 @@ __all__ = [
     "StoreParts",
     "Undoes",
     "add_forget_hook",
+    "build_preamble",
     "entries_as_stored",
     "record_shown",
 ]
@@ -182,10 +183,6 @@ class RecordsUsage(Protocol):
         """
         ...
 
-    def record_prompt(self, text: str, *, session: str = "") -> None:
-        """Record that a prompt shows the memories in `text`."""
-        ...
-
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return the usage of one memory by its full id. Raises `StorageError`."""
         ...
@@ -226,8 +223,11 @@ class Driver(Protocol):
         """Return at most `limit` hits, best first; for a query without words, the newest entries."""
         ...
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        """Return the text for the system prompt, within the budget; empty if there is nothing to show."""
+    async def preamble(self, budget: Tokens | None) -> Preamble | str:
+        """Return the memory for the system prompt, within the budget; empty if there is nothing to show.
+
+        A text stands for a preamble of one item of unknown entries.
+        """
         ...
 
 
@@ -328,25 +328,27 @@ class Store:
 
     async def preamble(self, budget: Tokens | None = None) -> str:
         """Return the fenced text for the system prompt, within `budget` (the backend's default when None)."""
+        return (await self._build_preamble(budget)).text
+
+    async def _build_preamble(self, budget: Tokens | None) -> Preamble:
         with self._parts.emitter.stage("preamble", self.scope) as progress:
             most = room = budget or DEFAULT_BUDGET
-            shown = await self._build_preamble(budget)
-            while (text := self._parts.redactor.clean(shown.text)) is not shown.text and text:
-                over = estimate_text(text) - most.count
+            shown = await self._read_preamble(budget)
+            while (clean := _redact_preamble(shown, self._parts.redactor)) is not shown and clean.text:
+                over = estimate_text(clean.text) - most.count
                 if over <= 0:
                     break
                 # the mark of a secret that a person wrote into a file can be longer than the secret
                 room = Tokens(max(room.count - over, room.count // 2, 1) if room.count > 1 else 0)
-                shown = await self._build_preamble(room) if room.count else Preamble(text="")
+                shown = await self._read_preamble(room) if room.count else Preamble()
             if shown.cut:
                 progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
                 progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
-            return text
+            return clean
 
-    async def _build_preamble(self, budget: Tokens | None) -> Preamble:
-        if isinstance(self._driver, BuildsPreamble):
-            return await self._driver.build_preamble(budget)
-        return Preamble(text=await self._driver.preamble(budget))
+    async def _read_preamble(self, budget: Tokens | None) -> Preamble:
+        shown = await self._driver.preamble(budget)
+        return Preamble.from_text(shown) if isinstance(shown, str) else shown
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return an optional capability, as an object with only the methods it names; None if the backend lacks it.
@@ -427,6 +429,20 @@ def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:
         after=after,
     )
     return hit if cleaned == hit else cleaned
+
+
+def _redact_preamble(shown: Preamble, redactor: Redactor) -> Preamble:
+    """Return a preamble without secrets; the same object if it has none."""
+    text = redactor.clean(shown.text)
+    if text is shown.text:
+        return shown
+    items = tuple(replace(item, text=redactor.clean(item.text)) for item in shown.items)
+    return replace(shown, text=text, items=items)
+
+
+async def build_preamble(store: Store, budget: Tokens | None = None) -> Preamble:
+    """Return what `Store.preamble` returns as a text, with its items and the omitted part of MEMORY.md."""
+    return await store._build_preamble(budget)
 
 
 def add_forget_hook(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:

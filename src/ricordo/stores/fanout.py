@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar, cast
 
 import anyio
 
+from ricordo.context.preamble import Preamble
 from ricordo.errors import (
     EntryNotFound,
     InvalidInput,
@@ -40,6 +41,7 @@ from ricordo.stores.contract import (
     SessionNotes,
     Store,
     StoreParts,
+    build_preamble,
 )
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.tombstones import Tombstone
@@ -182,8 +184,8 @@ class _FanoutDriver:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         return await _ask_first(_open_members(self.parts), lambda store: store.recall(query, limit))
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        return await _ask_first(_open_members(self.parts), lambda store: store.preamble(budget))
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return await _ask_first(_open_members(self.parts), lambda store: build_preamble(store, budget))
 
 
 class _HasMembers(Protocol):

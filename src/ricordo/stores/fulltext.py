@@ -15,6 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.concurrency import run_even_if_cancelled
+from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
@@ -36,9 +37,9 @@ from ricordo.stores.ledgers import (
     DEFAULT_NEWEST,
     DailyLedgers,
     add_locations,
+    compose_newest,
     display_path,
     parse_newest_option,
-    render_newest,
 )
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry
@@ -122,8 +123,8 @@ class _FulltextDriver(ForgettingDriver):
         matches = await (await self._ensure_index()).search(asked, 2 * limit + _EXTRA_MATCHES)
         return (await run_sync(_create_hits, matches, located))[:limit]
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        return await run_sync(render_newest, await self.entries(), self._newest, budget)
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return await run_sync(compose_newest, await self.entries(), self._newest, budget)
 
     async def remove(self, entry: Entry) -> None:
         await self._ledgers.forget(entry.id)

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.context.preamble import Preamble
 from ricordo.errors import DocumentInvalid, InvalidMessage
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import dumps, loads, require_object
@@ -28,10 +29,10 @@ from ricordo.stores.base import (
     StoreFolder,
     StoreTombstones,
     assign_ids,
+    compose_entries,
     match_entries,
     open_folder,
     read_options,
-    render_entries,
 )
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.parsed_files import ParsedFile, rewrite_file
@@ -122,8 +123,8 @@ class _JsonlDriver(ForgettingDriver):
             lambda: match_entries(lines.entries, query, limit, path=self.path, lines=lines.line_numbers)
         )
 
-    async def preamble(self, budget: Tokens | None) -> str:
-        return await run_sync(partial(render_entries, await self.entries(), budget, source=self.path, bullets=True))
+    async def preamble(self, budget: Tokens | None) -> Preamble:
+        return await run_sync(partial(compose_entries, await self.entries(), budget, source=self.path, bullets=True))
 
     async def entries(self) -> list[Entry]:
         return [*(await self._read_lines()).entries]

@@ -27,6 +27,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import format_rfc3339
 from ricordo.concurrency import run_even_if_cancelled, run_to_completion
+from ricordo.context.preamble import Preamble
 from ricordo.errors import (
     DocumentInvalid,
     InvalidMessage,
@@ -48,9 +49,9 @@ from ricordo.stores.base import (
     StoreFolder,
     StoreTombstones,
     assign_ids,
+    compose_entries,
     open_folder,
     read_options,
-    render_entries,
 )
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.workspace.entry import Entry
@@ -366,9 +367,9 @@ class _KvDriver(ForgettingDriver):
         await self._run_with_recovery(partial(self.database.write, partial(_put_entry, entry, value), room=len(value)))
         return entry
 
-    async def preamble(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> Preamble:
         chosen = [entry for entry in await self.entries() if entry.kind == _PREAMBLE_KIND]
-        return await run_sync(partial(render_entries, chosen, budget, source=self.path))
+        return await run_sync(partial(compose_entries, chosen, budget, source=self.path))
 
     async def entries(self) -> list[Entry]:
         found = await self._run_with_recovery(partial(self.database.read, self._read_entries))

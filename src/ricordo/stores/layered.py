@@ -18,7 +18,7 @@ from ricordo.concurrency import run_in_thread
 from ricordo.context.preamble import (
     DEFAULT_BUDGET,
     Preamble,
-    PreambleDriver,
+    SavedEntry,
     compose_preamble,
     normalize_words,
     recent_session_items,
@@ -43,7 +43,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
-from ricordo.workspace.history.usage import MemoryUsage, UsageAct, parse_shown_ids
+from ricordo.workspace.history.usage import MemoryUsage, UsageAct
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
 from ricordo.workspace.ledger import append_entries, find_entries, is_curated, read_all_entries
 from ricordo.workspace.session_catalog import SessionCatalog
@@ -58,7 +58,6 @@ __all__ = [
     "RootSet",
     "curated_keys",
     "entry_keys",
-    "find_shown_ids",
     "has_content",
     "merge_duplicates",
 ]
@@ -84,9 +83,8 @@ class EmptyRoots:
         return not before <= self._empty
 
 
-def find_shown_ids(entries: Iterable[Entry], named: frozenset[str], shown: str) -> set[str]:
-    """Return the ids of the entries whose id or words appear in the text `shown`."""
-    return {entry.id for entry in entries if entry.id in named or f" {normalize_words(entry.content)} " in f" {shown} "}
+def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
+    return SavedEntry(entry=entry, source=place.display_path(source), place=place.label)
 
 
 def has_content(document: bytes) -> bool:
@@ -236,7 +234,7 @@ class LayeredStore(Backend):
         )  # fmt: skip
 
 
-class LayeredDriver(PreambleDriver, RootTombstones):
+class LayeredDriver(RootTombstones):
     """Reads and writes the visible places of one scope."""
 
     def __init__(
@@ -315,15 +313,17 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         now = self._root.clock.now()
         return await recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
-    async def build_preamble(self, budget: Tokens | None) -> Preamble:
+    async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""
-        curated, holding, unread = list[bytes](), set[str](), 0
-        saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
+        curated, labels, holding, unread = list[bytes](), list[str](), set[str](), 0
+        saved, pinned = list[SavedEntry](), list[SavedEntry]()
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 stored = await place.files.read(MEMORY_PATH)
                 document = await run_in_thread(place.redactor.clean_bytes, stored.data)
-                curated += [place.rewrite_links(document)] if has_content(document) else []
+                if has_content(document):
+                    curated.append(place.rewrite_links(document))
+                    labels.append(place.label)
             await self._damage_monitors.setdefault(place.label, DamageMonitor()).check(place.files)
             reading = self._readers.setdefault(place.label, RootReader(place.files, place.redactor))
             await reading.refresh()
@@ -331,23 +331,23 @@ class LayeredDriver(PreambleDriver, RootTombstones):
             placed = curated_keys(standing := await reading.curated_entries())
             holding |= {found.entry.id for found in standing if found.entry.state == "active"}
             stuck = await reading.pinned_entries()
-            pinned += [(place.display_path(source), entry) for source, entry in stuck]
+            pinned += [_saved_entry(place, source, entry) for source, entry in stuck]
             placed |= {entry.id for _, entry in stuck}
             active = [row for row in last if row[1].state == "active"]
             shown = [
-                (place.display_path(source), entry) for source, entry in active if placed.isdisjoint(entry_keys(entry))
+                _saved_entry(place, source, entry) for source, entry in active if placed.isdisjoint(entry_keys(entry))
             ]
             saved += shown
             # most entries that were not read have a place in curated memory too
             unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
-        replaced = {entry.supersedes for _, entry in saved}
+        replaced = {row.entry.supersedes for row in saved}
         saved = sorted(
-            (row for row in saved if row[1].id not in replaced), key=lambda row: newest_key(row[1]), reverse=True
+            (row for row in saved if row.entry.id not in replaced), key=lambda row: newest_key(row.entry), reverse=True
         )
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_session_items(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
-        make = partial(compose_preamble, curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
-        return await run_in_thread(partial(make, bounds=self._config.bounds, elsewhere=holding))
+        make = partial(compose_preamble, curated, saved, budget, places=labels, pinned=pinned, recent=recent)
+        return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=holding))
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session in the narrowest place; return its path, or "".
@@ -420,12 +420,6 @@ class LayeredDriver(PreambleDriver, RootTombstones):
                 of_place = named if len(opened) == 1 or source else partial(self._ids_stored_in, place, named)
                 place.usage.record(act, of_place, how=how, session=session)
 
-    def record_prompt(self, text: str, *, session: str = "") -> None:
-        """Record that a prompt shows the memories in `text`; the search for them runs in the background."""
-        for place in self._roots.open_roots:
-            if place.usage:
-                place.usage.record("shown", partial(self._ids_shown_in, place, text), how="prompt", session=session)
-
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return the usage of one memory, summed over all visible places."""
         found = MemoryUsage()
@@ -448,23 +442,6 @@ class LayeredDriver(PreambleDriver, RootTombstones):
         await undo_change(place.files, place.changes, item, who=who, config=self._config)
         await self._refresh(place)
         return item
-
-    async def _ids_shown_in(self, place: MemoryRoot, text: str) -> set[str]:
-        """Return the ids of a place's memories that a prompt shows.
-
-        A memory of which the prompt shows only the id, and that no place has, counts for the narrowest place.
-        """
-        named, shown = parse_shown_ids(text), normalize_words(text)
-        found: dict[str, set[str]] = {}
-        for each in self._roots.open_roots:
-            reading = self._readers.setdefault(each.label, RootReader(each.files, each.redactor))
-            await reading.refresh()
-            standing = [one.entry for one in await reading.curated_entries()]
-            standing += [entry for _, entry in [*await reading.pinned_entries(), *(await reading.recent_entries())[0]]]
-            found[each.label] = await run_sync(find_shown_ids, standing, named, shown)
-        if place.label == self._root.label:
-            return found[place.label] | (named - set().union(*found.values()))
-        return found[place.label]
 
     async def _ids_stored_in(self, place: MemoryRoot, ids: Collection[str]) -> list[str]:
         """Return the ids of memories in a place; memories in no place count for the narrowest place."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from operator import is_
 
+from ricordo.context.preamble import Preamble
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.search.results import Hit
 from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile
 from ricordo.stores.addresses import Address
-from ricordo.stores.base import render_entries
+from ricordo.stores.base import compose_entries
 from ricordo.stores.parsed_files import BulletFile, ParsedFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry
@@ -27,9 +28,9 @@ __all__ = [
     "DailyLedgers",
     "WorkspaceView",
     "add_locations",
+    "compose_newest",
     "display_path",
     "parse_newest_option",
-    "render_newest",
 ]
 
 
@@ -234,11 +235,11 @@ def display_path(one: LocatedEntry) -> str:
     return _strip_workspace(one.path)
 
 
-def render_newest(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> str:
+def compose_newest(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> Preamble:
     """Return the preamble of the first `newest` of these entries that hold, as far as they fit."""
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
-    return render_entries(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
+    return compose_entries(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
 
 
 def _strip_workspace(path: str) -> str:

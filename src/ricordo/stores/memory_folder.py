@@ -15,7 +15,7 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.context.preamble import Preamble, PreambleDriver, compose_preamble
+from ricordo.context.preamble import Preamble, SavedEntry, compose_preamble
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.curation.topics import entry_kind, is_generated, read_topic, topic_type
 from ricordo.errors import EntryNotFound, FileMissing, InvalidInput, ScopeMismatch, StorageError
@@ -160,7 +160,7 @@ class MemoryFolderStore(Backend):
         return self._folder
 
 
-class _FolderDriver(PreambleDriver, ForgettingDriver):
+class _FolderDriver(ForgettingDriver):
     def __init__(self, files: FileStore, tombstones: StoreTombstones) -> None:
         super().__init__(tombstones)
         self._files = files
@@ -183,13 +183,13 @@ class _FolderDriver(PreambleDriver, ForgettingDriver):
         hits = await run_sync(partial(match_entries, entries, replace(query, path=""), limit))
         return add_locations(hits, located)
 
-    async def build_preamble(self, budget: Tokens | None) -> Preamble:
+    async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return MEMORY.md, then the saved entries in topics, newest first, as far as they fit."""
         located = [one for one in await self._read_entries() if one.path != INDEX and one.length]
         replaced = {one.entry.supersedes for one in located}
         holding = [one for one in located if one.entry.state == "active" and one.entry.id not in replaced]
-        pinned = [(one.path, one.entry) for one in holding if one.entry.pinned]
-        saved = [(one.path, one.entry) for one in holding if not one.entry.pinned]
+        rows = [SavedEntry(entry=one.entry, source=one.path) for one in holding]
+        pinned, saved = [row for row in rows if row.entry.pinned], [row for row in rows if not row.entry.pinned]
         index = await self._read_data(INDEX)
         for path in [topic.path for topic in self._topics.values()]:
             if any(one.path == path for one in located) and _is_full(index, path, await self._read_data(path)):

@@ -17,7 +17,7 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.concurrency import run_even_if_cancelled
-from ricordo.context.preamble import compose_session_preamble
+from ricordo.context.preamble import Preamble, compose_session_preamble
 from ricordo.errors import InvalidSetting, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
@@ -110,7 +110,7 @@ class SessionFilesDriver(ForgettingDriver):
         rows, drafts = await self._read_state()
         return await run_sync(partial(self._match, rows, drafts, query, limit))
 
-    async def preamble(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return remembered entries, open threads, and the last sessions."""
         rows, drafts = await self._read_state()
         entries = self._collect_entries(rows, drafts)

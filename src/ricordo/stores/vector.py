@@ -20,6 +20,7 @@ from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
 from ricordo.concurrency import run_even_if_cancelled
+from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidSetting, ModelError, ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages.tokens import Tokens
 from ricordo.models import Embedder
@@ -39,7 +40,7 @@ from ricordo.stores.base import (
     read_options,
 )
 from ricordo.stores.contract import Backend, StoreParts
-from ricordo.stores.ledgers import DEFAULT_NEWEST, DailyLedgers, add_locations, parse_newest_option, render_newest
+from ricordo.stores.ledgers import DEFAULT_NEWEST, DailyLedgers, add_locations, compose_newest, parse_newest_option
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -317,10 +318,10 @@ class _VectorDriver(ForgettingDriver):
         hits = merge_hits([_explain_text_hit(hit) for hit in by_text], hits_by_vector(entries, nearest.matches), limit)
         return add_locations(hits, located)
 
-    async def preamble(self, budget: Tokens | None) -> str:
+    async def preamble(self, budget: Tokens | None) -> Preamble:
         entries = await self.entries()
         by_time = sorted(entries, key=lambda entry: entry.time.timestamp() if entry.time else 0.0, reverse=True)
-        return await run_sync(render_newest, by_time, self._newest, budget)
+        return await run_sync(compose_newest, by_time, self._newest, budget)
 
     async def remove(self, entry: Entry) -> None:
         await self._ledgers.forget(entry.id)

@@ -428,6 +428,8 @@ async def _find_named_entry(memory: "Memory", what: str) -> "Entry | None":
 
 
 async def _load_report(memory: "Memory", entry: "Entry", target: Target, asked: str, limit: int) -> _MemoryReport:
+    from ricordo.runtime.memory import read_preamble
+
     deeds = await summarize_changes(target, await memory.history(limit=_MAX_CHANGES))
     successor = next((each.id for each in await memory.entries() if each.supersedes == entry.id), "")
     return _MemoryReport(
@@ -436,17 +438,11 @@ async def _load_report(memory: "Memory", entry: "Entry", target: Target, asked: 
         source_messages=await load_source_messages(target, memory, entry),
         changes=[deed for deed in deeds if entry.id in {*deed.ids, *deed.item.entries}],
         successor=successor,
-        is_in_prompt=_preamble_holds(await memory.preamble(), entry),
+        is_in_prompt=entry.id in {shown.id for shown in (await read_preamble(memory)).entries},
         usage=await memory.usage(entry.id),
         contradictions=await load_contradictions(memory, entry.id),
         explanation=await memory.explain(asked, limit=limit) if asked else None,
     )
-
-
-def _preamble_holds(preamble: str, entry: "Entry") -> bool:
-    from ricordo.context.preamble import normalize_words
-
-    return f' id="{entry.id}"' in preamble or f" {normalize_words(entry.content)} " in f" {normalize_words(preamble)} "
 
 
 def _print_report(known: _MemoryReport, target: Target) -> None:

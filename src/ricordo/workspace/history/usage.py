@@ -19,19 +19,17 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
-from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import USAGE
 
-__all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "parse_shown_ids", "read_usage"]
+__all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "read_usage"]
 
 
 UsageAct: TypeAlias = Literal["shown", "used", "confirmed"]
 _LOG = logging.getLogger("ricordo.memory")
 _ACTS: tuple[UsageAct, ...] = get_args(UsageAct)
-_ID_ATTRIBUTE = lazy_compile(r' id="([0-9A-Za-z-]+)"')
 _BATCH_SECONDS = 2.0
 _CLOSE_SECONDS = 2.0
 _MAX_WAITING = 1_000
@@ -102,11 +100,6 @@ def compact_usage(data: bytes, *, most: int = _MAX_MEMORIES) -> bytes:
     known = read_usage(data)
     newest = sorted(known, key=lambda name: (known[name].last or _NEVER, name), reverse=True)[:most]
     return b"".join(_render_line(_summary_row(name, known[name])) for name in reversed(newest))
-
-
-def parse_shown_ids(text: str) -> frozenset[str]:
-    """Return the ids of the entries that a fenced block shows."""
-    return frozenset(_ID_ATTRIBUTE.findall(text))
 
 
 @dataclass(frozen=True, kw_only=True)
