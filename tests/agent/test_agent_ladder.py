@@ -132,6 +132,28 @@ async def test_after_three_failed_summaries_in_a_row_no_further_one_is_asked_for
     assert not paused[0]
 
 
+@pytest.mark.req("CC-MANUAL")
+async def test_a_person_who_names_a_focus_is_served_also_while_summaries_are_paused(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answered(request: RecordedRequest) -> ScriptItem:
+        if request.tools:
+            return told(request, WORDS)
+        asked.append("\n".join(message.text for message in request.messages))
+        return Fail(500)
+
+    config = CompactionConfig(trigger_messages=6, trigger_tokens=0, keep_messages=2, combined=False)
+    async with agent(ScriptedModel(answered), tmp_path / "root", compaction=config) as one:
+        while len(asked) < 3:
+            await one.send("Go on.")
+        for _ in range(4):
+            await one.send("Go on.")
+        assert len(asked) == 3, "requests are paused"
+        await one.compact(focus="the port of the gateway")
+    assert len(asked) > 3
+    assert all("the port of the gateway" in text for text in asked[3:])
+
+
 @pytest.mark.req("AS-TRIG-01", "GO-G28", "GO-D15", "AS-COMPACT-01", "AS-COMPACT-02")
 async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_compact(tmp_path: Path) -> None:
     events: list[Event] = []

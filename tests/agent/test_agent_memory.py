@@ -146,7 +146,7 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
         (rules / "two.md").write_text(f"The second rule of the {project}.")
         (rules / "three.txt").write_text("No rule.")
     for root, project, other in ((shop, "shop", "library"), (library, "library", "shop")):
-        for session in ("a", "b"):
+        for session in ("a", "b", "incognito"):
             model = talking()
             scope = Scope(user="me", project=project)
             async with HarnessAgent(
@@ -154,6 +154,7 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
                 workspace=root,
                 scope=scope,
                 session=session,
+                incognito=session == "incognito",
                 memory_tools=session == "a",
                 memory_hooks=session == "a",
                 settings=settings(shop),
@@ -258,6 +259,21 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     assert len(set(prompts[first:second])) == 1, "and until the next one"
     assert "on Fridays" not in prompts[first]
     assert all("on Fridays" in prompt for prompt in prompts[second:])
+
+
+@pytest.mark.req("AS-CURATED-03")
+async def test_what_the_project_comes_to_share_during_a_session_is_told_in_the_next_request(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    async with agent(model, root) as one:
+        await one.send("Hello.")
+        async with Memory.open(root, scope=Scope(project=SCOPE.project), settings=settings(root)) as shared:
+            await shared.remember(FACT)
+        await one.send("And now?")
+    before, after = model.requests
+    assert system(after) == system(before)
+    assert FACT not in str(before.messages)
+    assert get_mark(after.messages[-1]) == "memory"
+    assert FACT in after.messages[-1].text
 
 
 @pytest.mark.req("DF-C69", "AS-CURATED-03", "HE-O-audit-forget")

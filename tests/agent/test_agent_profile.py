@@ -101,6 +101,27 @@ async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(t
     assert "Likes tea" not in system(turns(model)[0])
 
 
+@pytest.mark.req("DF-B9")
+async def test_how_much_of_the_prompt_corrections_are_sure_of_is_a_setting_of_the_agent(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    facts = [
+        {"content": f"{kind} number {at} leaves from the northern quay", "category": category, "confidence": surety}
+        for kind, category, surety in (("Ship", "correction", 0.8), ("Train", "context", 0.95))
+        for at in range(60)
+    ]
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.profile().import_document(json.dumps({"facts": facts}))
+    shown = []
+    for budget in (100, 500, 800):
+        model = talking()
+        config = InjectionConfig(max_injection_tokens=1_000, guaranteed_token_budget=budget)
+        async with agent(model, root, str(budget), injection=config) as one:
+            await one.send("Hello.")
+        corrections = [line for line in system(turns(model)[0]).splitlines() if line.startswith("- [correction")]
+        shown.append(len(corrections))
+    assert shown[0] < shown[1] < shown[2]
+
+
 @pytest.mark.req("DF-INJ", "DF-B9")
 async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_surest_first(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()

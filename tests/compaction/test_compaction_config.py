@@ -202,6 +202,16 @@ async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where
     assert counted.report.reason == "40 messages"
 
 
+@pytest.mark.req("AS-COMPACT-02")
+async def test_with_both_triggers_off_not_even_a_full_window_starts_a_compaction() -> None:
+    messages = turns(40)
+    full = Window(messages=messages, session="s1", limit=sum(count_message_tokens(messages, 1.0)))
+    off, on = CompactionConfig(trigger_messages=0, trigger_tokens=0), CompactionConfig(trigger_messages=1_000)
+    for window in (full, replace(full, limit=None, most_messages=40)):
+        statuses = [(await Compact(each, DigestSummarizer()).reduce(window)).report.status for each in (off, on)]
+        assert statuses == ["skipped", "done"]
+
+
 @pytest.mark.req("AS-BUG-03")
 async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_unless_it_must_get_smaller() -> None:
     compact = Compact(CompactionConfig(), DigestSummarizer())

@@ -180,6 +180,21 @@ async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     assert (await files.read(f"workspace{path_in(new)}")).data.decode() == f"{text}\nand more"
 
 
+@pytest.mark.req("AS-EVICT-09")
+async def test_a_message_of_which_more_is_evicted_later_stays_as_it_was_for_whoever_holds_it() -> None:
+    results = tuple(
+        ToolResult(call_id=each, name="bash", parts=(Text(text=text),))
+        for each, text in (("c1", WIDE), ("c2", "b" * 900))
+    )
+    files = InMemoryFiles()
+    first = (await evicted((call("c1", "c2"), Message(role="tool", parts=results, id="m3")), files)).messages
+    before = encode_message(first[1])
+    again = (await evicted(first, files, ToolResultEvictionConfig(max_result_chars=500, preview_chars=100))).messages
+    assert encode_message(first[1]) == before
+    assert "is too long" in again[1].tool_results[1].text
+    assert again[1].tool_results[0] == first[1].tool_results[0]
+
+
 @pytest.mark.req("FC-SECRET", "AS-EVICT-06")
 async def test_no_secret_of_a_wide_result_reaches_the_file_or_the_preview() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -112,7 +112,7 @@ async def ignored(answer: JsonValue, studied: SectionInput) -> None:
     del answer, studied
 
 
-@pytest.mark.req("AS-BUG-24", "DF-B13")
+@pytest.mark.req("AS-BUG-24", "DF-B13", "DF-C38")
 def test_a_section_adds_what_it_asks_what_it_knows_and_its_form() -> None:
     section = ExtractionSection(
         name="profile",

@@ -146,6 +146,22 @@ async def test_a_moment_has_an_offset_and_what_history_gave_up_is_said_to_be_gon
             await memory.diff()
 
 
+@pytest.mark.req("FC-UNDO")
+async def test_a_moment_before_several_changes_of_one_memory_shows_it_without_any_of_them(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
+        entry = await memory.remember("We deploy only from main.")
+        clock.turn(hours=1)
+        then = clock.now()
+        for change in (memory.pin, memory.forget):
+            clock.turn(hours=1)
+            await change(entry.id)
+        (before,) = await memory.entries(as_of=then)
+        assert (before.id, before.pinned) == (entry.id, False)
+        (between,) = await memory.entries(as_of=then + timedelta(minutes=90))
+        assert (between.id, between.pinned) == (entry.id, True)
+
+
 async def test_runs_tell_what_was_done_in_the_background(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     model = ScriptedModel([Say("Good.")])

@@ -23,6 +23,11 @@ def used(module: str) -> list[object]:
     return [sorted(above), asyncio.run(_told(getattr(loaded, f"{module}_tool"), module))]
 
 
+async def _approve(request: object) -> bool:
+    del request
+    return True
+
+
 async def _told(make: object, module: str) -> object:
     from memory_shelf import shelf
     from ricordo import Entry
@@ -42,7 +47,7 @@ async def _told(make: object, module: str) -> object:
         "recall": ((store,), {}, {"query": "deploy"}),
         "memory_search": ((store,), {}, {"query": "deploy"}),
         "memory_get": ((files,), {}, {"path": "MEMORY.md"}),
-        "forget": ((store,), {}, {"entry_id": saved.id}),
+        "forget": ((store,), {"approve": _approve}, {"entry_id": saved.id}),
         "memory_files": (
             (files, changes),
             {"redactor": Redactor(bytes(32))},
@@ -50,7 +55,7 @@ async def _told(make: object, module: str) -> object:
         ),
     }
     values, options, arguments = given[module]
-    context = ToolContext(call_id="c", scope=Scope(project="shop"), agent="a", session="s", approved=True)
+    context = ToolContext(call_id="c", scope=Scope(project="shop"), agent="a", session="s")
     return await make(*values, **options)(arguments, context)  # type: ignore[operator]
 
 
