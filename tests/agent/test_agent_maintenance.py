@@ -14,7 +14,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import FlushConfig, HarnessAgent, Memory, ToolResultEvictionConfig
+from ricordo import HarnessAgent, ToolResultEvictionConfig
 from ricordo.curation import ConsolidationConfig
 from ricordo.curation.config import MaintenanceConfig, RetentionConfig
 from ricordo.events import Event
@@ -89,30 +89,6 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
     assert steps == ["maintain", "expire", "consolidate", "prune", "index"]
     assert {task.id for task in anyio.get_running_tasks()} <= tasks
     assert own_threads() <= threads
-
-
-@pytest.mark.req("AS-MAINT-01")
-async def test_an_open_agent_does_what_waits_for_what_its_project_shares(tmp_path: Path) -> None:
-    root, clock, done = tmp_path / ".ricordo", HandClock(), anyio.Event()
-    given = settings(root, consolidates=True)
-    at_once = replace(given, flush=FlushConfig(model="offline", closing_seconds=0.0))
-    async with Memory.open(root, scope=SCOPE, settings=at_once, clock=clock) as memory:
-        await memory.remember(FACT, scope=replace(SCOPE, user=None))
-        clock.turn(hours=1)
-
-    def hear(event: Event) -> None:
-        if (event.stage, event.status) == ("consolidate", "finished"):
-            done.set()
-
-    curated = root / "workspace" / "MEMORY.md"
-    assert not curated.exists()
-    async with HarnessAgent(
-        talking(), workspace=root, scope=SCOPE, settings=at_once, clock=clock, on_event=hear
-    ) as one:
-        await one.send("Hello.")
-        with anyio.fail_after(20):
-            await done.wait()
-        assert FACT in curated.read_text()
 
 
 @pytest.mark.req("AS-TRIG-03", "CC-GATES", "AS-MAINT-01", "AS-CONS-06")
