@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ricordo.language import detect_language, find_names, is_stop_word
-from ricordo.language.languages import is_unsegmented
+from ricordo.language.languages import is_unsegmented, is_unsegmented_language
+from ricordo.language.packs import language_pack, pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = ["make_questions"]
@@ -17,23 +18,7 @@ _MAX_WORDS, _ENOUGH_WORDS = 3, 2
 _MIN_WORD_CHARS = 4
 _WORD = lazy_compile(r"[^\W_](?:[\w.:/@+-]*[^\W_])?")
 _NOTE = lazy_compile(r"\(\d{4}-\d\d-\d\d[^)]*\)|\[[^\]]*\]")
-_ADVERB_ENDING = lazy_compile(r"(ly|ing|ed|mente|ment|nd)$")
-# words that say how, how often or for whom, and not what; and what a speaker without a name is called
-_WEAK_LIST = """
-always never everything anything something everyone please example sometimes rather really immer niemals manchmal
-bitte beispiel toujours jamais siempre nunca sempre exemple ejemplo esempio exemplo favor
-user assistant
-"""
-_WEAK = frozenset(_WEAK_LIST.split())
-_QUESTION_FORMS: Mapping[str, tuple[str, str]] = {
-    "en": ("What was said about {}?", "and"),
-    "de": ("Was wurde über {} gesagt?", "und"),
-    "fr": ("Qu’a-t-on dit de {} ?", "et"),
-    "es": ("¿Qué se dijo de {}?", "y"),
-    "it": ("Che cosa è stato detto su {}?", "e"),
-    "pt": ("O que foi dito sobre {}?", "e"),
-}
-_QUOTED_FORMS = {"zh": "关于“{}”说过什么？", "ja": "「{}」について何と言いましたか？"}
+_ADVERB_ENDING = lazy_compile(lambda: rf"({pack_phrases('adverb_ending')})$")
 _MAX_QUOTED_CHARS = 12
 
 
@@ -54,11 +39,13 @@ def _make_question(content: str) -> str:
     """Return a question about a text; empty when it has no words to ask about."""
     text = _NOTE.sub(" ", content)
     tongue = detect_language(text)
-    if tongue in _QUOTED_FORMS:
+    tongue = tongue if "demo_question" in language_pack(tongue).phrases else "en"
+    form = pack_phrases("demo_question", language=tongue)
+    if is_unsegmented_language(tongue):
         run = next(iter(re.findall(r"\w{2,}", text)), "")
-        return _QUOTED_FORMS[tongue].format(run[:_MAX_QUOTED_CHARS]) if run and is_unsegmented(run[0]) else ""
+        return form.format(run[:_MAX_QUOTED_CHARS]) if run and is_unsegmented(run[0]) else ""
     words = _subject_words(text)
-    form, conjunction = _QUESTION_FORMS[tongue]
+    (conjunction,) = pack_words("and", tongue)
     listed = f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
     return form.format(listed) if words else ""
 
@@ -67,12 +54,12 @@ def _subject_words(text: str) -> Sequence[str]:
     """Return what a text is about as it is written, in its order: names, and then its longest words."""
     tongue = detect_language(text)
     names = [(name.start, name.end, name.text) for name in find_names(text, tongue)]
-    names = [name for name in names if name[2].casefold() not in _WEAK]
+    names = [name for name in names if name[2].casefold() not in pack_words("weak")]
     plain = [
         (match.start(), match.end(), match[0])
         for match in _WORD.finditer(text)
         if not is_stop_word(match[0].casefold(), tongue)
-        and match[0].casefold() not in _WEAK
+        and match[0].casefold() not in pack_words("weak")
         and (
             len(match[0]) >= _MIN_WORD_CHARS
             or _has_special_case(match[0])

@@ -6,11 +6,13 @@ project usually has one at a time: naming another one means a change.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 
 from ricordo.language import content_words, detect_language, is_correction, split_words
+from ricordo.language.packs import LANGUAGES, pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -71,95 +73,76 @@ def canonical_name(word: str) -> str:
 
 
 _ANY_NEGATION = lazy_compile(
-    r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:ped)?|nicht|kein\w*|nie(?:mals)?|ohne|pas|jamais|sans|non|nunca|"
-    r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('claim_negation', edges=True)})(?!\w)|{pack_phrases('negation_suffix')}"
+        rf"|{pack_phrases('claim_negation', edges=False)}"
+    ),
     re.IGNORECASE,
 )
 # Only negations that hold from now on: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
 _PRESENT_NEGATION = lazy_compile(
-    r"(?:(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
-    r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w))(?!\s+(?:only|just|nur)(?!\w))",
+    lambda: rf"(?<!\w)(?:{pack_phrases('present_negation')})(?!\w)(?!\s+(?:{pack_phrases('only')})(?!\w))",
     re.IGNORECASE,
 )
 _CLAUSE_END = lazy_compile(r"[.!?;:\n。！？]\s?")
 _CONTEXT_CHARACTERS = 80
 _MAX_CHARACTERS = 600
-_CLAUSE_BREAK = lazy_compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
+_CLAUSE_BREAK = lazy_compile(lambda: rf"[.,;:!?()]\s|[.,;:!?]$|\s(?:{pack_phrases('clause_join')})\s")
 _CHANGE = lazy_compile(
-    r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
-    r"from now on|instead|replac\w+|any ?more|now\b|used to|(?:is|was|has been) (?:taken|replaced)|umgestellt|"
-    r"gewechselt|wechseln|umgezogen|statt|ab sofort|ab jetzt|nicht mehr|jetzt)"
-    r"|から.{1,40}に(?:変更|移行|切り替え)|改用|换成|改为",
-    re.IGNORECASE,
+    lambda: rf"(?<!\w)(?:{pack_phrases('change', edges=True)})|{pack_phrases('change', edges=False)}", re.IGNORECASE
 )
 _FROM_TO = lazy_compile(
-    r"(?<!\w)(?:from|von|vom|de)\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){0,3}?)\s+"
-    r"(?:to|auf|zu|nach|à|a)\s+(?P<new>[\w.+#@/-]+)",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('from')})\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){{0,3}}?)\s+"
+        rf"(?:{pack_phrases('to')})\s+(?P<new>[\w.+#@/-]+)"
+    ),
     re.IGNORECASE,
 )
-_JAPANESE_FROM_TO = lazy_compile(
-    r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
-)
+_JOINED_FROM_TO = lazy_compile(lambda: pack_phrases("from_to"))
 # a German verb is at the end: "von Jenkins auf Drone umgestellt"
-_GERMAN_CHANGE_VERB = lazy_compile(
-    r"(?<!\w)(?:umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|"
-    r"erhöht|gesenkt|umbenannt|wechseln|umsteigen)(?!\w)",
-    re.IGNORECASE,
-)
+_FINAL_CHANGE_VERB = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('change_verb')})(?!\w)", re.IGNORECASE)
 _REPLACED_VALUE = lazy_compile(
-    r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
-    r"en lugar de)\s+"
-    r"(?:(?:in|at|on|from|via|with|by|for|a|an|the|use|using|am|im|den|die|das)\s+)?(?P<old>[\w.+#@/-]+)",
+    lambda: rf"(?<!\w)(?:{pack_phrases('instead_of')})\s+(?:(?:{pack_phrases('value_lead')})\s+)?(?P<old>[\w.+#@/-]+)",
     re.IGNORECASE,
 )
-_ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, lazy_compile(rf"(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
-    for name, verbs, flags in (
-        (
-            "home",
-            r"(?:lives?|living|(?:has |have )?(?:moved|relocated)|(?:is|are|am) based|"
-            r"wohnt|wohne|lebt|zog|vit|habite|vive|mora)"
-            r"(?:\s+(?:now|jetzt))?\s+(?:in|to|nach|à|en|em|a)",
-            re.IGNORECASE,
-        ),
-        (
-            "work",
-            r"(?:works?|working|arbeitet|arbeite|travaille)\s+(?:at|for|bei|chez)|(?:has |have )?joined",
-            re.IGNORECASE,
-        ),
-        (
-            "port",
-            r"(?:listens?|runs?|serves?|lauscht|läuft)\s+(?:on|auf)(?:\s+port)?(?=\s+\d)|port\s+(?:is|ist)",
-            re.IGNORECASE,
-        ),
-        ("name", r"(?:is|are|was)\s+(?:called|named)|heißt|heisst", re.IGNORECASE),
-    )
+
+
+def _home_verbs() -> str:
+    now, place = pack_phrases("now"), pack_phrases("home_place")
+    return rf"(?:{pack_phrases('home_verb')})(?:\s+(?:{now}))?\s+(?:{place})"
+
+
+def _attribute_pattern(verbs: Callable[[], str]) -> re.Pattern[str]:
+    return lazy_compile(lambda: rf"(?<!\w)(?:{verbs()})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", re.IGNORECASE)
+
+
+_ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("home", _attribute_pattern(_home_verbs)),
+    ("work", _attribute_pattern(lambda: pack_phrases("work_verb"))),
+    ("port", _attribute_pattern(lambda: pack_phrases("port_verb"))),
+    ("name", _attribute_pattern(lambda: pack_phrases("name_verb"))),
 )
 _COPULA = lazy_compile(
-    r"^(?P<subject>(?:the|our|my|die|der|das|unser\w*|mein\w*|[A-Z][\w’']*['’]s)\s[^.,;:!?\n]{1,60}?)\s"
-    r"(?:is|are|ist|sind)\s(?:now |jetzt )?(?P<value>(?:(?<!\w)(?:Dr|Mr|Mrs|Ms|Prof|St)\.|[^.,;:!?\n]){1,60})",
+    lambda: (
+        rf"^(?P<subject>(?:{pack_phrases('subject_lead')})\s[^.,;:!?\n]{{1,60}}?)\s"
+        rf"(?:{pack_phrases('copula')})\s(?:(?:{pack_phrases('now')}) )?"
+        rf"(?P<value>(?:(?<!\w)(?:{'|'.join(sorted(pack_words('title')))})\.|[^.,;:!?\n]){{1,60}})"
+    ),
     re.IGNORECASE,
 )
-_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
-_JAPANESE_COPULA = lazy_compile(
-    r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
-)
+_JOINED_COPULA = lazy_compile(lambda: pack_phrases("copula_claim"))
 _EXACT_VALUE = lazy_compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
 _NOT_WORDS = lazy_compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
 _NUMBER = lazy_compile(r"\d+(?:[.:,/-]\d+)*")
+
+
 # Words without a subject: they only express a change or a general action.
-_GENERIC_LIST = """
-use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want
-now new instead longer anymore actually decide decision agree reason today version please user no not never only
-also too nutzen nutzt verwenden benutzen wechseln umstellen jetzt neu statt mehr
-"""
-_GERMAN_LIST = "nutzen verwenden benutzen wechseln umstellen"
-_GENERIC = (
-    frozenset(content_words(_GENERIC_LIST, "en"))
-    | frozenset(_GENERIC_LIST.split())
-    | frozenset(content_words(_GERMAN_LIST, "de"))
-)
+@cache
+def _generic_words() -> frozenset[str]:
+    raw = pack_words("claim_generic") | pack_words("claim_generic_form")
+    folded = (content_words(" ".join(pack_words("claim_generic", each)), each) for each in LANGUAGES)
+    return raw | frozenset(content_words(" ".join(raw), "en")) | frozenset(chain(*folded))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +179,11 @@ def parse_statement(text: str) -> ParsedStatement:
     """Return the parsed first 600 characters of a text; without claims if no rule fits."""
     shown = text[:_MAX_CHARACTERS]
     found = _content_words(shown)
-    numbers = frozenset(_NUMBER.findall(shown))
+    numbers, generic = frozenset(_NUMBER.findall(shown)), _generic_words()
     return ParsedStatement(
         normalized=_NOT_WORDS.sub(" ", text.casefold()).strip(),
         words=found,
-        subject=frozenset(word for word in found if word not in _GENERIC and not word[:1].isdigit()),
+        subject=frozenset(word for word in found if word not in generic and not word[:1].isdigit()),
         numbers=numbers,
         claims=tuple(
             dict.fromkeys(
@@ -234,7 +217,7 @@ def claimed_attributes(text: str) -> frozenset[str]:
 
 
 def _may_make_claim(text: str) -> bool:
-    patterns = (_COPULA.match, _JAPANESE_COPULA.match, *(pattern.search for _, pattern in _ATTRIBUTES))
+    patterns = (_COPULA.match, _JOINED_COPULA.match, *(pattern.search for _, pattern in _ATTRIBUTES))
     return any(found(text) for found in patterns) or may_name_alternative(text.casefold())
 
 
@@ -244,7 +227,7 @@ def _content_words(text: str) -> frozenset[str]:
 
 
 def _subject_words(text: str) -> frozenset[str]:
-    return _content_words(text) - _GENERIC
+    return _content_words(text) - _generic_words()
 
 
 def _text_before(match: re.Match[str]) -> str:
@@ -257,7 +240,7 @@ def _find_ended_claims(text: str) -> list[Claim]:
     told = [match for match in _FROM_TO.finditer(text) if _announces_change(match)]
     claims = [
         Claim(subject=_subject_words(_text_before(match)), attribute="", value=_subject_words(match["old"]), ended=True)
-        for match in (*told, *_JAPANESE_FROM_TO.finditer(text))
+        for match in (*told, *_JOINED_FROM_TO.finditer(text))
     ]
     for match in _REPLACED_VALUE.finditer(text):
         old = match["old"].rstrip(".-/")
@@ -270,7 +253,7 @@ def _find_ended_claims(text: str) -> list[Claim]:
 def _announces_change(match: re.Match[str]) -> bool:
     """Tell whether a "from X to Y" is a change, and not a route or a time span."""
     after = _CLAUSE_END.split(match.string[match.end() : match.end() + _CONTEXT_CHARACTERS])[0]
-    return bool(_CHANGE.search(_text_before(match) + match.group()) or _GERMAN_CHANGE_VERB.search(after))
+    return bool(_CHANGE.search(_text_before(match) + match.group()) or _FINAL_CHANGE_VERB.search(after))
 
 
 def _find_attribute_claims(text: str) -> list[Claim]:
@@ -291,10 +274,10 @@ def _is_bare_name(attribute: str, value: str) -> bool:
 def _find_copula_claims(text: str) -> list[Claim]:
     """Return "the A of B is C" as the attribute A of the subject B: the words before the verb are the attribute."""
     claims = []
-    for pattern in (_COPULA, _JAPANESE_COPULA):
+    for pattern in (_COPULA, _JOINED_COPULA):
         match = pattern.match(text)
         if match and _EXACT_VALUE.search(match["value"]) and len(match["value"].split()) <= 5:
-            subject, value = _subject_words(match["subject"]), _subject_words(match["value"]) - _TITLES
+            subject, value = _subject_words(match["subject"]), _subject_words(match["value"]) - pack_words("title")
             if subject and value and not subject & value:
                 claims.append(Claim(subject=subject, attribute=" ".join(sorted(subject)), value=value))
     return claims

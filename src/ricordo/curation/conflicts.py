@@ -9,12 +9,13 @@ mutual, and no text is opposed to itself.
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
 from ricordo.curation.importance import CORRECTION_TAG
-from ricordo.language import content_words, is_correction
+from ricordo.language import content_words, is_correction, stem
 from ricordo.language.duplicates import is_same_statement
+from ricordo.language.packs import WordKind, pack_phrases, pack_table, pack_words
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 
@@ -35,25 +36,12 @@ _MIN_STANCE_WORDS = 2
 _WORD = lazy_compile(r"\w+(?:['’]\w+)?")
 # a negation of one part of a sentence, or of its frequency, does not deny the rest
 _PARTIAL_NEGATION = lazy_compile(
-    r"(?<!\w)(?:not|n['’]t|nicht)\s+(?:only|just|always|all|every|necessarily|yet|until|unless|nur|immer|alle|jede\w*)"
-    r"(?!\w)|^\W*(?:no|nein)\s*[,.!:;]",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('denying')})\s+(?:{pack_phrases('partly')})(?!\w)"
+        rf"|^\W*(?:{pack_phrases('no_in_stance')})\s*[,.!:;]"
+    ),
     re.IGNORECASE,
 )
-_DENIAL_LIST = """
-not never no don't doesn't won't can't cannot isn't aren't mustn't shouldn't without
-nicht nie niemals kein keine keinen keinem keiner ohne
-"""
-_OFTEN_LIST = "always usually generally mostly still definitely really immer meistens weiterhin wirklich"
-# words that accompany a denial and have no content
-_FRAME_LIST = "do does will can must should is are a an the any ever with mit ein eine einen einem einer"
-_DENIALS = frozenset(_DENIAL_LIST.split())
-_NEUTRAL_WORDS = frozenset((*_OFTEN_LIST.split(), *_FRAME_LIST.split()))
-_OPPOSITES: Mapping[str, str] = {
-    "dislike": "like", "hate": "like", "love": "like", "forbidden": "allowed", "forbid": "allow", "disabled": "enabled",
-    "disable": "enable", "disallow": "allow", "optional": "required", "verboten": "erlaubt", "hasst": "mag",
-    "liebt": "mag", "private": "public", "false": "true",
-}  # fmt: skip
-_AFFIRMING_SYNONYMS = frozenset({"love", "liebt"})
 
 
 @lru_cache(maxsize=4096)
@@ -64,15 +52,16 @@ def stance(text: str) -> tuple[str, bool] | None:
     """
     if len(text) > _MAX_STANCE_CHARACTERS or text.rstrip().endswith("?"):
         return None
+    opposites = pack_table("stance_opposite")
     words: list[str] = []
     denials = 0
     for word in (match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)):
-        if word in _DENIALS:
+        if word in pack_words("denial"):
             denials += 1
-        elif word not in _NEUTRAL_WORDS:
+        elif word not in pack_words("stance_neutral"):
             plain = _without_ending(word)
-            denials += plain in _OPPOSITES and plain not in _AFFIRMING_SYNONYMS
-            words.append(_OPPOSITES.get(plain, plain))
+            denials += plain in opposites and plain not in pack_words("stance_synonym")
+            words.append(opposites.get(plain, plain))
     if denials > 1 or len(words) < _MIN_STANCE_WORDS or (denials and _PARTIAL_NEGATION.search(text)):
         return None
     return " ".join(words), bool(denials)
@@ -95,18 +84,20 @@ _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _MIN_WORDS = 2
 # "User: " before a sentence names the speaker, not what it is about
-_FIRST_PERSON = lazy_compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
-_ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
-_TIME_WORD_LIST = """
-january february march april may june july august september october november december monday tuesday wednesday thursday
-friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
-"""
-_TIME_WORDS = frozenset(content_words(_TIME_WORD_LIST, "en"))
-# words that introduce a correction, and verbs that fit any appointment
-_CORRECTION_WORDS = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
-# nouns whose stem differs from that of their verb
-_NOUNS, _VERBS = "flight arrival departure delivery payment", "fly arrive depart deliver pay"
-_VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_words(_VERBS, "en"), strict=True))
+_FIRST_PERSON = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('first_person_subject')})(?!\w)", re.IGNORECASE)
+_ORDINAL = lazy_compile(lambda: rf"^(\d+)(?:{pack_phrases('ordinal_ending')})$")
+
+
+@cache
+def _folded_words(kind: WordKind) -> frozenset[str]:
+    """Return the words of a kind as they are compared."""
+    return frozenset(content_words(" ".join(sorted(pack_words(kind))), "en"))
+
+
+@cache
+def _verbs_of_nouns() -> Mapping[str, str]:
+    """Return the verb of each noun whose stem differs from it, both as they are compared."""
+    return {stem(noun): stem(verb) for noun, verb in pack_table("verb_of_noun").items()}
 
 
 def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
@@ -255,8 +246,9 @@ def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
     aside = [value for value in aside if value <= old.words | old.numbers and not value & told_before]
     if not aside or old.is_negative:
         return False
-    left = {_VERB_OF.get(word, word) for word in new.subject - _TIME_WORDS - _CORRECTION_WORDS}.difference(*aside)
-    right = {_VERB_OF.get(word, word) for word in old.subject - _TIME_WORDS}.difference(*aside)
+    verbs, times, words = _verbs_of_nouns(), _folded_words("appointment_time"), _folded_words("correction_word")
+    left = {verbs.get(word, word) for word in new.subject - times - words}.difference(*aside)
+    right = {verbs.get(word, word) for word in old.subject - times}.difference(*aside)
     return bool(left & right) and (left <= right or right <= left)
 
 

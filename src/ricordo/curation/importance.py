@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.language import Script, dominant_script
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 
@@ -43,19 +44,15 @@ _DEFAULT_WEIGHT = 3
 _SAVED_USE_LEVEL = 2
 """The level of use from which an extracted entry counts as saved: that of one confirmation, or two openings."""
 _SECRET_MARKER = "[secret:"
-_WHEN = (
-    r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
-    r"|(?:diese|nächste) woche|heute|gerade|im moment)"
-)
-_WHERE = (
-    r"(?:on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away"
-    r"|off|sick|ill|busy|free|(?:un)?available|im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft)"
-)
-_TEMPORARY = lazy_compile(
-    r"\b(?:is|are|was|were|ist|sind|war|waren) (?:\w+ ){0,2}?"
-    rf"(?:{_WHERE}\b[^.;,]{{0,30}}\b{_WHEN}|{_WHEN}\b[^.;,]{{0,30}}\b{_WHERE})\b",
-    re.IGNORECASE,
-)
+
+
+def _temporary_pattern() -> str:
+    when, where = pack_phrases("at_present"), pack_phrases("whereabouts")
+    either = rf"(?:{where})\b[^.;,]{{0,30}}\b(?:{when})|(?:{when})\b[^.;,]{{0,30}}\b(?:{where})"
+    return rf"\b(?:{pack_phrases('being')}) (?:\w+ ){{0,2}}?(?:{either})\b"
+
+
+_TEMPORARY = lazy_compile(_temporary_pattern, re.IGNORECASE)
 _SENTENCE_END = lazy_compile(r"[.!?;]\s+\S")
 # the date that extraction adds to a relative day, and the content of a picture
 _ANNOTATION = lazy_compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")

@@ -18,6 +18,7 @@ from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
 from ricordo.language import containment, content_words, find_dates
 from ricordo.language.duplicates import contradicts
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
@@ -40,13 +41,7 @@ _MAX_LINE_CHARACTERS = 700
 _MAX_NEW_DIVISOR = 3
 _MIN_KEPT_SHARE = 0.5
 _MIN_NEW_WORDS = 2
-_ORDER_WORDS = lazy_compile(
-    r"(?<!\w)(?:ignor\w+|disregard\w*|overrid\w+|obey\w*|pretend\w*|reveal\w*|exfiltrat\w*|instruction\w*|prompt\w*|"
-    r"system message|you (?:must|should|shall|are|will|can|may|need)|(?:do|does) not|don['’]t|always|never|must|please|"
-    r"from now on|whenever|answer\w*|respon[ds]\w*|repl(?:y|ies|ied)|execut\w+|delet\w+|send\w*|e-?mail\w*|forget\w*|"
-    r"remember\w*|tell\w*|immer|niemals|ignorier\w*|toujours|jamais|siempre|nunca|必ず|決して|忽略)(?!\w)",
-    re.IGNORECASE,
-)
+_ORDER_WORDS = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('order_word')})(?!\w)", re.IGNORECASE)
 
 
 def to_plain_line(text: str) -> str:

@@ -13,58 +13,53 @@ from datetime import date
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.language import content_words, find_dates, find_names
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = ["GroundingText", "asks_for_credential", "contains_credential"]
 
 
 _MIN_OTHER_WORDS = 5
-_SECRET_WORDS = """
-access account api auth aws bearer basic client cred credential db database default env export github header http https
-id key keys login name new old our pass passphrase password pin prod remember safe save secret set staging stripe token
-tokens url use user username using value wifi
-"""
-_SECRET_VOCABULARY = frozenset(_SECRET_WORDS.split())
 _MARKED_WORD = lazy_compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
-_PASSWORD_NAMES = (
-    r"pass(?:word|phrase|code|wort)|kennwort|contraseña|mot de passe|senha|wachtwoord|密码|密碼|口令|パスワード|"
-    r"비밀번호"
-)
-_CODE_NAMES = (
-    r"pin(?: (?:code|number))?|cvv|cvc|(?:door|alarm|gate|safe|lock|entry|unlock|access|security|recovery|backup|"
-    r"verification|bank) code|otp|geheimzahl"
-)
-_PURPOSE = r"(?: (?:for|to|of|on|für|von|de|del|para|pour|per) [^.,;:=\n]{1,40}?)?"
-_SIGN = r"[*_`]{0,2}\s{0,3}(?::=|[:=：]|(?<![a-z])(?:is|was|are|ist|war|lautet|es|est|è|é)(?![a-z])|是|は|는|은)\s{0,3}"
-_SECRET_VALUE = (
-    r"[\"'“`*]{0,2}(?P<value>[^\s\"'”`*,;]{3,64})[\"'”`*]{0,2}(?=[\s.]*(?:$|[.,;!)]|(?:and|but|und|please)\b))"
-)
-_PASSWORD_STATEMENT = lazy_compile(rf"(?<![^\W_])(?:{_PASSWORD_NAMES}){_PURPOSE}{_SIGN}{_SECRET_VALUE}", re.IGNORECASE)
-_CODE_STATEMENT = lazy_compile(
-    rf"(?<!\w)(?:{_CODE_NAMES}){_PURPOSE}{_SIGN}[\"'“`*]{{0,2}}#?(?P<value>\d{{3,10}})(?!\d)", re.IGNORECASE
-)
-_DESCRIPTION = lazy_compile(
-    r"\w+(?:ed|ing|able|ible|ive|ful|ly|-\w+)|(?:too )?(?:old|new|long|short|easy|mine|yours|same|different|unique|"
-    r"public|private|safe|bad|good|fine|okay|gone|lost|known|there|broken|falsch|richtig|sicher|wrong|weak|nothing)",
-    re.IGNORECASE,
-)
-_CREDENTIAL_QUESTION = lazy_compile(
-    rf"(?<!\w)(?:{_PASSWORD_NAMES}|{_CODE_NAMES}|api key|access key|token|card number|credit card)"
-    r"(?=\s*(?:$|[?.,]|(?:is|was|for|to|of|on)\b))",
-    re.IGNORECASE,
-)
+
+
+def _purpose_and_sign() -> str:
+    """Return the pattern between the name of a secret and its value."""
+    purpose = rf"(?: (?:{pack_phrases('purpose_lead')}) [^.,;:=\n]{{1,40}}?)?"
+    said = rf"(?<![a-z])(?:{pack_phrases('secret_copula')})(?![a-z])|{pack_phrases('secret_copula_joined')}"
+    return purpose + rf"[*_`]{{0,2}}\s{{0,3}}(?::=|[:=：]|{said})\s{{0,3}}"
+
+
+def _password_statement() -> str:
+    value = r"[\"'“`*]{0,2}(?P<value>[^\s\"'”`*,;]{3,64})[\"'”`*]{0,2}"
+    after = rf"(?=[\s.]*(?:$|[.,;!)]|(?:{pack_phrases('after_secret')})\b))"
+    return rf"(?<![^\W_])(?:{pack_phrases('password_name')}){_purpose_and_sign()}{value}{after}"
+
+
+def _code_statement() -> str:
+    value = r"[\"'“`*]{0,2}#?(?P<value>\d{3,10})(?!\d)"
+    return rf"(?<!\w)(?:{pack_phrases('code_name')}){_purpose_and_sign()}{value}"
+
+
+def _credential_question() -> str:
+    names = "|".join(map(pack_phrases, ("password_name", "code_name", "credential_name")))
+    return rf"(?<!\w)(?:{names})(?=\s*(?:$|[?.,]|(?:{pack_phrases('after_credential')})\b))"
+
+
+_PASSWORD_STATEMENT = lazy_compile(_password_statement, re.IGNORECASE)
+_CODE_STATEMENT = lazy_compile(_code_statement, re.IGNORECASE)
+_DESCRIPTION = lazy_compile(lambda: pack_phrases("secret_description"), re.IGNORECASE)
+_CREDENTIAL_QUESTION = lazy_compile(_credential_question, re.IGNORECASE)
 _CARD_DIGITS = lazy_compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]?\d)")
 _CARD_GROUPS = lazy_compile(r"\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5}")
-_CARD_WORDS = lazy_compile(
-    r"card|visa|amex|karte|tarjeta|carte|carta|cartão|kredit|credit|debit|卡|カード", re.IGNORECASE
-)
+_CARD_WORDS = lazy_compile(lambda: pack_phrases("card_word"), re.IGNORECASE)
 
 
 def contains_credential(text: str) -> bool:
     """Return whether a statement contains a secret, or little more than the mark of a redacted one."""
     if "[secret:" in text and SECRET_MARK.search(text):
         rest = {word.casefold() for word in content_words(_MARKED_WORD.sub(" ", text), "en")}
-        if len(rest - _SECRET_VOCABULARY) < _MIN_OTHER_WORDS:
+        if len(rest - pack_words("credential_word")) < _MIN_OTHER_WORDS:
             return True
     return _contains_password(text) or _CODE_STATEMENT.search(text) is not None or _contains_card_number(text)
 
@@ -104,14 +99,6 @@ _REFERENCE_DAY = date(2000, 1, 1)
 _SENTENCE_END = ".!?:;\n"
 _INFLECTION_CHARS = 2
 _MIN_INFLECTED_CHARS = 5
-_NAME_PARTICLES = frozenset(
-    {"of", "the", "de", "da", "di", "du", "del", "della", "van", "von", "der", "la", "le", "y", "and"}
-)
-_ALWAYS_ALLOWED_LIST = """
-user user's users assistant agent ai llm english german french spanish italian portuguese dutch polish russian
-ukrainian turkish arabic hebrew hindi chinese mandarin japanese korean swedish danish norwegian finnish czech greek
-"""
-_ALWAYS_ALLOWED = frozenset(_ALWAYS_ALLOWED_LIST.split())
 
 
 class GroundingText:
@@ -149,7 +136,7 @@ def _find_name_words(note: str) -> list[str]:
         if opens and words and words[0][1:] == words[0][1:].lower():
             words = words[1:]
         found += [_normalize(word).removesuffix("'s").removesuffix("’s") for word in words]
-    return [word for word in found if word not in _NAME_PARTICLES | _ALWAYS_ALLOWED]
+    return [word for word in found if word not in pack_words("name_part") and word not in pack_words("always_grounded")]
 
 
 def _find_numbers(note: str) -> list[str]:

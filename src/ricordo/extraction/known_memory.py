@@ -15,6 +15,7 @@ from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.request import KnownMemory
 from ricordo.language import repeats_sentence, split_words, strip_accents
+from ricordo.language.packs import pack_words
 from ricordo.messages import Message
 from ricordo.messages.json_text import loads
 from ricordo.storage import FileStore
@@ -85,17 +86,6 @@ async def _read_text(files: FileStore, path: str) -> str:
 
 _KEY_LETTERS = 6
 _MIN_KEYS = 2
-_PERSON_WORDS_LIST = """
-i we you they he she it my our your their his her its me us them the a an user users team assistant is are was were am
-be been that this have has had do does did s re ve m ich wir du ihr sie er es mein meine unser unsere der die das
-den ein eine nutzer ist sind war hat haben je nous tu vous il elle on le la les un une yo nosotros el los las es son
-"""
-_PERSON_WORDS = frozenset(_PERSON_WORDS_LIST.split())
-_DENIAL_WORDS_LIST = """
-not no never none nobody nothing without t cannot dont isnt arent wasnt longer stop stopped nicht kein keine keinen nie
-niemals ohne mehr pas jamais sans ne plus nunca jamas sin ya nao sem mai non senza не нет никогда без 不 没 別
-"""
-_DENIAL_WORDS = frozenset(_DENIAL_WORDS_LIST.split())
 
 
 class RecalledTexts:
@@ -108,7 +98,9 @@ class RecalledTexts:
     def covers(self, statement: str) -> bool:
         """Return whether `statement` says nothing beyond one of the texts."""
         own = _comparison_keys(statement)
-        return len(own) >= _MIN_KEYS and any(own <= other and not (other - own) & _DENIAL_WORDS for other in self._keys)
+        return len(own) >= _MIN_KEYS and any(
+            own <= other and not (other - own) & pack_words("denial_word") for other in self._keys
+        )
 
     @cached_property
     def _keys(self) -> list[frozenset[str]]:
@@ -116,7 +108,9 @@ class RecalledTexts:
 
 
 def _comparison_keys(text: str) -> frozenset[str]:
-    return frozenset(strip_accents(word)[:_KEY_LETTERS] for word in split_words(text) if word not in _PERSON_WORDS)
+    return frozenset(
+        strip_accents(word)[:_KEY_LETTERS] for word in split_words(text) if word not in pack_words("person_word")
+    )
 
 
 SAVING_TOOL = "remember"

@@ -17,6 +17,7 @@ from typing import Literal
 from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import parse_fence
 from ricordo.language import content_words, split_sentences, strip_accents
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.language.signals import Signal, SignalDetector, default_detector, is_acknowledgement
 from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
@@ -225,13 +226,9 @@ DropReason = Literal[
 """Why a message is not read: a `reply` replies to a dropped acknowledgement or upload, an `echo` only repeats recalled
 text, and `one-sided` messages are those of one side when the other side said nothing."""
 _QUESTION_SENTENCES = 3
-_QUESTION_MARKS = ("?", "？", "؟", "吗", "嗎")
+_QUESTION_MARKS = ("?", "？", "؟")
 _CLOSERS = " \t\n*_\"'”’»)」』"
-_LEADING_NO = lazy_compile(
-    r"^\s*(?:no|nope|nah|nein|nee|nö|non|não|нет|nej|nie|hayır|아니요|아뇨|いいえ|いえ|不是|不|لا|नहीं)"
-    r"(?!\w)[,.!،、。，！ ]*",
-    re.IGNORECASE,
-)
+_LEADING_NO = lazy_compile(lambda: rf"^\s*(?:{pack_phrases('no_in_reply')})(?!\w)[,.!،、。，！ ]*", re.IGNORECASE)
 _QUESTION_TOOLS = ("ask", "clarif", "question", "confirm")
 
 
@@ -411,7 +408,8 @@ def _is_question(message: Message) -> bool:
         return True
     sentences = [each for each in split_sentences(message.text[-2_000:]) if each.kind in {"prose", "item", "heading"}]
     return any(
-        each.text.rstrip(_CLOSERS + ".。").endswith(_QUESTION_MARKS) for each in sentences[-_QUESTION_SENTENCES:]
+        each.text.rstrip(_CLOSERS + ".。").endswith((*_QUESTION_MARKS, *pack_words("question_particle")))
+        for each in sentences[-_QUESTION_SENTENCES:]
     )
 
 

@@ -30,6 +30,7 @@ from ricordo.language import (
     strip_opener,
     to_third_person,
 )
+from ricordo.language.packs import pack_phrases, pack_table
 from ricordo.lazy import lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
 
@@ -37,34 +38,32 @@ __all__ = ["Finding", "Speaker", "Utterance", "extract", "extract_from_utterance
 
 
 _REMINDER_PHRASE = lazy_compile(
-    r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
-    r"for future reference|heads[- ]up|worth (?:remembering|noting)|good to know)"
-    r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=[\w`])",
+    lambda: (
+        rf"^(?:(?:{pack_phrases('reminder_lead')}) )*(?:{pack_phrases('reminder')})"
+        rf"(?:\s*[:,–—-]\s*|\s+(?:{pack_phrases('reminder_that')})\s+|:?\s+)(?=[\w`])"
+    ),
     re.IGNORECASE,
 )
-_YES_NO_ANSWER = lazy_compile(
-    r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
-)
+_YES_NO_ANSWER = lazy_compile(lambda: rf"^(?:{pack_phrases('yes_or_no')})\b", re.IGNORECASE)
 # A first word that may be capitalized: not a command, path or identifier.
 _PLAIN_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
-_LINKING_WORDS = lazy_compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
+_LINKING_WORDS = lazy_compile(
+    lambda: rf"^(?:(?:{pack_phrases('linking')})[, ]+)?(?:(?:{pack_phrases('please')}) )?(?=\w+ )", re.IGNORECASE
+)
 _MAX_ELLIPTIC_WORDS = 10
 # An answer that opens with its own subject or a rule's verb needs no question.
 _STANDS_ALONE = lazy_compile(
-    r"^(?:(?:we|our|my|the|all|every|each|use|never|always|only|let['’]s|wir|unser\w*|nous|on|nuestr\w+)\b|i\b|i['’]|"
-    r"(?-i:[A-Z][\w-]+) (?:(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b)|我们|私たち)",
+    lambda: (
+        rf"^(?:(?:{pack_phrases('own_subject')})\b|{pack_phrases('i')}"
+        rf"|(?-i:[A-Z][\w-]+) (?:{pack_phrases('named_subject')})|{pack_phrases('own_subject_joined')})"
+    ),
     re.IGNORECASE,
 )
 _MIN_STANDALONE_WORDS = 3
-_NICKNAME = lazy_compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
+_NICKNAME = lazy_compile(lambda: rf"\b(?:{pack_phrases('nickname')})\b", re.IGNORECASE)
 # "The healthcheck I added": for an assistant without a name, the work matters more than who did it.
-_OWN_WORK = lazy_compile(
-    r"\b(?P<what>(?:the|a|an|this|that|those|these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? "
-    r"(?:that |which )?I(?:['’]ve| have)?"
-    r"(?: just| already)? (?P<verb>[a-z]{2,}ed|wrote|made|built|put in|set up)(?=[.,;:!)]|$)"
-)
-_PARTICIPLES = {"wrote": "written"}
-_POINTS_TO_ACTION = lazy_compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
+_OWN_WORK = lazy_compile(lambda: pack_phrases("own_work"))
+_POINTS_TO_ACTION = lazy_compile(lambda: rf"\b(?:{pack_phrases('action_pointer')})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,7 +126,7 @@ def _rewrite_sentence(statement: Statement, voice: Speaker, said: datetime | Non
 
 def _passive_clause(match: re.Match[str]) -> str:
     verb = match["verb"]
-    return f"{match['what']} that {'were' if match['many'] else 'was'} {_PARTICIPLES.get(verb, verb)}"
+    return f"{match['what']} that {'were' if match['many'] else 'was'} {pack_table('participle').get(verb, verb)}"
 
 
 def _capitalize(text: str) -> str:
@@ -164,7 +163,7 @@ def _one_line(text: str) -> str:
 
 
 _MAX_GAP_CHARS = 120
-_LEADING_NO = lazy_compile(r"^(?:no|nope|nah|nein|non|não)[,.! ]+", re.IGNORECASE)
+_LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+", re.IGNORECASE)
 _MIN_TELLING_WORDS = 3
 
 

@@ -22,6 +22,7 @@ from ricordo.extraction.statements import (
     preceding_question,
 )
 from ricordo.language import Act, find_dates, find_names
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -80,19 +81,11 @@ def score_salience(statements: Sequence[Statement], around: SalienceFeatures) ->
     )
 
 
-_POINTS_BACK = lazy_compile(
-    r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
-    r"c'est|eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら|the reason|the point|"
-    r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
-    re.IGNORECASE,
-)
+_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
 # Not understandable without the previous sentence: "Their hooks must work", "Semicolons, not commas".
-_INCOMPLETE = lazy_compile(
-    r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
-    re.IGNORECASE,
-)
+_INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
 # "Priya leads it": "it" is the object of the previous statement.
-_POINTS_TO_OBJECT = lazy_compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
+_POINTS_TO_OBJECT = lazy_compile(lambda: rf"^(?:{pack_phrases('points_to_object')})\b")
 # Acts of a statement that sets a rule from now on.
 _RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
@@ -162,25 +155,11 @@ _REFERENCE_DAY = date(2000, 1, 1)
 _ANSWER_CONFIDENCE = 0.7
 _AGREEMENT_BONUS = 0.15
 _MIN_DENIAL_WORDS = 4
-_REPORTS = lazy_compile(
-    r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
-)
-_TO_DO = lazy_compile(r"\b(?:remember|forget|sure|note|careful) (?:to|not)\b", re.IGNORECASE)
-_RULE = lazy_compile(
-    r"^(?:\w+[,.:] )?(?:(?:you|we) (?:should|must) )?"
-    r"(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b",
-    re.IGNORECASE,
-)
-_CONTRADICTS = lazy_compile(
-    r"^(?:no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don['’]t think|keep looking|hm+|"
-    r"nein|non|não|不对|不是|违|違)(?!\w)",
-    re.IGNORECASE,
-)
-_AGREES = lazy_compile(
-    r"^(?:good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember|gut|genau|ja|"
-    r"oui|sí|sim|好|对|はい)(?!\w)",
-    re.IGNORECASE,
-)
+_REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
+_TO_DO = lazy_compile(lambda: rf"\b(?:{pack_phrases('to_do')})\b", re.IGNORECASE)
+_RULE = lazy_compile(lambda: rf"^(?:\w+[,.:] )?(?:{pack_phrases('rule')})\b", re.IGNORECASE)
+_CONTRADICTS = lazy_compile(lambda: rf"^(?:{pack_phrases('contradiction')})(?!\w)", re.IGNORECASE)
+_AGREES = lazy_compile(lambda: rf"^(?:{pack_phrases('agreement')})(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ from ricordo.language import (
     split_sentences,
     strip_opener,
 )
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -158,23 +159,13 @@ def _has_news(sentence: Statement) -> bool:
 
 
 _LASTING_WORDS = lazy_compile(
-    r"\b(?:always|never(?! ?mind)|from now on|going forward|"
-    r"immer|nie|ab jetzt|toujours|jamais|siempre|nunca)\b"
-    r"|以后|从现在|必须|必ず|今後",
-    re.IGNORECASE,
-)
-_INTRODUCTION = (
-    r"^(?:\w+[,.! ]+)?(?:(?:i['’]m|i am|my name is|this is|it['’]s|ich bin|je suis|soy)\s+){name}(?: here)?[\s.!,]*$"
+    lambda: rf"\b(?:{pack_phrases('lasting', edges=True)})\b|{pack_phrases('lasting', edges=False)}", re.IGNORECASE
 )
 _INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
 _MIN_ACKNOWLEDGING_WORDS = 3
 _LISTENER_ACTS: frozenset[Act] = frozenset({"praise"})
-_BARE_POINTER = lazy_compile(
-    r"^(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was| were) "
-    r"(?:\S+ ?){1,3}$",
-    re.IGNORECASE,
-)
+_BARE_POINTER = lazy_compile(lambda: rf"^(?:{pack_phrases('bare_pointer')})$", re.IGNORECASE)
 
 
 def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -234,23 +225,20 @@ def _is_transient(sentence: Statement) -> bool:
 
 def _is_introduction(sentence: Statement, name: str) -> bool:
     first = re.escape(name.split(maxsplit=1)[0])
-    return re.match(_INTRODUCTION.replace("{name}", f"{first}(?: \\w+)?"), sentence.text, re.IGNORECASE) is not None
+    opening, ending = pack_phrases("introduction"), pack_phrases("introduction_end")
+    pattern = rf"^(?:\w+[,.! ]+)?(?:(?:{opening})\s+){first}(?: \w+)?(?: (?:{ending}))?[\s.!,]*$"
+    return re.match(pattern, sentence.text, re.IGNORECASE) is not None
 
 
-YES_NO_QUESTION = lazy_compile(
-    r"^(?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b",
-    re.IGNORECASE,
-)
+YES_NO_QUESTION = lazy_compile(lambda: rf"^(?:{pack_phrases('yes_no_question')})", re.IGNORECASE)
 """How a yes-or-no question begins."""
 _NEXT_STEP_QUESTION = lazy_compile(
-    r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|"
-    r"error|message|mean|output|log|help|can you|could you|"
-    r"ich|mir|je|puis-je|posso)\b|我|ましょう",
-    re.IGNORECASE,
+    lambda: rf"\b(?:{pack_phrases('next_step', edges=True)})\b|{pack_phrases('next_step', edges=False)}", re.IGNORECASE
 )
 _CHOICE_QUESTION = lazy_compile(
-    r"\w,? (?:or|oder|ou|o) \w|还是|それとも|"
-    r"^(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b",
+    lambda: (
+        rf"\w,? (?:{pack_phrases('choice_or')}) \w|{pack_phrases('choice_or_joined')}|^(?:{pack_phrases('choice')})"
+    ),
     re.IGNORECASE,
 )
 

@@ -7,6 +7,7 @@ values (`changeme`, `password`, `example`) protect nothing and are not marked.
 import enum
 import re
 
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = ["NameStrength", "ValueForm", "is_placeholder", "is_secret_value", "is_word_passphrase"]
@@ -33,26 +34,6 @@ class ValueForm(enum.Enum):
     PROSE = "prose"
 
 
-_DUMMY_WORDS = """
-password passwd passphrase passcode pwd pass passwort motdepasse contrasena senha wachtwoord kennwort secret token key
-apikey accesskey secretkey clientsecret accesstoken authtoken credential credentials changeme changethis changeit
-replaceme fillme fillin setme example sample dummy placeholder redacted removed hidden masked omitted filtered
-censored test testing demo foo bar baz foobar todo tbd fixme null none nil undefined void true false yes no on off na
-empty blank unset default string str text char varchar bytes int integer number boolean bool object optional required
-mandatory any unknown value val var variable env input prompt ask bearer basic digest oauth oauth2 jwt saml ldap sso
-mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2 sha1 sha256 sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted
-hashed generated random secure strong weak valid invalid incorrect wrong correct missing expired forgotten stored here
-user admin root
-erforderlich pflichtfeld notwendig freiwillig falsch richtig ungültig gültig abgelaufen vergessen unbekannt geheim leer
-obligatoire requis requise facultatif facultative incorrect incorrecte invalide oublié oubliée expiré vide inconnu
-obligatorio obligatoria requerido requerida opcional incorrecta incorrecto inválida inválido olvidada vencida vacía
-obbligatorio obbligatoria richiesto richiesta facoltativo facoltativa errata errato scaduta scaduto vuota opzionale
-obrigatório obrigatória requerido expirada vazia desconhecida incorreta opcionais
-verplicht vereist optioneel onjuist verlopen leeg onbekend wymagane opcjonalne nieprawidłowe zorunlu gerekli isteğebağlı
-krävs obligatoriskt valfritt pakollinen påkrævet valgfritt påkrevd vyžadováno povinné nepovinné wajib
-обязательно обязательный обязательное требуется неверный неверно необязательно опционально пусто забыт забыли секрет
-"""
-_DUMMIES = frozenset(_DUMMY_WORDS.split())
 _TEMPLATE = lazy_compile(
     r"<[^<>]*>|\$\{[^{}]*\}|\$\([^()]*\)|\$\{\{.*\}\}|\$[A-Za-z_][A-Za-z0-9_.:]*|\{\{.*\}\}|\{[^{}]*\}|%[A-Za-z_]+%"
     r"|%\([A-Za-z_]+\)?s?|%[sdr]|\[[^\[\]]*\]|\([^()]*\)|[xX*.\-_#?•●∙…0]+|!.*|@[\w./-]+|ENC\[.*",
@@ -63,10 +44,7 @@ _REFERENCE = lazy_compile(
     r"|file:|https?://|projects/|[~.]{0,2}/[\w.~-]|[A-Za-z]:\\)"
 )
 _KEY_FILE = lazy_compile(r"[\w./\\~-]*\.(?:pem|key|json|ya?ml|toml|txt|env|crt|p12|pfx)\Z")
-_INSTRUCTION = lazy_compile(
-    r"(?:your|my|the|some|insert|replace|enter|add|put|use|set|paste|type)[a-z0-9]*"
-    r"(?:key|token|secret|password|pass|passwd|here|value|credentials?|this|me|id)[a-z]*"
-)
+_INSTRUCTION = lazy_compile(lambda: pack_phrases("secret_instruction"))
 _SAMPLE = lazy_compile(
     r"EXAMPLE|(?i:your[-_ ]|placeholder|redacted|changeme|x{6}|\*{4}|<[a-z _-]+>|\.\.\.|…|insert[-_ ])"
 )
@@ -80,12 +58,12 @@ def is_placeholder(value: str) -> bool:
         return True
     if _SAMPLE.search(text):
         return True
-    if not text.isascii() and text.casefold().rstrip(".!") in _DUMMIES:
+    if not text.isascii() and text.casefold().rstrip(".!") in pack_words("dummy_secret"):
         return True
     words = _NOT_ALPHANUMERIC.sub("", text.lower())
     if text.isascii() and not words:
         return len(text) < 4
-    return words in _DUMMIES or (len(words) <= 64 and _INSTRUCTION.fullmatch(words) is not None)
+    return words in pack_words("dummy_secret") or (len(words) <= 64 and _INSTRUCTION.fullmatch(words) is not None)
 
 
 _IDENTIFIER = lazy_compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*\Z", re.ASCII)
@@ -105,36 +83,9 @@ _NUMBERED = lazy_compile(r"\d{1,3}[-–][^\W\d_]+\Z")
 _LETTERS = lazy_compile(r"[A-Za-z]+\Z")
 _HAS_DIGIT = lazy_compile(r"\d")
 _HAS_LETTER = lazy_compile(r"[^\W\d_]")
-_SENTENCE = lazy_compile(
-    r"\b(?:is|are|be|been|was|must|should|can|cannot|may|will|your|my|the|an?|to|at|for|of|in|or|and|not|no|if|"
-    r"required|invalid|incorrect|enter|too|least|field|reset|forgot|with|match|short|long|new|confirm|change)\b",
-    re.IGNORECASE,
-)
-_DESCRIPTIVE = lazy_compile(
-    r"\w+[-–](?:encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|factor|only|free|way|"
-    r"day|days|hour|hours|minute|minutes|second|long|letters?|words?|step|sensitive|insensitive|compatible|managed|"
-    r"backed|signed|like|style|specific|related)\Z",
-    re.IGNORECASE,
-)
-# Parts of compounds that describe a secret: "short-lived", "one-time", "third-party".
-_COMPOUND_WORDS = """
-able access account admin age aged all always any api app application aware base brand bucket built cased char check
-client cloud code coded company config cookie credential credentials cross data date default defined dependent deploy
-device double driven end env environment ever exempt extra field file first form format fourth free friendly full
-generated github gitlab group half hand hard header hidden high host human input issued key kubernetes last length
-less level life line lived local login long low machine made manager name needed never new next non not notch number
-off old one only open opt optional out over own part party pass passphrase password plain policy post pre private
-project proof proxy public quality rate read real refresh request required reset role root rotated safe saved scope
-scoped second secret self semi server service session set setting sha shared short side signed single site sized
-space specific state stored store strength string strong style super system team tech temp temporary tenant term test
-text third three time tls token top two type ultra under unique unset user value vault verified version visible wallet
-weak web well wide word world write wrong year zero
-dev docker main master mysql postgres prod production redis release secrets stage staging valid
-the and for from with but are was has had his her its our out per too via yet you your this that than then them they
-into upon must need sehr nicht
-"""
-_COMPOUND_PARTS = frozenset(_COMPOUND_WORDS.split())
-_PARTICIPLE = lazy_compile(r"\w+(?:ed|ing|able|ible|ized|ised|ful|less|ly)\Z")
+_SENTENCE = lazy_compile(lambda: rf"\b(?:{pack_phrases('sentence_word')})\b", re.IGNORECASE)
+_DESCRIPTIVE = lazy_compile(lambda: rf"\w+[-–](?:{pack_phrases('compound_end')})\Z", re.IGNORECASE)
+_PARTICIPLE = lazy_compile(lambda: rf"\w+(?:{pack_phrases('descriptive_ending')})\Z")
 _CASED = lazy_compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CONSONANTS = lazy_compile(r"[bcdfghjklmnpqrstvwxz]{6}")
 _MIN_PASSPHRASE = 10
@@ -158,28 +109,6 @@ def is_secret_value(value: str, strength: NameStrength, form: ValueForm) -> bool
     return decide is None or decide(value, strength)
 
 
-_SENTENCE_WORDS_LIST = """
-add all any are ask asked been before being best better both but can change choose come could did does done down each
-enter every everybody few file find first five four get give given goes good has have here how if its keep kept know
-known later letter like long lost made make many may more most much never next nobody none nothing only other phrase
-pick random same seven several should show shown since six some something sometimes somewhere still take ten than that
-their them then there these they think three too two unless until used using was well were what when where which
-while who whole why will within without words would write written
-aber als auch aus bei beim bitte darf dass dem den der des die ein eine einem einen einer etwa für hat hier ich ihr ist
-kann kein keine mehr mit muss nach nicht noch nur oder ohne schon sein sich sie sind soll steht und vom von vor war wer
-wenn wie wird wort wörter zum zur zwei drei vier
-aux avec avoir bien ces cette dans des deux elle est être faire font les leur mais mot mots nous par pas plus pour qui
-que quatre sans ses sont sur tous tout très trois une vous votre
-como con cuatro del desde dos ella esta este está frase hay los las más muy nada palabra palabras para pero por puede
-que ser sin sobre son sus todo tres una unas usar
-alla anche che come con cui dalla dei del della delle deve gli nel nella non parola parole per più può quattro quella
-sono sua tutte una
-dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que sem ser seu sua têm uma você
-een het niet maar met naar ook van voor wordt zijn moet
-"""
-_SENTENCE_WORDS = frozenset(_SENTENCE_WORDS_LIST.split())
-
-
 def is_word_passphrase(value: str) -> bool:
     """Return whether `value`, four or more words after the name of a passphrase, is one.
 
@@ -188,7 +117,10 @@ def is_word_passphrase(value: str) -> bool:
     words = value.split(" ")
     if value != value.lower() or len({*words}) < len(words):
         return False
-    return not any(word in _SENTENCE_WORDS or word in _COMPOUND_PARTS or _PARTICIPLE.match(word) for word in words)
+    return not any(
+        word in pack_words("not_passphrase") or word in pack_words("compound_part") or _PARTICIPLE.match(word)
+        for word in words
+    )
 
 
 def _is_word_secret(value: str, strength: NameStrength, form: ValueForm) -> bool:
@@ -211,7 +143,7 @@ def _is_passphrase(value: str, strength: NameStrength) -> bool:
     if value != value.lower() and len(parts) < 3:
         # German writes such compounds with capitals
         return False
-    plain = all(len(part) >= 3 and part.isalpha() and part not in _COMPOUND_PARTS for part in parts)
+    plain = all(len(part) >= 3 and part.isalpha() and part not in pack_words("compound_part") for part in parts)
     return plain and not _DESCRIPTIVE.match(value) and not _PARTICIPLE.match(parts[-1])
 
 
@@ -229,7 +161,7 @@ def _is_prose_secret(value: str, strength: NameStrength) -> bool:
     if strength is NameStrength.STRONG:
         return not _NUMBERS.match(value) or value.isdigit()
     last = value.lower().rpartition("-")[2]
-    if last != value.lower() and (last in _COMPOUND_PARTS or _PARTICIPLE.match(last)):
+    if last != value.lower() and (last in pack_words("compound_part") or _PARTICIPLE.match(last)):
         return False
     return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None
 
@@ -240,6 +172,6 @@ def _is_bare_secret(value: str, strength: NameStrength) -> bool:
     if strength is NameStrength.STRONG:
         return True
     last = value.lower().rpartition("-")[2]
-    if last != value.lower() and (last in _COMPOUND_PARTS or _PARTICIPLE.match(last)):
+    if last != value.lower() and (last in pack_words("compound_part") or _PARTICIPLE.match(last)):
         return False
     return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None and not _SNAKE.match(value)

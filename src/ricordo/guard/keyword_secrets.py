@@ -7,17 +7,17 @@ linear in the text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.phrases import find_in_sentence
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = [
-    "IS_WORDS",
-    "PURPOSE_WORDS",
     "find_foreign_names",
     "find_keyword_secrets",
     "foreign_name_strength",
@@ -25,99 +25,23 @@ __all__ = [
 ]
 
 
-IS_WORDS = (
-    "was|is|are|ist|war|lautet|lauten|heißt|est|c['’]est|sera|était|es|era|será|é|è|sarà|är|er|var|jest|brzmi|on|to|"
-    "to jest|zijn|este|je|on|olur|adalah|là|это|был|будет"
-)
-"""Words between a name and its value, in the languages of the names."""
-PURPOSE_WORDS = (
-    r"(?:for|to|of|on|at|für|vom?|zu[mr]?|de[rsl]?|dell[aeo]?|dell['’]|d['’]|di|da|do|du|para|pour|per|pro|voor|van|ke?|"
-    r"från|för|till|dla|od|от|для|к|на|в|wi-?fi|wlan|root|admin)"
-)
-"""Words that begin the purpose of a secret: "the password for staging"."""
-_STRONG_FOREIGN = r"""
-mots? de passe
-parola(?: d['’]ordine)?
-passord(?:et)?
-lösenord(?:et)?
-contraseñas?
-парол(?:[ьяюи]|ем)
-hasło
-şifre(?:si|niz|m)?
-jelszó
-κωδικός(?: πρόσβασης)?
-mật khẩu
-密码
-密碼
-口令
-密钥
-密鑰
-令牌
-パスワード
-暗証番号
-비밀번호
-암호
-รหัสผ่าน
-पासवर्ड
-סיסמה
-كلمة المرور
-(?<!\w)adgangskoden?
-(?<!\w)hesl(?:o|em)
-(?<!\w)salasanan?[ai]?
-(?<!\w)salasanani
-(?<!\w)kata sandi(?:nya)?
-(?<!\w)zugangscode
-hasłem
-(?<!\w)пин-?код[аы]?
-wi-?fi[- ]schlüssel|wlan[- ]schlüssel
-"""
-_MEDIUM_FOREIGN = r"""
-(?:api|zugangs|geheim)[- ]?schlüssel|schlüssel (?:für|zu[rm]?|der|von) (?:(?:die|der|das) )?api
-clés? (?:de l['’])?(?:api|secrète|privée|d['’]accès)
-(?<!palabra )(?<!palabras )claves?(?: (?:api|secreta|privada|de (?:la )?(?:api|acceso)))?
-chiave (?:api|segreta|privata|di accesso)
-chave (?:api|secreta|privada|de (?:api|acesso))
-ключ[аи]? (?:api|доступа)|api[- ]ключ
-токен[аы]?
-トークン
-apiキー
-api ?金鑰
-"""
-
-
-def _compile_names(names: str) -> re.Pattern[str]:
-    return lazy_compile("|".join(f"(?:{name})" for name in names.strip().splitlines()), re.IGNORECASE)
-
-
 _FOREIGN_NAMES = (
-    (NameStrength.STRONG, _compile_names(_STRONG_FOREIGN)),
-    (NameStrength.MEDIUM, _compile_names(_MEDIUM_FOREIGN)),
-)
-_FOREIGN_ASCII_HINTS = (
-    b"clave",
-    b"parola",
-    b"chiave",
-    b"chave",
-    b"adgangskode",
-    b"hesl",
-    b"salasana",
-    b"kata sandi",
-    b"zugangscode",
+    (NameStrength.STRONG, lazy_compile(lambda: pack_phrases("strong_secret_name"), re.IGNORECASE)),
+    (NameStrength.MEDIUM, lazy_compile(lambda: pack_phrases("medium_secret_name"), re.IGNORECASE)),
 )
 # One search for all names: each begins with a letter that is rare in its languages, so most texts are searched
 # quickly.
-_FOREIGN_HINT = lazy_compile(
-    "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
-    "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
-    "|Κωδικ|ật kh|密码|密碼|口令|密钥|密鑰|令牌|金鑰|スワー|暗証|トークン|キー|비밀|암호|รหัส|पासव|סיסמ|المرور"
-)
+_FOREIGN_HINT = lazy_compile(lambda: pack_phrases("secret_name_hint"))
+
+
+@cache
+def _ascii_hints() -> tuple[bytes, ...]:
+    return tuple(hint.encode() for hint in pack_phrases("secret_name_ascii").split("|"))
 
 
 def find_foreign_names(text: str, low: bytes) -> list[tuple[int, int, NameStrength]]:
     """Return the positions of names in other languages in `text`, in order; `low` is its lower-cased view in bytes."""
-    plain = (b"pass" in low and (b"de passe" in low or b"passord" in low)) or any(
-        hint in low for hint in _FOREIGN_ASCII_HINTS
-    )
+    plain = any(hint in low for hint in _ascii_hints())
     if not plain and (text.isascii() or _FOREIGN_HINT.search(text) is None):
         return []
     return sorted(
@@ -138,9 +62,6 @@ _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
     b"passphrase": (NameStrength.STRONG, lazy_compile(rb"passphrase")),
     b"passcode": (NameStrength.STRONG, lazy_compile(rb"passcode")),
     b"pwd": (NameStrength.STRONG, lazy_compile(rb"pwd")),
-    b"kennwort": (NameStrength.STRONG, lazy_compile(rb"kennwort")),
-    b"senha": (NameStrength.STRONG, lazy_compile(rb"senha")),
-    b"wachtwoord": (NameStrength.STRONG, lazy_compile(rb"wachtwoord")),
     b"key": (
         NameStrength.MEDIUM,
         lazy_compile(
@@ -179,39 +100,41 @@ _VALUE_OPENING = (
 )
 
 
-# For Thai and Hindi, where this pattern does not know the words in between and after: only before plain characters.
-_BEFORE_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
-
-
 def _sign_pattern(said: str, more: str = "") -> str:
     """Return the pattern between a name and its value, with the words for "is" and `more`."""
     return (
         rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
-        rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:now|set to|jetzt|ahora|maintenant|adesso|agora)(?!\w))?"
-        rf"|[是为為は는은]{more})[ \t]?[:：]?|—|–|->|→"
+        rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:{pack_phrases('secret_is_now')})(?!\w))?"
+        rf"|(?:{pack_phrases('secret_is_joined')}){more})[ \t]?[:：]?|—|–|->|→"
+    )
+
+
+def _all_is_words() -> str:
+    return f"{pack_phrases('secret_is')}|{pack_phrases('secret_is_foreign')}"
+
+
+def _after_foreign_name() -> str:
+    # only before plain characters, where this pattern does not know the words in between and after
+    sign = _sign_pattern(_all_is_words(), f"|{pack_phrases('secret_is_plain')}")
+    return f"{_BEFORE_SIGN}{sign}){_VALUE_OPENING}"
+
+
+def _after_purpose() -> str:
+    return (
+        rf"[ \t](?:{pack_phrases('secret_purpose')})(?!\w)"
+        rf"(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+        rf"{_sign_pattern(_all_is_words())}){_VALUE_OPENING}"
     )
 
 
 # Letters of scripts without spaces between words, and of Korean, which joins its particles to words.
 _WIDE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
 _AFTER_NAME = lazy_compile(
-    _BEFORE_SIGN
-    + _sign_pattern("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
-    + r"|(?<=[ \t])(?=[^\s\-=:|]))"
-    + _VALUE_OPENING,
+    lambda: f"{_BEFORE_SIGN}{_sign_pattern(pack_phrases('secret_is'))}|(?<=[ \\t])(?=[^\\s\\-=:|])){_VALUE_OPENING}",
     re.IGNORECASE,
 )
-_AFTER_FOREIGN_NAME = lazy_compile(
-    _BEFORE_SIGN + _sign_pattern(IS_WORDS, _BEFORE_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE
-)
-_AFTER_PURPOSE = lazy_compile(
-    rf"[ \t]{PURPOSE_WORDS}(?!\w)"
-    rf"(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
-    + _sign_pattern(IS_WORDS)
-    + ")"
-    + _VALUE_OPENING,
-    re.IGNORECASE,
-)
+_AFTER_FOREIGN_NAME = lazy_compile(_after_foreign_name, re.IGNORECASE)
+_AFTER_PURPOSE = lazy_compile(_after_purpose, re.IGNORECASE)
 _BARE_WORD = lazy_compile(
     rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE_LETTERS}]"
     rf"|\\(?![nrtbfu\"'\\{_WIDE_LETTERS}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
@@ -221,18 +144,15 @@ _LINE_VALUE = lazy_compile(r"[^\s\"'`\\]+")
 _ENVIRONMENT = lazy_compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
 _CLOSING_QUOTES = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
 _USER_BEFORE = lazy_compile(
-    r"(?<!\w)(?:user(?:name|id)?|login|benutzer(?:name)?|usu[aá]rio|utilisateur|utente|account|e?-?mail)"
-    r"[ \t]{0,2}[:=]?[ \t]{1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ \t]{0,2}[,;/|]?[ \t]{0,2}"
-    r"(?:(?:and|und|y|et|e|en|with|mit)[ \t])?\Z",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('user_name')})[ \t]{{0,2}}[:=]?[ \t]{{1,2}}[\"'`]?[\w.@+-]{{1,64}}[\"'`]?"
+        rf"[ \t]{{0,2}}[,;/|]?[ \t]{{0,2}}(?:(?:{pack_phrases('user_and')})[ \t])?\Z"
+    ),
     re.IGNORECASE,
 )
 _WORD_BESIDE = lazy_compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
 _MAX_USER_DISTANCE = 112
-_UNITS = lazy_compile(
-    r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
-    r"month|week|attempt|ms\b|point|percent|%|per\b)",
-    re.IGNORECASE,
-)
+_UNITS = lazy_compile(lambda: rf"[ \t]+(?:{pack_phrases('secret_unit')})", re.IGNORECASE)
 _MAX_REREAD = 512
 _MAX_QUOTATION = 1_024
 
@@ -287,12 +207,18 @@ def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
                 yield span
 
 
+@cache
+def _keywords() -> Mapping[bytes, tuple[NameStrength, re.Pattern[bytes]]]:
+    foreign = (word.encode() for word in sorted(pack_words("secret_identifier")))
+    return {**_KEYWORDS, **{word: (NameStrength.STRONG, lazy_compile(word)) for word in foreign}}
+
+
 def _find_keywords(low: bytes) -> list[_Keyword]:
     """Return the keywords in `low`, in the order of their ends."""
     return sorted(
         (
             _Keyword(start=match.start(), end=match.end(), strength=strength, is_short=hint in {b"pass", b"pw"})
-            for hint, (strength, pattern) in _KEYWORDS.items()
+            for hint, (strength, pattern) in _keywords().items()
             if hint in low
             for match in pattern.finditer(low)
         ),

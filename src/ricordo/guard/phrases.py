@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 
 __all__ = ["PHRASE_FINDERS", "PREPOSED", "find_in_sentence", "is_unlike_word"]
@@ -18,22 +19,17 @@ __all__ = ["PHRASE_FINDERS", "PREPOSED", "find_in_sentence", "is_unlike_word"]
 
 _VALUE_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
 PREPOSED = lazy_compile(
-    r"(?<!\w)(?:with|set|new|temporary|mit|dem|neues?|avec|le|con|la|com|a|с|z|ze|met|het|med|using)[ \t]{1,2}"
-    r"(?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|das[ \t]|dem[ \t]|le[ \t]|la[ \t]|el[ \t]|a[ \t])?\Z|(?:\A|\n)[ \t]{0,8}\Z",
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('secret_lead')})[ \t]{{1,2}}(?:(?:{pack_phrases('secret_article')})[ \t])?\Z"
+        r"|(?:\A|\n)[ \t]{0,8}\Z"
+    ),
     re.IGNORECASE,
 )
 """The text before a name whose value is the next word."""
-_CHANGED_TO = lazy_compile(
-    r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
-    + _VALUE_WORD,
-    re.IGNORECASE,
-)
+_CHANGED_TO = lazy_compile(lambda: rf"(?:{pack_phrases('secret_changed')}){_VALUE_WORD}", re.IGNORECASE)
 _NEXT_WORD = lazy_compile(r"[ \t]{1,2}(?:-[ \t])?" + _VALUE_WORD)
 _USED_AS = lazy_compile(
-    r"(?<!\w)(?:use|using)[ \t]{1,2}"
-    + _VALUE_WORD
-    + r"[\"'`”]?[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?"
-    r"(?:[a-z]{1,12}[ \t])?\Z",
+    lambda: rf"(?<!\w)(?:{pack_phrases('use')})[ \t]{{1,2}}{_VALUE_WORD}[\"'`”]?(?:{pack_phrases('use_as')})\Z",
     re.IGNORECASE,
 )
 _TABBED_CELL = lazy_compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
@@ -49,14 +45,15 @@ _SESSION = lazy_compile(
 )
 _LONG_COOKIE = 24
 _BLOCK_OPENING = lazy_compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
-_BLOCK_NAME = lazy_compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
+_BLOCK_NAME = lazy_compile(
+    lambda: rf"(?:passw(?:or[dt]|d)|passphrase|{pack_phrases('secret_block_name')}|secret|token|api_?key)[\"']?\Z",
+    re.IGNORECASE,
+)
 _BLOCK = lazy_compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
 _SEPARATOR = lazy_compile(rb"\n[ \t]{0,8}[|:-][|: \t]{0,4}--[-:| \t\r]{0,512}(?=\n|\Z)")
 _MAX_ROW = 2_000
 _COLUMN = lazy_compile(
-    r"\W{0,4}(?:\w{1,20}[ _-])?(?:password|passwort|passwd|passphrase|kennwort|mot de passe|contraseña|senha|"
-    r"wachtwoord|пароль|hasło|密码|パスワード)\W{0,4}",
-    re.IGNORECASE,
+    lambda: rf"\W{{0,4}}(?:\w{{1,20}}[ _-])?(?:{pack_phrases('secret_column')})\W{{0,4}}", re.IGNORECASE
 )
 _MAX_ROWS = 200
 _SHORT_NAME = lazy_compile(rb"pass[ \t]?[:=][ \t]?")

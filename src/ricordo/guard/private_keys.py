@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.key_rules import SecretSpan
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -275,27 +276,20 @@ SEED_HINTS = (b"phrase", b"mnemonic", b"frase ", b"seed words")
 """Every text in which `find_seed_phrases` finds something contains one of these."""
 # Each begins with a letter that is rare enough for a quick search.
 _LAST_WORD = lazy_compile(
-    "(?:hrase|HRASE|monic|MONIC|words|Words|WORDS|frase|Frase|FRASE)(?: (?:semilla|seme|de recuperaci[oó]n"
-    "|de récupération|secrète|mnémonique))?(?![a-zA-Z])"
+    lambda: rf"(?:{pack_phrases('seed_phrase_end')})(?: (?:{pack_phrases('seed_phrase_more')}))?(?![a-zA-Z])"
 )
-_SEED_NAME = lazy_compile(
-    r"(?:(?:seed|recovery|backup|mnemonic|secret|wallet)[ _-]?(?:phrase|words)|mnemonic|wiederherstellungsphrase"
-    r"|frase (?:semilla|seme|de recuperaci[oó]n)|phrase (?:de récupération|secrète|mnémonique))\Z",
-    re.IGNORECASE,
-)
+_SEED_NAME = lazy_compile(lambda: rf"(?:{pack_phrases('seed_phrase_name')})\Z", re.IGNORECASE)
 _MAX_SEED_NAME = 32
 _SEED_SIGN = lazy_compile(
-    r"[^\S\n]?(?:\(\d\d words\))?[\"'*_` \t]{0,4}(?:(?:is|are|ist|lautet|es|est|è)[ \t]?[:=]?|:=|[:=：是は])"
-    r"[\s\"'`*>\[(-]{0,40}"
+    lambda: (
+        r"[^\S\n]?(?:\(\d\d words\))?[\"'*_` \t]{0,4}"
+        rf"(?:(?:{pack_phrases('seed_phrase_is')})[ \t]?[:=]?|:=|[:=：]|{pack_phrases('seed_phrase_is_joined')})"
+        r"[\s\"'`*>\[(-]{0,40}"
+    )
 )
 _SEED_WORD = lazy_compile(r"(?:\d{1,2}[.):]?[ \t]*)?[\"']?([a-z]{3,8})[\"']?(?![\w'’-])")
 _SEED_GAP = lazy_compile(r"[\s,>|*-]{1,24}")
 _SEED_LENGTHS = (24, 21, 18, 15, 12)
-_NOT_SEED_WORDS_LIST = """
-and are but did does for from had has her his how into its mine not our out she should than the their them these they
-those was were which while who whose why with without words would your yours
-"""
-_NOT_SEED_WORDS = frozenset(_NOT_SEED_WORDS_LIST.split())
 
 
 def find_seed_phrases(text: str) -> Iterator[SecretSpan]:
@@ -317,7 +311,7 @@ def _find_words(text: str, at: int) -> SecretSpan | None:
     start = position = at
     while len(ends) < _SEED_LENGTHS[0]:
         word = _SEED_WORD.match(text, position)
-        if word is None or word[1] in _NOT_SEED_WORDS:
+        if word is None or word[1] in pack_words("not_seed"):
             break
         ends.append(word.end())
         gap = _SEED_GAP.match(text, word.end())

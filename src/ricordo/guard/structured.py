@@ -11,6 +11,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value, is_word_passphrase
 from ricordo.guard.key_rules import SecretSpan
@@ -25,6 +26,7 @@ from ricordo.guard.private_keys import (
     find_putty_keys,
     find_seed_phrases,
 )
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -41,23 +43,26 @@ __all__ = [
 ]
 
 
-_CODE_OWNER = r"(?:[ \t](?:of|for|von|der|de[rsl]?|du|für|zu[rm]?)[ \t][^\n.,;:=]{1,24}?)?"
-_CODE_SIGN = r"(?:[ \t]?[:=][ \t]?|[ \t](?:is|was|ist|lautet|est|es|è|é|jest|är|er)[ \t:]{1,2})"
-_UNIT = r"[ \t](?:digit|Ziffer|Stelle|chiffre|d[ií]gito|cifr|character|times|attempts|years?\b)"
-_PIN_CODE = lazy_compile(
-    r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
-    rf"[12]?(?:[ -][Cc]ode)?{_CODE_OWNER}{_CODE_SIGN}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
-)
+def _pin_code() -> str:
+    owner = rf"(?:[ \t](?:{pack_phrases('pin_owner')})[ \t][^\n.,;:=]{{1,24}}?)?"
+    sign = rf"(?:[ \t]?[:=][ \t]?|[ \t](?:{pack_phrases('pin_is')})[ \t:]{{1,2}})"
+    unit = rf"[ \t](?:{pack_phrases('pin_unit')})"
+    return (
+        rf"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:{pack_phrases('pin_of')})[ \t][Pp]in)"
+        rf"[12]?(?:[ -][Cc]ode)?{owner}{sign}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{unit})"
+    )
+
+
+_PIN_CODE = lazy_compile(_pin_code)
 # in India a PIN code is a postal code and has six digits
 _POSTAL_NAME = lazy_compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
 _PLACE = lazy_compile(r",?[ \t][A-Z]")
-_CODE_HINTS = (
-    b"pin:", b"pin =", b"pin=", b"pin is", b"pin ist", b"pin est", b"pin es ", b"pin lautet", b"pin code", b"pin-code",
-    b"pincode", b"pin of ", b"pin for ", b"puk",
-)  # fmt: skip
+_CODE_HINTS = (b"pin:", b"pin =", b"pin=", b"puk")
 _PHRASE = lazy_compile(
-    r"(?:passphrase|diceware)(?:[ \t]?[:=][ \t]{0,2}|[ \t](?:is|ist|lautet)[ \t])[\"'`]?"
-    r"(?P<value>[^\W\d_]{3,12}(?:[ ][^\W\d_]{3,12}){3,9})(?=[\"'`.]{0,2}[ \t]*(?:\r|\n|\Z))",
+    lambda: (
+        rf"(?:passphrase|diceware)(?:[ \t]?[:=][ \t]{{0,2}}|[ \t](?:{pack_phrases('passphrase_is')})[ \t])[\"'`]?"
+        r"(?P<value>[^\W\d_]{3,12}(?:[ ][^\W\d_]{3,12}){3,9})(?=[\"'`.]{0,2}[ \t]*(?:\r|\n|\Z))"
+    ),
     re.IGNORECASE,
 )
 _USER = r"[\"']?[\w.@\\/-]{1,64}"
@@ -70,9 +75,14 @@ _LFTP = lazy_compile(rf"(?<!\w)lftp\b[^\n|;]{{0,200}}?[ \t]-u[ \t]{_USER},{_AFTE
 _LOGINS = ((b" -a ", _HTTPIE), (b"--auth", _HTTPIE), (b" -u ", _SHARE), (b" -u ", _LFTP))
 
 
+@cache
+def _code_hints() -> tuple[bytes, ...]:
+    return (*_CODE_HINTS, *(hint.encode() for hint in pack_phrases("pin_hint").split("|")))
+
+
 def _find_codes(text: str) -> Iterator[SecretSpan]:
     low = text.encode("ascii", "replace").lower()
-    for found in _PIN_CODE.finditer(text) if any(hint in low for hint in _CODE_HINTS) else ():
+    for found in _PIN_CODE.finditer(text) if any(hint in low for hint in _code_hints()) else ():
         if not _is_postal(text, found):
             yield _code_span(found)
 
@@ -161,8 +171,7 @@ _CLIENT_COMMANDS = (
     ("/user:", r"/(?i:user:)\S{1,128}[ \t]{1,4}([^\s/*'\"][^\s'\"]{2,255})"),
 )
 _LOGIN = lazy_compile(
-    r"(?<!\w)(?:login|log-in|user|username|credentials|creds|credenciales|zugang|zugangsdaten|account|identifiants)"
-    r"[ \t]{0,2}[:=][ \t]{0,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?\Z",
+    lambda: rf"(?<!\w)(?:{pack_phrases('login_name')})[ \t]{{0,2}}[:=][ \t]{{0,2}}[\"'`]?[\w.@+-]{{1,64}}[\"'`]?\Z",
     re.IGNORECASE,
 )
 _AFTER_SLASH = lazy_compile(r" / [\"'`]?(?P<value>[^\s\"'`,;|]{4,128})")

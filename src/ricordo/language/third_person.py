@@ -9,7 +9,7 @@ Invariant: text without a first-person word comes back unchanged.
 import re
 
 from ricordo.language.languages import Language
-from ricordo.language.packs import pack_words
+from ricordo.language.packs import pack_phrases, pack_table, pack_words
 from ricordo.language.stemming import irregular_pasts
 from ricordo.lazy import lazy_compile
 
@@ -23,24 +23,25 @@ __all__ = [
 ]
 
 
-_NEVER_NOUNS = "am avoid don['’]t eat have prefer speak teach write"
-_SECOND_VERBS = """
-bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run share
-sleep spend start stay study take test travel use walk want work
-"""
-_PLACED = r"\s+(?:as|at|by|for|from|in|near|on|over|since|under|with|here|there|abroad|alone|remotely)\b"
-_AND = r",?\s+(?:and|but)(?: (?:also|always|currently|mostly|now|often|still|then|usually))*\s+"
-_FREE_VERB = lazy_compile(rf"(?P<and>{_AND})(?P<verb>{'|'.join(_NEVER_NOUNS.split())})(?= )")
-_VERB_BETWEEN = lazy_compile(
-    rf"{_PLACED}(?:(?!{_AND}).)*(?P<and>{_AND})(?P<verb>{'|'.join(_SECOND_VERBS.split())})"
-    rf"(?={_PLACED}|\s+(?:an?|every|it|most|my|our|the|them|\d+)\b)"
-)
+def _placed() -> str:
+    return rf"\s+(?:{pack_phrases('placed')})\b"
+
+
+def _join() -> str:
+    return rf",?\s+{pack_phrases('verb_join')}\s+"
+
+
+def _verb_between() -> str:
+    return (
+        rf"{_placed()}(?:(?!{_join()}).)*(?P<and>{_join()})(?P<verb>{'|'.join(sorted(pack_words('second_verb')))})"
+        rf"(?={_placed()}|\s+(?:{pack_phrases('verb_object')})\b)"
+    )
+
+
+_FREE_VERB = lazy_compile(lambda: rf"(?P<and>{_join()})(?P<verb>{'|'.join(sorted(pack_words('never_noun')))})(?= )")
+_VERB_BETWEEN = lazy_compile(_verb_between)
 # What makes the verb behind it somebody else's, or one that takes no ending.
-_ANOTHER_SUBJECT = lazy_compile(
-    r"[.!?;:,()]|\b(?:and|because|but|can|could|did|do|does|don['’]t|doesn['’]t|he|help|how|if|it|let|make|may|might|must|"
-    r"or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|who|whose|why|will|would|you)\b",
-    re.IGNORECASE,
-)
+_ANOTHER_SUBJECT = lazy_compile(lambda: rf"[.!?;:,()]|\b(?:{pack_phrases('other_subject')})\b", re.IGNORECASE)
 _SEARCH_CHARS = 120
 """How many characters behind a verb its second one is looked for, so that a long text is read once."""
 
@@ -52,49 +53,31 @@ def find_second_verb(text: str, at: int) -> re.Match[str] | None:
 
 
 _FIRST = lazy_compile(
-    r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
-    re.IGNORECASE,
+    lambda: rf"(?<![\w'’.-])(?P<word>{pack_phrases('first_person_word')})(?![\w'’]|\.\w|/\w)", re.IGNORECASE
 )
 # "You" only where it cannot be the subject: before it a preposition, behind it the end of the clause.
 _SECOND = lazy_compile(
-    r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
-    r"|(?<=\b(?:to|of|by|on|at) )(?P<two>you)(?!\w)|(?<=\b(?:for) )(?P<three>you)(?!\w)"
-    r"|(?<=\b(?:with|like|from|than|over) )(?P<four>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))",
+    lambda: (
+        r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
+        rf"|(?:{pack_phrases('listener_place')})(?P<after>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))"
+    ),
     re.IGNORECASE,
 )
 _AHEAD = lazy_compile(r"[ \t]+(?P<verb>[A-Za-z]+(?:['’]t)?)")
-_ADVERBS_LIST = """
-always never also just still really usually often sometimes even actually already currently now only recently both
-totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
-strongly typically
-"""
-_ADVERBS = frozenset(_ADVERBS_LIST.split())
-_IRREGULAR_PRESENT: dict[str, str] = {
-    "am": "is", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't", "go": "goes", "dont": "doesn't",
-    "wanna": "wants to", "gotta": "has to",
-}  # fmt: skip
-_MODALS_LIST = """
-can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
-was had did were and or to the a in on at with for of who that if but so as gonna ought better
-"""
-_MODALS = frozenset(_MODALS_LIST.split())
-# Base forms that end like a past.
-_LOOKS_PAST_LIST = """
-need feed speed embed exceed proceed succeed heed seed weed shred breed bleed
-"""
-_LOOKS_PAST = frozenset(_LOOKS_PAST_LIST.split())
-_CONTRACTED = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "is"}
-_AFTER_HAD = frozenset(["better", "been"])
 # Before "and I" with nothing else in the clause: two subjects, so that the verb is a plural already.
 _TWO_SUBJECTS = lazy_compile(
-    r"(?:^|[,;:.!?]\s+|\b(?:and|but|so|because|that|when|while)\s+)"
-    r"(?:you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}|(?-i:[A-Z])[\w'’-]*)\s+and\s+$",
+    lambda: (
+        rf"(?:^|[,;:.!?]\s+|\b(?:{pack_phrases('clause_lead')})\s+)"
+        rf"(?:{pack_phrases('somebody')}|(?-i:[A-Z])[\w'’-]*)\s+and\s+$"
+    ),
     re.IGNORECASE,
 )
 # Somebody else between the speaker's name and a further "my": "their" could mean either.
-_SOMEBODY_ELSE = lazy_compile(r"\b(?:they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+)\b")
-_HABIT = lazy_compile(r"\b(?:always|usually|often|every|never|sometimes|normally|mostly)\b", re.IGNORECASE)
-_AMBIGUOUS = lazy_compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
+_SOMEBODY_ELSE = lazy_compile(lambda: rf"\b(?:{pack_phrases('somebody_else')})\b")
+_HABIT = lazy_compile(lambda: rf"\b(?:{pack_phrases('habit')})\b", re.IGNORECASE)
+_AMBIGUOUS = lazy_compile(
+    lambda: rf"(?<![\w'’.-])I[ \t]+(?:(?:{pack_phrases('adverb_before_past')}) )?(?P<verb>[a-z]+)(?!\w)"
+)
 
 
 def to_third_person(text: str, name: str) -> str:
@@ -130,7 +113,7 @@ def name_listener(text: str, listener: str) -> str:
     def replacement(match: re.Match[str]) -> str:
         if match["own"]:
             return f"{listener}'s"
-        return f"{listener} {_CONTRACTED[match['short'][4:].casefold()]}" if match["short"] else listener
+        return f"{listener} {pack_table('contraction')[match['short'][4:].casefold()]}" if match["short"] else listener
 
     return _SECOND.sub(replacement, text)
 
@@ -165,9 +148,9 @@ def _replace_first_person(text: str, match: re.Match[str], name: str, *, again: 
     if word == "myself":
         return "themselves", match.end()
     if word in {"im", "ive"}:
-        return f"{name} {_CONTRACTED[word[1:]]}", match.end()
+        return f"{name} {pack_table('contraction')[word[1:]]}", match.end()
     if "'" in word:
-        verb = _CONTRACTED[word.partition("'")[2]]
+        verb = pack_table("contraction")[word.partition("'")[2]]
         if verb == "would" and _is_past_next(text, match.end()):
             verb = "had"
         return f"{name} {verb}", match.end()
@@ -210,7 +193,7 @@ def _find_verb(text: str, at: int, *, before: str) -> re.Match[str] | None:
         return None
     for _ in range(3):
         ahead = _AHEAD.match(text, at)
-        if ahead is None or ahead["verb"].casefold() not in _ADVERBS:
+        if ahead is None or ahead["verb"].casefold() not in pack_words("adverb"):
             return ahead
         at = ahead.end()
     return None
@@ -223,25 +206,35 @@ def _is_past_next(text: str, at: int) -> bool:
         if ahead is None:
             return False
         verb, at = ahead["verb"].casefold(), ahead.end()
-        if verb not in _ADVERBS:
-            return verb in _AFTER_HAD or verb in irregular_pasts() or (verb.endswith("ed") and verb not in _LOOKS_PAST)
+        if verb not in pack_words("adverb"):
+            return (
+                verb in pack_words("after_had")
+                or verb in irregular_pasts()
+                or (verb.endswith("ed") and verb not in pack_words("looks_past"))
+            )
     return False
 
 
 def _follows_auxiliary(before: str) -> bool:
     """After an auxiliary ("did I", "am I", "let I") the verb stays in its base form."""
     last = before.rstrip().rpartition(" ")[2].casefold()
-    return last in {"did", "do", "am", "can", "could", "should", "would", "will", "may", "must", "shall", "might"}
+    return last in pack_words("before_base_form")
 
 
 def _conjugate(verb: str) -> str:
     """Return the third-person form of a base verb; past forms and modals as they are."""
     low = verb.casefold().replace("’", "'")
-    if low in _IRREGULAR_PRESENT:
-        return _IRREGULAR_PRESENT[low]
-    if low in _MODALS or low in irregular_pasts() or low in pack_words("same_in_past") or not low.isalpha():
+    irregular = pack_table("third_person_form").get(low)
+    if irregular is not None:
+        return irregular
+    if (
+        low in pack_words("fixed_verb")
+        or low in irregular_pasts()
+        or low in pack_words("same_in_past")
+        or not low.isalpha()
+    ):
         return verb
-    if low.endswith("ed") and low not in _LOOKS_PAST:
+    if low.endswith("ed") and low not in pack_words("looks_past"):
         return verb
     if low.endswith(("s", "sh", "ch", "x", "z", "o")):
         return verb if low.endswith("s") and not low.endswith("ss") else verb + "es"

@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ricordo.language import split_sentences
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, get_mark, with_mark
 from ricordo.models import Reply
@@ -28,87 +29,52 @@ __all__ = [
 ]
 
 
-_POLITE_OPENING = (
-    r"\s*(?:(?:please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well|bitte|und|also|per favore|por favor"
-    r"|s['’]il (?:te|vous) pla[iî]t|e|et|y)\b[\s,]*)*"
-)
-_QUESTION_WORD = (
-    r"(?:who|whom|whose|what|which|when|where|why|how|whether|if|wer|wen|wem|was|wo|wohin|woher|wann|wie|warum|wieso"
-    r"|weshalb|welche[rsmn]?|ob|chi|che cosa|cosa|dove|quando|perch[eé]|come|quale|quali|quanto|qui|quoi|quand|où"
-    r"|comment|pourquoi|quel(?:le)?s?|combien|si|qu[ié]|qui[eé]n|qu[eé]|cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|c[oó]mo|cu[aá]nt[oa]s?"
-    r"|quem|qual|quais|onde|porqu[eê])"
-)
 _QUESTION_MARK = lazy_compile(r"[？؟]|\?(?=[\"'”’»)\]*_]*(?:\s|\Z))")
-_QUESTION_END = lazy_compile(r"(?:[?？؟]|吗|嗎|呢|ますか|ですか|たか)[\"'”’»」』)\]*_。.!\s]*\Z")
+_QUESTION_END = lazy_compile(lambda: rf"(?:[?？؟]|{pack_phrases('question_ending')})[\"'”’»」』)\]*_。.!\s]*\Z")
 _STATEMENT_END = lazy_compile(r"[.!…。！:][\"'”’»)\]*_\s]*\Z")
+
+
+def _polite(pattern: str) -> str:
+    """Return a pattern with the polite words that may stand before it."""
+    return rf"\s*(?:(?:{pack_phrases('polite_opening')})\b[\s,]*)*(?:{pattern})"
+
+
 _QUESTION_OPENING = lazy_compile(
-    _POLITE_OPENING
-    + r"(?:(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|wo|wann|wie|warum|wieso|welche[rsmn]?"
-    r"|chi|dove|quando|perch[eé]|come|quale|quali|quanto|qui|quand|où|comment|pourquoi|quel(?:le)?s?|combien|qui[eé]n|qué"
-    r"|cuál(?:es)?|cuándo|dónde|cómo|cuánt[oa]s?|quem|qual|quais|onde)(?:['’]s)?\b"
-    r"|(?:is|are|was|were|do|does|did)\b(?!\s+not\b|n['’]t)|any idea\b)",
+    lambda: _polite(rf"(?:{pack_phrases('question_opening')})(?:['’]s)?\b|{pack_phrases('question_opening_verb')}"),
     re.IGNORECASE,
 )
-_INVERTED_QUESTION = lazy_compile(
-    _POLITE_OPENING
-    + r"(?:(?:who|what|which|when|where|why|how)(?:\s+\w+)?(?:['’]s|\s+(?:is|are|was|were|do|does|did|can|should))"
-    r"\s+(?:i|you|we|he|she|it|they|there|the|a|an|my|our|your|this|that|his|her|their)\b"
-    r"|(?:can|could|would|will|should|shall|have|has|had|may|do|does|did|is|are|was|were|am|don['’]t)"
-    r"\s+(?:i|you|we|he|she|it|they|there|any\w*|some(?:one|body))\b"
-    r"|(?:i\s+(?:want|need|would like)|i['’]d like)\s+to\s+know\b|do you know\b)",
-    re.IGNORECASE,
-)
-_REQUEST = lazy_compile(
-    _POLITE_OPENING + r"(?:(?:tell|show|give|read|find|get|remind)\s+(?:me|us)\b(?!\s+(?:to|that)\b)"
-    r"|(?:list|show|explain|describe|summari[sz]e|recall|look up|search)\b(?!\s+(?:of|is|are|was|were)\b)\s+\S"
-    r"|let (?:me|us) (?:know|see)\b"
-    r"|(?:sag(?:e|t|en sie)?|zeig(?:e|t|en sie)?|nenn(?:e|t|en sie)?|gib|gebt|erklär(?:e|t|en sie)?|verrat(?:e)?)\s+"
-    r"(?:mir|uns)\b(?!,?\s+dass\b)|erinner(?:e|t|n sie)? (?:mich|uns) (?:an\b|"
-    + _QUESTION_WORD
-    + r"\b)|nenne\s+\S|liste\s+\S+.*\sauf\b"
-    r"|(?:dimmi|dicci|mostrami|mostraci|elenca|elencami|ricordami|spiegami|dammi|fammi (?:sapere|vedere))\b"
-    r"(?!\s+(?:di|che)\s+\w+[aei]re\b)"
-    r"|(?:dis|dites|montre[sz]?|rappelle|rappelez|explique[z]?|donne[z]?|cite[z]?)[-\s](?:moi|nous)\b(?!\s+(?:que|de)\b)"
-    r"|fais[-\s]moi (?:voir|savoir)\b|liste[sz]?(?:[-\s]moi)?\s+(?:les|tous|toutes|mes|nos)\b"
-    r"|(?:dime|dinos|dígame|muéstra(?:me|nos)|enséña(?:me|nos)|recuérda(?:me|nos)|explíca(?:me|nos)|dame)\b"
-    r"(?!\s+que\b)|lista\s+(?:los|las|todos|todas|mis|nuestr[oa]s|i|le|gli|tutti|tutte|os|as)\b"
-    r"|(?:diz-me|diga-me|me diga|me diz|mostra-me|mostre-me|me mostre|lembra-me|lembre-me|explica-me|explique-me)\b"
-    r"(?!\s+que\b)"
-    r"|(?:请|請)?(?:告诉我|告訴我|给我看|显示|列出|解释))",
-    re.IGNORECASE | re.DOTALL,
-)
-_REQUEST_AFTER = lazy_compile(r"(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?[。!！\s]*\Z")
-_REMEMBER_VERB = (
-    # Verbs that the content may follow directly.
-    r"(?:(?:always\s+)?remember|(?:don['’]t|do not|never) forget|keep in mind|bear in mind|memori[sz]e"
-    r"|merk(?:e|t)?\s+(?:dir|euch)"
-    r"|merken sie sich|denk(?:e|t)?\s+dara?n|vergiss(?:\s+(?:bitte\s+)?nicht)|ricordati|non dimenticare|recuérdalo"
-    r"|souviens[-\s]toi|souvenez[-\s]vous|n['’]oublie[sz]?\s+pas|no olvides|não (?:te )?esque[çc]as?)"
-    r"(?:\s+bitte)?(?:\s*[,:]\s*|\s+)(?:(?:that|this|che|que|dass|de que)\b\s*[:,]?\s*|(?:di|de|an)\s+|qu['’])?"
-)
-_REMEMBER_CLAUSE = (
-    # Verbs with other meanings, such as "Note the irony" or "Ricorda suo padre".
-    r"(?:(?:take\s+|make\s+(?:a\s+)?)?note|notiere?|notier dir|ricorda|annota|tieni a mente"
-    r"|recuerda|anota|ten en cuenta"
-    r"|note[sz]?|retiens|retenez|rappelle[-\s]toi|lembra(?:-te)?|lembre-se)"
-    r"(?:\s+(?:to self|bitte|de))?(?:\s*:\s*|\s*,?\s+(?:that|che|que|dass)\b\s*[:,]?\s*|\s+qu['’])"
-)
-_REMEMBER = lazy_compile(
-    _POLITE_OPENING + rf"(?:{_REMEMBER_VERB}|{_REMEMBER_CLAUSE}|覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*"
-    r"|(?:请|請)?(?:记住|記住|记下|記下)(?![了吗嗎没沒])\s*[:：,，]?\s*)"
-    rf"(?!{_QUESTION_WORD}\b(?!\s+(?:we|you|i|they|he|she|it)\b[^.]*,\s)|什么|什麼|谁|誰|哪|怎么|多少)(?P<content>\S.*)",
-    re.IGNORECASE | re.DOTALL,
-)
+_INVERTED_QUESTION = lazy_compile(lambda: _polite(pack_phrases("inverted_question")), re.IGNORECASE)
+_REQUEST = lazy_compile(lambda: _polite(pack_phrases("memory_request")), re.IGNORECASE | re.DOTALL)
+_REQUEST_AFTER = lazy_compile(lambda: rf"(?:{pack_phrases('memory_request_ending')})[。!！\s]*\Z")
+
+
+def _remember_pattern() -> str:
+    """Return the pattern of a request to remember, with the group `content`.
+
+    Some verbs have other meanings ("Note the irony"), and need more behind them.
+    """
+    that = rf"(?:{pack_phrases('remember_that')})\b\s*[:,]?\s*|(?:{pack_phrases('remember_of')})\s+"
+    verb = (
+        rf"(?:{pack_phrases('remember_verb')})(?:\s+(?:{pack_phrases('remember_please')}))?(?:\s*[,:]\s*|\s+)"
+        rf"(?:{that}|{pack_phrases('remember_elision')})?"
+    )
+    clause = (
+        rf"(?:{pack_phrases('remember_clause_verb')})(?:\s+(?:{pack_phrases('remember_self')}))?(?:\s*:\s*"
+        rf"|\s*,?\s+(?:{pack_phrases('remember_clause_that')})\b\s*[:,]?\s*"
+        rf"|\s+(?:{pack_phrases('remember_elision')}))"
+    )
+    question = (
+        rf"(?:{pack_phrases('question_word')})\b(?!\s+(?:{pack_phrases('clause_subject')})\b[^.]*,\s)"
+        rf"|{pack_phrases('question_word_joined')}"
+    )
+    return _polite(rf"{verb}|{clause}|{pack_phrases('remember_joined')}") + rf"(?!{question})(?P<content>\S.*)"
+
+
+_REMEMBER = lazy_compile(_remember_pattern, re.IGNORECASE | re.DOTALL)
 _REMEMBER_AFTER = lazy_compile(
-    r"\s*(?P<content>\S.*?)(?:ということ|こと|の)?[をと]、?覚えて(?:おいて)?(?:ください|下さい|ね|くれ)?[。!！\s]*",
-    re.DOTALL,
+    lambda: rf"\s*(?P<content>\S.*?)(?:{pack_phrases('remember_ending')})[。!！\s]*", re.DOTALL
 )
-_MEMORY_OF = lazy_compile(
-    r"(?:(?:that|the|this)\s+)?(?:one |first |last )?(?:time|times|day|days|night|evening|morning"
-    r"|week|weekend|summer|year)"
-    r"\s+(?:when|we|i|you|he|she|they)\b|me\W*\Z|us\W*\Z",
-    re.IGNORECASE,
-)
+_MEMORY_OF = lazy_compile(lambda: pack_phrases("memory_of"), re.IGNORECASE)
 
 
 def is_question(text: str) -> bool:

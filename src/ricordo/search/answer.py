@@ -26,6 +26,7 @@ from ricordo.language import (
     split_sentences,
     split_words,
 )
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Chunk, Query
@@ -50,14 +51,9 @@ _MAX_HIT_CHARS = 2_000
 _SMALL_TALK_ACTS = frozenset[Act]({"acknowledgement", "farewell", "greeting", "praise", "reaction", "thanks"})
 _STATING_ACTS = frozenset[Act]({"convention", "correction", "decision", "goal", "lesson", "preference"})
 # "The limit is 10, right?" is a statement
-_TAG_QUESTION = lazy_compile(
-    r",\s*(?:right|correct|ok(?:ay)?|yes|no|nicht wahr|oder|n'est-ce pas|verdad|vero|né)\s*\?\W*$", re.I
-)
+_TAG_QUESTION = lazy_compile(lambda: rf",\s*(?:{pack_phrases('question_tag')})\s*\?\W*$", re.IGNORECASE)
 # people omit the question mark when they type
-_UNMARKED_QUESTION = lazy_compile(
-    r"^\W*(?:what|where|when|who|why|how|which \w+)(?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b[^.!?,;:]*$",
-    re.IGNORECASE,
-)
+_UNMARKED_QUESTION = lazy_compile(lambda: rf"^\W*(?:{pack_phrases('unmarked_question')})[^.!?,;:]*$", re.IGNORECASE)
 
 
 def is_only_question(hit: Hit, question: str) -> bool:
@@ -142,14 +138,13 @@ _MIN_SAME_OVERLAP = 0.7
 _MIN_COVERED_SHARE = 0.66
 _DIGIT = lazy_compile(r"\d")
 _IDENTIFIER = lazy_compile(r"\S*\w[._/@]\w\S*")
-_PAST_QUESTION = lazy_compile(
-    r"^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b", re.IGNORECASE
-)
-_CHANGE = lazy_compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
+_PAST_QUESTION = lazy_compile(lambda: pack_phrases("past_question"), re.IGNORECASE)
+_CHANGE = lazy_compile(lambda: pack_phrases("change_in_answer"), re.IGNORECASE)
 _REPLACED_PHRASE = lazy_compile(
-    r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
+    lambda: rf"\b(?:{pack_phrases('replaced_lead')}) ((?:(?!(?:{pack_phrases('replacing_stop')})\b)\S+\s?){{1,3}})",
+    re.IGNORECASE,
 )
-_NEW_PHRASE = lazy_compile(r"\b(?:to|with|by|now|use) ((?:\S+\s?){1,3})", re.IGNORECASE)
+_NEW_PHRASE = lazy_compile(lambda: rf"\b(?:{pack_phrases('replacing_lead')}) ((?:\S+\s?){{1,3}})", re.IGNORECASE)
 _STATEMENT_ACTS: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
 
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from ricordo.language import DateMention, find_dates
 from ricordo.language.dates import month_numbers
+from ricordo.language.packs import PhraseKind, pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.results import Passage
@@ -38,30 +39,19 @@ __all__ = [
 
 
 ExpectedAnswer: TypeAlias = Literal["time", "number", "place", "person", ""]
-_ANSWER_PATTERNS: tuple[tuple[str, ExpectedAnswer], ...] = (
-    (r"\bhow (?:many|much|often|long|old)\b|\bwie ?(?:viele?|oft|lange)\b", "number"),
-    (r"\b(?:combien|cuánt[oa]s?|quant[ieo]s?)\b|多少|几个", "number"),
-    (r"\b(?:when|wann|quand|cuándo|quando)\b|什么时候|何时|いつ", "time"),
-    (r"\b(?:what|which) (?:year|month|day|date|time)\b", "time"),
-    (r"\b(?:where|wohin|wo|où|dónde|dove|onde)\b|哪里|在哪|どこ", "place"),
-    (r"\b(?:who|whom|whose|wer|wem|wen|qui|quién|chi|quem)\b|谁|誰", "person"),
+_QUESTION_KINDS: tuple[tuple[PhraseKind, ExpectedAnswer], ...] = (
+    ("ask_number", "number"),
+    ("ask_time", "time"),
+    ("ask_time_kind", "time"),
+    ("ask_place", "place"),
+    ("ask_person", "person"),
 )
 _ONE_TIME = lazy_compile(
-    r"\b(?:how (?:long|often|old)|first|last|latest|wie (?:lange|oft|alt)|erste[rsn]?|letzte[rsn]?"
-    r"|combien de (?:temps|fois)|premi(?:er|ère)|derni(?:er|ère)|cuánto tiempo|primer[oa]?|últim[oa]"
-    r"|quanto tempo|prim[oa]|ultim[oa]|primeir[oa])\b|多久|第一次|最后一次|最初|最後"
+    lambda: rf"\b(?:{pack_phrases('ask_one_time', edges=True)})\b|{pack_phrases('ask_one_time', edges=False)}"
 )
-_FIRST_PERSON = lazy_compile(r"\b(?:i|i'm|i've|my|me|mine|ich|mein\w*|mir|mich)\b")
-_TIME_WORD_LIST = (
-    "jan january feb february march apr april june july aug august sep sept september oct october nov november dec"
-    " december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago"
-)
-_TIME_WORDS = frozenset(_TIME_WORD_LIST.split())
-_PERIODS = "week weekend month year night summer winter spring fall"
-_PERIOD = lazy_compile(rf"\b(?:last|next|this) (?:{_PERIODS.replace(' ', '|')})\b", re.IGNORECASE)
+_FIRST_PERSON = lazy_compile(lambda: rf"\b(?:{pack_phrases('ask_first_person')})\b")
+_PERIOD = lazy_compile(lambda: rf"\b(?:{pack_phrases('named_period')})\b", re.IGNORECASE)
 _DATE = lazy_compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
-_NUMBER_WORD_LIST = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
-_NUMBER_WORDS = frozenset(_NUMBER_WORD_LIST.split())
 _DIGIT = lazy_compile(r"\d")
 _WORD = lazy_compile(r"\w+")
 _CAPITALISED = lazy_compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
@@ -69,7 +59,9 @@ _POSSESSIVE = lazy_compile(r"[’']s?$")
 _MAX_CHARS = 500
 _FEW, _MANY = 2, 5
 _NAME = lazy_compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
-_PLACE = lazy_compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
+_PLACE = lazy_compile(
+    lambda: rf"\b(?:{pack_phrases('place_phrase')}) (?:(?:{pack_phrases('place_article')}) )?[A-Z]\w+|[\w.-]+/[\w./-]+"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +96,9 @@ class Question:
 def parse_question(text: str) -> Question:
     """Parse a question; only its first 500 characters are used."""
     lowered = text[:_MAX_CHARS].lower()
-    expected: ExpectedAnswer = next((kind for pattern, kind in _ANSWER_PATTERNS if re.search(pattern, lowered)), "")
+    expected: ExpectedAnswer = next(
+        (answer for kind, answer in _QUESTION_KINDS if re.search(pack_phrases(kind), lowered)), ""
+    )
     return Question(
         text=lowered,
         expected=expected,
@@ -133,9 +127,9 @@ def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
         return False
     said = text[:4_000]
     if expected == "number":
-        return _DIGIT.search(said) is not None or not _NUMBER_WORDS.isdisjoint(_WORD.findall(said.lower()))
+        return _DIGIT.search(said) is not None or not pack_words("number_word").isdisjoint(_WORD.findall(said.lower()))
     if expected == "time":
-        dated = not _TIME_WORDS.isdisjoint(_WORD.findall(said.lower())) or _PERIOD.search(said) is not None
+        dated = not pack_words("time_word").isdisjoint(_WORD.findall(said.lower())) or _PERIOD.search(said) is not None
         return dated or (_DIGIT.search(said) is not None and _DATE.search(said) is not None)
     return (_PLACE if expected == "place" else _NAME).search(said) is not None
 
@@ -143,27 +137,23 @@ def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
 _FOLLOW_UP_DAYS = 14
 _NEAR_FUTURE_DAYS = 45
 _FEBRUARY = 2
-_ARTICLE = r"\s+(?:(?:the|dem|der|le|la|el|il|o|a|de|del|di|do|da)\s+)?$"
-_BEFORE = lazy_compile(
-    rf"(?:\b(?:before|until|till|by|vor|bis|avant|jusqu'(?:à|en|au)|antes|hasta|prima|fino a|até)){_ARTICLE}", re.I
-)
-_AFTER = lazy_compile(
-    rf"(?:\b(?:after|since|nach|seit|après|depuis|después|desde|dopo|dal|depois)){_ARTICLE}", re.I
-)  # fmt: skip
-_PREPOSITIONS = (
-    r"in|during|of|last|before|until|till|after|since|im|seit|vor|nach|bis|letzten|en|avant|après|depuis|antes de|desde"
-    r"|después de|a|prima di|dopo|da|em|até|depois de"
-)
-_BARE_MONTH = lazy_compile(
-    lambda: (
-        rf"\b(?:{_PREPOSITIONS})\s+(?P<month>{'|'.join(sorted(month_numbers(), key=len, reverse=True))})\b"
-        r"(?!\s*,?\s*\d)"
-        r"|(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)"
-    ),
-    re.IGNORECASE,
-)
-_BEFORE_SUFFIX = lazy_compile(r"\s*(?:之前|以前|までに|より前)")
-_AFTER_SUFFIX = lazy_compile(r"\s*(?:之后|之後|以后|以後|以来|以降|から)")
+
+
+def _time_side(kind: PhraseKind) -> str:
+    return rf"(?:\b(?:{pack_phrases(kind)}))\s+(?:(?:{pack_phrases('time_article')})\s+)?$"
+
+
+def _bare_month() -> str:
+    month = "|".join(sorted(month_numbers(), key=len, reverse=True))
+    lead = rf"\b(?:{pack_phrases('month_lead')})\s+"
+    return rf"{lead}(?P<month>{month})\b(?!\s*,?\s*\d)|{pack_phrases('number_month')}"
+
+
+_BEFORE = lazy_compile(lambda: _time_side("before"), re.IGNORECASE)
+_AFTER = lazy_compile(lambda: _time_side("after"), re.IGNORECASE)
+_BARE_MONTH = lazy_compile(_bare_month, re.IGNORECASE)
+_BEFORE_SUFFIX = lazy_compile(lambda: rf"\s*(?:{pack_phrases('before_behind')})")
+_AFTER_SUFFIX = lazy_compile(lambda: rf"\s*(?:{pack_phrases('after_behind')})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +226,7 @@ _SESSION_PASSAGES = 3
 _ROLES = frozenset({"user", "assistant", "tool"})
 _QUESTION_END_CHARS = 200
 _QUESTION_MARK = lazy_compile("[？؟]")
-_CONJUNCTION = lazy_compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|और|या|和|与|與|と)\s*")
+_CONJUNCTION = lazy_compile(lambda: rf"\s*(?:,|&|/|{pack_phrases('name_join')})\s*")
 """The text between two names that are asked about together."""
 
 

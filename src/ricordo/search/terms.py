@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain, repeat
 
 from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
+from ricordo.language.dates import month_numbers
 from ricordo.language.words import GENERIC_WEIGHT, is_generic
 from ricordo.lazy import lazy_compile
 from ricordo.search.contract import Chunk
@@ -20,9 +21,6 @@ from ricordo.search.contract import Chunk
 __all__ = ["QueryWords", "neighbour_terms", "own_terms", "query_words"]
 
 
-_MONTHS = (
-    "january february march april may june july august september october november december".split()  # noqa: SIM905
-)
 _DERIVED_NOUN = lazy_compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
 _PATH_AND_LINE = lazy_compile(r"(.*[./].*):\d+")
 _NEIGHBOUR_CHARS = 400
@@ -115,8 +113,14 @@ def _normalize_word(word: str, language: Language) -> str:
     return stem(noun[1] or noun[2], language) if noun else folded
 
 
+@lru_cache(maxsize=12)
+def _month_name(number: int) -> str:
+    """Return the English name of a month, by which times are indexed."""
+    return next(word for word, each in month_numbers().items() if each == number)
+
+
 def _time_terms(time: datetime | None) -> tuple[str, ...]:
     """Return year, month and date; the day of the month alone is left out, or any small number would match it."""
     if time is None:
         return ()
-    return (f"{time:%Y}", stem(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")
+    return (f"{time:%Y}", stem(_month_name(time.month)), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")

@@ -22,6 +22,7 @@ from ricordo.language import (
     stem,
     strip_opener,
 )
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.language.words import is_generic
 from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, get_mark
@@ -38,20 +39,12 @@ _EARLY_WEIGHT = 0.6
 _OPENING_WEIGHT = 0.9
 _TASK_FACTOR = 1.25
 _PRONOUN_FACTOR = 0.6
-_PRONOUN_OPENING = lazy_compile(r"^(?:it|that|this|they|he|she|those|these|you|yes|no)\b", re.IGNORECASE)
+_PRONOUN_OPENING = lazy_compile(lambda: rf"^(?:{pack_phrases('pronoun_opening')})\b", re.IGNORECASE)
 _TOKEN = lazy_compile(r"[^\W_][\w-]*")
 _MAX_READ_CHARS = 4_000
 _MIN_CONTENT_WORDS = 3
 _NOISE_ACTS = frozenset({"thanks", "greeting", "farewell", "praise", "reaction", "wish", "acknowledgement"})
 _SEPARATORS = frozenset("/\\.:@_'’")
-_COMMON_WORDS = frozenset(
-    """hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
-    saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
-    show check read write add fix done help work start stop let see hear love like want one two three four both half
-    back still yet already morning evening night year guess maybe idea job point line lines run runs
-    awesome amazing happy glad excited tough sound mean important special fun thankful lucky hard always means btw
-    around others something together life moment part place reall""".split()  # noqa: SIM905
-)
 
 
 @dataclass
@@ -126,8 +119,8 @@ def _is_topic(word: str, language: Language) -> bool:
     if (
         word[0].isdigit()
         or not _SEPARATORS.isdisjoint(word)
-        or word in _COMMON_WORDS
-        or stem(word, "en") in _COMMON_WORDS
+        or word in pack_words("untitled")
+        or stem(word, "en") in pack_words("untitled")
     ):
         return False
     return not is_stop_word(word, language) and not is_stop_word(word, "en") and not is_generic(word, language)

@@ -32,6 +32,7 @@ from ricordo.language import (
     split_sentences,
     strip_opener,
 )
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
@@ -63,7 +64,11 @@ _NOISE_ACTS = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "ac
 _LABEL = lazy_compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
 _CLAUSE_END = lazy_compile(r"[,;:–—.](?=\s|$)")
 _OBJECTION = lazy_compile(
-    r"\W*(?:(?:no|nope|nah|wrong|nein|non|não|いいえ)\s*[,.!:;–—-]|(?:not|nicht)\b|不|违)", re.IGNORECASE
+    lambda: (
+        rf"\W*(?:(?:{pack_phrases('no_in_summary')})\s*[,.!:;–—-]|(?:{pack_phrases('objection')})\b"
+        rf"|{pack_phrases('objection_joined')})"
+    ),
+    re.IGNORECASE,
 )
 _LETTERS = lazy_compile(r"[^\W\d_]{2}")
 

@@ -25,6 +25,7 @@ from ricordo.curation.profile.updates import (
 from ricordo.language.acts import is_correction
 from ricordo.language.duplicates import contradicts, is_same_statement
 from ricordo.language.names import find_names
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.messages.types import Message
 from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, format_profile_time
@@ -35,15 +36,10 @@ __all__ = ["RULE_LABELS", "make_offline_update"]
 RULE_LABELS = UpdateLabels(scope="user", durability="durable", authority="descriptive")
 """The labels of facts found by rules, which extract nothing temporary and no instructions."""
 _WORK_WORDS = lazy_compile(
-    r"\b(?:work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|"
-    r"client\w*|customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|"
-    r"program\w*|software|backend|frontend|arbeit\w*|beruf\w*|firma|projekt\w*|kund\w+|travail\w*|projet\w*|"
-    r"entreprise\w*|équipe\w*|métier|trabaj\w*|proyecto\w*|empresa\w*|equipo\w*|lavor\w*|progett\w*|aziend\w*|"
-    r"trabalh\w*|projeto\w*|equipe)\b|工作|项目|公司|团队|部署|仕事|会社|プロジェクト|開発",
-    re.IGNORECASE,
+    lambda: rf"\b(?:{pack_phrases('work_word', edges=True)})\b|{pack_phrases('work_word', edges=False)}", re.IGNORECASE
 )
 _FIRST_PERSON_PLURAL = lazy_compile(
-    r"(?:we|our|wir|unser\w*|nous|notre|nuestr\w+|nosotros|noi|nós|nosso\w*)\b|我们|私たち", re.IGNORECASE
+    lambda: rf"(?:{pack_phrases('we', edges=True)})\b|{pack_phrases('we', edges=False)}", re.IGNORECASE
 )
 _MAX_SENTENCES = 5
 _MAX_TOPICS = 5

@@ -100,6 +100,37 @@ WordKind = Literal[
     "count",  # number words without accents, from zero on
     "join",  # words that join two names
     "before_name",  # prepositions before a name
+    "never_noun",  # verbs that are never nouns; a second verb behind `and`
+    "second_verb",  # verbs that may share the subject of the verb before them
+    "adverb",  # adverbs between a subject and its verb
+    "fixed_verb",  # words behind a subject that keep their form
+    "looks_past",  # base forms that end like a past
+    "after_had",  # words that make a contracted `'d` mean had
+    "before_base_form",  # auxiliary verbs behind which a verb keeps its base form
+    "title",  # titles of persons, with a dot behind them
+    "claim_generic",  # words that only express a change or a general action
+    "claim_generic_form",  # such words that are compared as they are written
+    "denial",  # words that deny a stance
+    "stance_neutral",  # words that neither affirm nor deny
+    "stance_synonym",  # such words that say the same
+    "appointment_time",  # words for the time of an appointment
+    "correction_word",  # words that introduce a correction, and verbs that fit any appointment
+    "credential_word",  # words around a redacted secret that say nothing else
+    "name_part",  # words inside names
+    "always_grounded",  # words that a note may hold without support
+    "person_word",  # words about persons that a repetition may change
+    "denial_word",  # words without accents that deny, so that a text with them is no repetition
+    "question_particle",  # particles that end a question
+    "time_word",  # words that tell a time
+    "number_word",  # words that tell a number
+    "untitled",  # words that are no topic of a title
+    "weak",  # words of a demo's entry that say how or for whom, and not what
+    "and",  # the word that joins the last two of a list
+    "dummy_secret",  # words in the place of a secret that only describe it
+    "not_passphrase",  # words of sentences, which no passphrase has
+    "compound_part",  # parts of compounds that describe a secret
+    "not_seed",  # words that are not of a seed phrase
+    "secret_identifier",  # names of a secret as one word of plain letters, as in programs
 ]
 
 RowKind = Literal[
@@ -122,6 +153,11 @@ TableKind = Literal[
     "distance_tail",  # characters behind a distance: -1 into the past, 1 into the future
     "weekday_character",  # the characters of the days of the week; Monday is 0
     "irregular",  # irregular plurals and other forms by their base
+    "third_person_form",  # irregular forms of the third person by the form of the first
+    "contraction",  # verbs by what is left of them behind an apostrophe
+    "stance_opposite",  # words that deny another, or say the same as it
+    "verb_of_noun",  # nouns whose stem differs from that of their verb
+    "participle",  # participles that differ from the past
 ]
 
 PhraseKind = Literal[
@@ -175,6 +211,178 @@ PhraseKind = Literal[
     "negation_suffix",  # endings that deny
     "comparison",  # phrases that compare two things
     "elision",  # words that are joined to the next one by an apostrophe
+    "placed",  # what names a place or a time behind a verb
+    "verb_join",  # words that join a second verb, with their adverbs
+    "verb_object",  # what begins an object behind a second verb
+    "other_subject",  # words that make the verb behind them somebody else's, or keep its form
+    "first_person_word",  # words for the speaker that a name can stand for
+    "listener_place",  # words before a `you` that is no subject
+    "clause_lead",  # words that begin a clause with a subject
+    "somebody",  # persons beside the speaker that begin a clause
+    "somebody_else",  # persons that `their` could mean as well
+    "adverb_before_past",  # adverbs before a verb that may be a past
+    "habit",  # words of a habit
+    "claim_negation",  # words that deny a claim
+    "present_negation",  # negations that hold from now on
+    "only",  # words behind a negation of a part only
+    "clause_join",  # words that begin another clause
+    "change",  # words that announce a change
+    "from",  # words before the old value of a change
+    "to",  # words before the new value of a change
+    "from_to",  # a change in a script without spaces, with the groups `old` and `new`
+    "change_verb",  # verbs of a change behind its values
+    "instead_of",  # words before a value that is replaced
+    "value_lead",  # articles and prepositions before a replaced value
+    "home_verb",  # verbs before a home
+    "now",  # words for now
+    "home_place",  # prepositions before a home
+    "work_verb",  # verbs before an employer, with their preposition
+    "port_verb",  # what stands before a port
+    "name_verb",  # what stands before the name of a thing
+    "subject_lead",  # what a subject begins with
+    "copula",  # verbs between a subject and its value
+    "copula_claim",  # a claim in a script without spaces, with the groups `subject` and `value`
+    "denying",  # words that deny what follows
+    "partly",  # what makes a denial one of a part or of a frequency
+    "no_in_stance",  # an opening `no` that denies something else
+    "first_person_subject",  # words for the speaker of a memory
+    "ordinal_ending",  # endings of ordinal numbers
+    "at_present",  # words for a time that passes
+    "whereabouts",  # where or how somebody is for a while
+    "being",  # forms of to be
+    "work_word",  # words of work
+    "we",  # words for the speakers
+    "order_word",  # words of an order to a model
+    "password_name",  # names of a password
+    "code_name",  # names of a number that is a secret
+    "purpose_lead",  # words before the purpose of a secret
+    "secret_copula",  # words between the name of a secret and its value
+    "secret_copula_joined",  # such words in a script that joins them
+    "after_secret",  # words behind the value of a secret
+    "secret_description",  # what describes a password and is none
+    "credential_name",  # names of secrets that are asked for
+    "after_credential",  # words behind a secret that is asked for
+    "card_word",  # words for a payment card
+    "no_in_reply",  # a `no` that opens a reply
+    "reminder",  # openings that ask to remember
+    "reminder_lead",  # words before such an opening
+    "reminder_that",  # words behind such an opening
+    "yes_or_no",  # answers to a yes-or-no question
+    "linking",  # words that link a statement to the one before
+    "please",  # words of politeness
+    "own_subject",  # openings with a subject or a rule's verb of their own
+    "own_subject_joined",  # such openings in a script without spaces
+    "named_subject",  # verbs behind a name that opens a statement
+    "i",  # the speaker as a subject
+    "nickname",  # phrases for how somebody is called
+    "own_work",  # what an assistant says it made, with the groups `what`, `many` and `verb`
+    "action_pointer",  # phrases that point to an action
+    "no_in_rule",  # a `no` before a rule
+    "points_back",  # openings that need the sentence before
+    "incomplete",  # statements that are not understandable alone
+    "points_to_object",  # statements about an object of the one before; case counts
+    "report",  # openings of a report on one's own work
+    "to_do",  # phrases for something to do
+    "rule",  # openings of a rule
+    "contradiction",  # openings that contradict
+    "agreement",  # openings that agree
+    "lasting",  # words for what holds from now on
+    "introduction",  # openings of an introduction by name
+    "introduction_end",  # what may stand behind the name
+    "bare_pointer",  # statements that only point at something
+    "yes_no_question",  # openings of a yes-or-no question
+    "next_step",  # words of a question about the next step of a task
+    "choice_or",  # words between the sides of a choice
+    "choice_or_joined",  # such words in a script without spaces
+    "choice",  # other questions that offer a choice
+    "no_in_summary",  # a `no` that objects, before a sign
+    "objection",  # words that object
+    "objection_joined",  # such characters in a script without spaces
+    "question_tag",  # words that turn a statement into a question
+    "unmarked_question",  # openings of a question without a question mark
+    "past_question",  # words of a question about the past
+    "change_in_answer",  # words for a change, in a question or an answer
+    "replaced_lead",  # words before what is replaced
+    "replacing_stop",  # a word that ends what is replaced
+    "replacing_lead",  # words before what takes its place
+    "ask_number",  # questions for a number
+    "ask_time",  # questions for a time
+    "ask_time_kind",  # questions for a kind of time
+    "ask_place",  # questions for a place
+    "ask_person",  # questions for a person
+    "ask_one_time",  # questions with a single answer
+    "ask_first_person",  # words of a question about the speaker
+    "named_period",  # phrases for a period of time
+    "place_phrase",  # prepositions before a place
+    "place_article",  # articles before a place
+    "time_article",  # articles between such a preposition and a time
+    "before",  # prepositions for the time before
+    "after",  # prepositions for the time after
+    "month_lead",  # prepositions before a month without a year
+    "before_behind",  # what stands behind a time and means before it
+    "after_behind",  # what stands behind a time and means after it
+    "number_month",  # a month by its number, in the group `number`
+    "name_join",  # words between two names
+    "pronoun_opening",  # pronouns and answers that open a sentence without a topic
+    "adverb_ending",  # endings of words that say how
+    "demo_question",  # the question of a demo about {}
+    "polite_opening",  # words before a question or a request to an agent
+    "question_word",  # question words, also those of a clause
+    "question_word_joined",  # question words of a script without spaces
+    "question_ending",  # endings of a question
+    "question_opening",  # question words that open a question
+    "question_opening_verb",  # other openings of a question
+    "inverted_question",  # openings of a question with its subject behind the verb
+    "memory_request",  # openings of a request to tell or show
+    "memory_request_ending",  # endings of such a request
+    "remember_verb",  # verbs of a request to remember that the content may follow
+    "remember_please",  # what may follow such a verb
+    "remember_that",  # words between such a verb and its clause
+    "remember_of",  # words between such a verb and its object
+    "remember_elision",  # such words that are joined by an apostrophe
+    "remember_clause_verb",  # such verbs with other meanings, such as to note
+    "remember_self",  # what may follow such a verb
+    "remember_clause_that",  # words between such a verb and its clause
+    "remember_joined",  # such verbs of a script without spaces, with the signs behind them
+    "remember_ending",  # such verbs behind their content
+    "clause_subject",  # subjects that make a question word one of a clause
+    "memory_of",  # content that asks for a memory
+    "secret_instruction",  # what asks to put a secret in; lower case, without signs
+    "sentence_word",  # words of a sentence in the place of a secret
+    "compound_end",  # last parts of compounds that describe a secret
+    "descriptive_ending",  # endings of words that describe
+    "strong_secret_name",  # names that clearly denote a secret, beside the English ones
+    "medium_secret_name",  # names that may denote a secret, beside the English ones
+    "secret_name_hint",  # a quick pattern of part of each such name that is not of ASCII letters; case counts
+    "secret_name_ascii",  # a part of each such name that is of ASCII letters, in lower case
+    "secret_is",  # words between a name in English and its secret
+    "secret_is_foreign",  # further words between a name and its secret
+    "secret_is_joined",  # such words in a script that joins them
+    "secret_is_plain",  # such words that only count before plain characters
+    "secret_is_now",  # words behind such a word
+    "secret_purpose",  # words that begin the purpose of a secret
+    "user_name",  # names of a user before a secret
+    "user_and",  # words between a user and a secret
+    "secret_unit",  # units behind a number that is no secret
+    "secret_lead",  # words before a name whose secret is the next word
+    "secret_article",  # articles between such a word and the name
+    "secret_column",  # names of a column of secrets
+    "secret_changed",  # words between a name and its new value
+    "use",  # words before a value that is used as a secret
+    "use_as",  # words between such a value and the name
+    "seed_phrase_end",  # ends of names of a seed phrase; case counts
+    "seed_phrase_more",  # words behind such an end
+    "seed_phrase_name",  # names of a seed phrase
+    "seed_phrase_is",  # words between its name and a seed phrase
+    "seed_phrase_is_joined",  # such words in a script that joins them
+    "pin_owner",  # words before the owner of a PIN
+    "pin_is",  # words between a PIN and its digits
+    "pin_unit",  # units behind digits that are no PIN
+    "pin_of",  # words before the name of a PIN; case counts
+    "passphrase_is",  # words between the name of a passphrase and its words
+    "login_name",  # names of a pair of user and secret
+    "secret_block_name",  # names of a secret whose value stands in the lines below
+    "pin_hint",  # parts of a text with a PIN, in lower case
 ]
 
 

@@ -12,6 +12,9 @@ PACK = LanguagePack(
     edges=False,
     phrases={
         "acknowledgement": "شكرا|شكرا جزيلا|شكراً|شكراً جزيلاً|شكرا لك|حسنا|حسناً|تمام|فهمت|مفهوم|نعم|طيب",
+        "no_in_reply": "لا",
+        "strong_secret_name": "كلمة المرور",
+        "secret_name_hint": "المرور",
     },
     signals={
         "correction": r"""

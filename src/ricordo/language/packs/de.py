@@ -46,6 +46,29 @@ benutzer nutzer nutzerin benutzerin sehr gern gerne am gerade derzeit aktuell mo
         "count": "null eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
         "join": "und oder",
         "before_name": "von aus nach bei mit für zu in",
+        "claim_generic": "nutzen verwenden benutzen wechseln umstellen",
+        "claim_generic_form": "nutzt jetzt neu statt mehr",
+        "denial": "nicht nie niemals kein keine keinen keinem keiner ohne",
+        "stance_neutral": "immer meistens weiterhin wirklich mit ein eine einen einem einer",
+        "stance_synonym": "liebt",
+        "name_part": "von der",
+        "person_word": """
+ich wir du ihr sie er es mein meine unser unsere der die das den ein eine nutzer ist sind war hat haben
+""",
+        "denial_word": "nicht kein keine keinen nie niemals ohne mehr",
+        "weak": "immer niemals manchmal bitte beispiel",
+        "and": "und",
+        "dummy_secret": """
+passwort kennwort erforderlich pflichtfeld notwendig freiwillig falsch richtig ungültig gültig abgelaufen vergessen
+unbekannt geheim leer
+""",
+        "not_passphrase": """
+aber als auch aus bei beim bitte darf dass dem den der des die ein eine einem einen einer etwa für hat hier ich ihr
+ist kann kein keine mehr mit muss nach nicht noch nur oder ohne schon sein sich sie sind soll steht und vom von vor
+war wer wenn wie wird wort wörter zum zur zwei drei vier
+""",
+        "compound_part": "sehr nicht",
+        "secret_identifier": "kennwort",
     },
     rows={
         "opposites": """
@@ -78,6 +101,7 @@ month 1 = nächsten monat; year -1 = letztes jahr; year 1 = nächstes jahr
 """,
         "weekday_side": "-1 = letzte|letzten; 1 = nächste|nächsten|kommende|kommenden",
         "distance_lead": "-1 = vor; 1 = in",
+        "stance_opposite": "erlaubt = verboten; mag = hasst|liebt",
     },
     phrases={
         "ordinal_month": r"""
@@ -111,6 +135,119 @@ super|prima|klar|genau
         "silent": "arbeitet als|zurzeit|im moment",
         "negation": r"nicht|kein\w*|nie(?:mals)?|ohne",
         "comparison": r"\bstatt\b|\blieber\b.{1,60}\bals\b",
+        "claim_negation": r"nicht|kein\w*|nie(?:mals)?|ohne",
+        "present_negation": r"nicht(?: mehr)?|kein\w*|nie(?:mals)?",
+        "only": "nur",
+        "clause_join": "weil|aber|denn",
+        "change": "umgestellt|gewechselt|wechseln|umgezogen|statt|ab sofort|ab jetzt|nicht mehr|jetzt",
+        "from": "von|vom",
+        "to": "auf|zu|nach",
+        "change_verb": r"""
+umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|erhöht|gesenkt
+  |umbenannt|wechseln|umsteigen
+""",
+        "instead_of": "statt|nicht|nicht mehr",
+        "value_lead": "am|im|den|die|das",
+        "home_verb": "wohnt|wohne|lebt|zog",
+        "now": "jetzt",
+        "home_place": "nach",
+        "work_verb": r"(?:arbeitet|arbeite)\s+bei",
+        "port_verb": r"(?:lauscht|läuft)\s+auf(?:\s+port)?(?=\s+\d)|port\s+ist",
+        "name_verb": "heißt|heisst",
+        "subject_lead": r"die|der|das|unser\w*|mein\w*",
+        "copula": "ist|sind",
+        "denying": "nicht",
+        "partly": r"nur|immer|alle|jede\w*",
+        "no_in_stance": "nein",
+        "first_person_subject": r"ich|mich|mir|mein\w*",
+        "at_present": "(?:diese|nächste) woche|heute|gerade|im moment",
+        "whereabouts": "im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft",
+        "being": "ist|sind|war|waren",
+        "work_word": r"arbeit\w*|beruf\w*|firma|projekt\w*|kund\w+",
+        "we": r"wir|unser\w*",
+        "order_word": r"immer|niemals|ignorier\w*",
+        "password_name": "passwort|kennwort",
+        "code_name": "geheimzahl",
+        "purpose_lead": "für|von",
+        "secret_copula": "ist|war|lautet",
+        "after_secret": "und",
+        "secret_description": "(?:too )?(?:falsch|richtig|sicher)",
+        "card_word": "karte|kredit",
+        "no_in_reply": "nein|nee|nö",
+        "yes_or_no": "ja|nein",
+        "own_subject": r"wir|unser\w*",
+        "no_in_rule": "nein",
+        "points_back": "das|dies|weil|sonst",
+        "rule": "nie(?:mals)?|immer",
+        "contradiction": "nein",
+        "agreement": "gut|genau|ja",
+        "lasting": "immer|nie|ab jetzt",
+        "introduction": "ich bin",
+        "next_step": "ich|mir",
+        "choice_or": "oder",
+        "no_in_summary": "nein",
+        "objection": "nicht",
+        "question_tag": "nicht wahr|oder",
+        "ask_number": r"\bwie ?(?:viele?|oft|lange)\b",
+        "ask_time": r"\bwann\b",
+        "ask_place": r"\b(?:wohin|wo)\b",
+        "ask_person": r"\b(?:wer|wem|wen)\b",
+        "ask_one_time": "wie (?:lange|oft|alt)|erste[rsn]?|letzte[rsn]?",
+        "ask_first_person": r"ich|mein\w*|mir|mich",
+        "time_article": "dem|der",
+        "before": "vor|bis",
+        "after": "nach|seit",
+        "month_lead": "im|seit|vor|nach|bis|letzten",
+        "name_join": "und|oder",
+        "adverb_ending": "nd",
+        "demo_question": r"Was wurde über {} gesagt?",
+        "polite_opening": "bitte|und|also",
+        "question_word": "wer|wen|wem|was|wo|wohin|woher|wann|wie|warum|wieso|weshalb|welche[rsmn]?|ob",
+        "question_opening": "wer|wen|wem|was|wo|wann|wie|warum|wieso|welche[rsmn]?",
+        "memory_request": r"""
+(?:sag(?:e|t|en sie)?|zeig(?:e|t|en sie)?|nenn(?:e|t|en sie)?|gib|gebt|erklär(?:e|t|en sie)?
+  |verrat(?:e)?)\s+(?:mir|uns)\b(?!,?\s+dass\b)
+erinner(?:e|t|n sie)? (?:mich|uns) (?:an|wer|wen|wem|was|wo|wohin|woher|wann|wie|warum|wieso|weshalb
+  |welche[rsmn]?|ob)\b
+nenne\s+\S|liste\s+\S+.*\sauf\b
+""",
+        "remember_verb": r"""
+merk(?:e|t)?\s+(?:dir|euch)|merken sie sich|denk(?:e|t)?\s+dara?n|vergiss(?:\s+(?:bitte\s+)?nicht)
+""",
+        "remember_please": "bitte",
+        "remember_that": "dass",
+        "remember_of": "an",
+        "remember_clause_verb": "notiere?|notier dir",
+        "remember_self": "bitte",
+        "remember_clause_that": "dass",
+        "strong_secret_name": r"""
+(?<!\w)zugangscode
+wi-?fi[- ]schlüssel|wlan[- ]schlüssel
+""",
+        "medium_secret_name": r"""
+(?:api|zugangs|geheim)[- ]?schlüssel|schlüssel (?:für|zu[rm]?|der|von) (?:(?:die|der|das) )?api
+""",
+        "secret_name_hint": "üssel|ÜSSEL",
+        "secret_name_ascii": "zugangscode",
+        "secret_is": "ist|war|lautet|heißt",
+        "secret_is_foreign": "lauten",
+        "secret_is_now": "jetzt",
+        "secret_purpose": "für|vom?|zu[mr]?|de[rsl]?",
+        "user_name": "benutzer(?:name)?",
+        "user_and": "und|mit",
+        "secret_lead": "mit|dem|neues?",
+        "secret_article": "das|dem",
+        "secret_column": "passwort|kennwort",
+        "seed_phrase_name": "wiederherstellungsphrase",
+        "seed_phrase_is": "ist|lautet",
+        "pin_owner": "von|der|de[rsl]?|für|zu[rm]?",
+        "pin_is": "ist|lautet",
+        "pin_unit": "Ziffer|Stelle",
+        "pin_of": "meine?",
+        "passphrase_is": "ist|lautet",
+        "login_name": "zugang|zugangsdaten",
+        "secret_block_name": "kennwort",
+        "pin_hint": "pin ist|pin lautet",
     },
     cues={
         "greeting": r"""

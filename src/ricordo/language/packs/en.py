@@ -86,6 +86,112 @@ want wants wanted plan plans planned hope hopes intend intends wish wishes aim a
         "count": "zero one two three four five six seven eight nine ten eleven twelve",
         "join": "and or",
         "before_name": "in on at to from of for with by into since until near",
+        "never_noun": "am avoid don't don’t eat have prefer speak teach write",
+        "second_verb": """
+bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run
+share sleep spend start stay study take test travel use walk want work
+""",
+        "adverb": """
+always never also just still really usually often sometimes even actually already currently now only recently both
+totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
+strongly typically
+""",
+        "fixed_verb": """
+can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
+was had did were and or to the a in on at with for of who that if but so as gonna ought better
+""",
+        "looks_past": "need feed speed embed exceed proceed succeed heed seed weed shred breed bleed",
+        "after_had": "better been",
+        "before_base_form": "did do am can could should would will may must shall might",
+        "title": "dr mr mrs ms prof st",
+        "claim_generic": """
+use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want
+now new instead longer anymore actually decide decision agree reason today version please user no not never only
+also too
+""",
+        "denial": "not never no don't doesn't won't can't cannot isn't aren't mustn't shouldn't without",
+        "stance_neutral": """
+always usually generally mostly still definitely really do does will can must should is are a an the any ever with
+""",
+        "stance_synonym": "love",
+        "appointment_time": """
+january february march april may june july august september october november december monday tuesday wednesday
+thursday friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
+""",
+        "correction_word": "sorry wait mean meant correction oops mistake wrong leave happen",
+        "credential_word": """
+access account api auth aws bearer basic client cred credential db database default env export github header http
+https id key keys login name new old our pass passphrase password pin prod remember safe save secret set staging
+stripe token tokens url use user username using value wifi
+""",
+        "name_part": "of the and",
+        "always_grounded": """
+user user's users assistant agent ai llm english german french spanish italian portuguese dutch polish russian
+ukrainian turkish arabic hebrew hindi chinese mandarin japanese korean swedish danish norwegian finnish czech greek
+""",
+        "person_word": """
+i we you they he she it my our your their his her its me us them the a an user users team assistant is are was were
+am be been that this have has had do does did s re ve m
+""",
+        "denial_word": """
+not no never none nobody nothing without t cannot dont isnt arent wasnt longer stop stopped
+""",
+        "time_word": """
+jan january feb february march apr april june july aug august sep sept september oct october nov november dec
+december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago
+""",
+        "number_word": """
+one two three four five six seven eight nine ten eleven twelve once twice dozen several
+""",
+        "untitled": """
+hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
+saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
+show check read write add fix done help work start stop let see hear love like want one two three four both half
+back still yet already morning evening night year guess maybe idea job point line lines run runs awesome amazing
+happy glad excited tough sound mean important special fun thankful lucky hard always means btw around others
+something together life moment part place reall
+""",
+        "weak": """
+always never everything anything something everyone please example sometimes rather really user assistant
+""",
+        "and": "and",
+        "dummy_secret": """
+password passwd passphrase passcode pwd pass secret token key apikey accesskey secretkey clientsecret accesstoken
+authtoken credential credentials changeme changethis changeit replaceme fillme fillin setme example sample dummy
+placeholder redacted removed hidden masked omitted filtered censored test testing demo foo bar baz foobar todo tbd
+fixme null none nil undefined void true false yes no on off na empty blank unset default string str text char
+varchar bytes int integer number boolean bool object optional required mandatory any unknown value val var variable
+env input prompt ask bearer basic digest oauth oauth2 jwt saml ldap sso mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2
+sha1 sha256 sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted hashed generated random secure strong weak
+valid invalid incorrect wrong correct missing expired forgotten stored here user admin root
+""",
+        "not_passphrase": """
+add all any are ask asked been before being best better both but can change choose come could did does done down
+each enter every everybody few file find first five four get give given goes good has have here how if its keep kept
+know known later letter like long lost made make many may more most much never next nobody none nothing only other
+phrase pick random same seven several should show shown since six some something sometimes somewhere still take ten
+than that their them then there these they think three too two unless until used using was well were what when where
+which while who whole why will within without words would write written
+""",
+        "compound_part": """
+able access account admin age aged all always any api app application aware base brand bucket built cased char check
+client cloud code coded company config cookie credential credentials cross data date default defined dependent
+deploy device double driven end env environment ever exempt extra field file first form format fourth free friendly
+full generated github gitlab group half hand hard header hidden high host human input issued key kubernetes last
+length less level life line lived local login long low machine made manager name needed never new next non not notch
+number off old one only open opt optional out over own part party pass passphrase password plain policy post pre
+private project proof proxy public quality rate read real refresh request required reset role root rotated safe
+saved scope scoped second secret self semi server service session set setting sha shared short side signed single
+site sized space specific state stored store strength string strong style super system team tech temp temporary
+tenant term test text third three time tls token top two type ultra under unique unset user value vault verified
+version visible wallet weak web well wide word world write wrong year zero dev docker main master mysql postgres
+prod production redis release secrets stage staging valid the and for from with but are was has had his her its our
+out per too via yet you your this that than then them they into upon must need
+""",
+        "not_seed": """
+and are but did does for from had has her his how into its mine not our out she should than the their them these
+they those was were which while who whose why with without words would your yours
+""",
     },
     rows={
         "opposites": """
@@ -172,6 +278,19 @@ self = selves; wolf = wolves; loaf = loaves; thief = thieves; index = indices; m
 vertex = vertices; analysis = analyses; criterion = criteria; phenomenon = phenomena; tie = ties|tying; pie = pies;
 die = dying; lie = lying; good = better|best; bad = worse|worst
 """,
+        "third_person_form": """
+is = am; has = have; hasn't = haven't; does = do; doesn't = don't|dont; goes = go; wants to = wanna;
+has to = gotta
+""",
+        "contraction": "is = m|re; has = ve; will = ll; would = d",
+        "stance_opposite": """
+like = dislike|hate|love; allowed = forbidden; allow = forbid|disallow; enabled = disabled; enable = disable;
+required = optional; public = private; true = false
+""",
+        "verb_of_noun": """
+fly = flight; arrive = arrival; depart = departure; deliver = delivery; pay = payment
+""",
+        "participle": "written = wrote",
     },
     phrases={
         "filler": r"""
@@ -239,6 +358,238 @@ good|very good|perfect thanks|no problem|np|much appreciated
         "comparison": r"""
 \bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b
 """,
+        "placed": "as|at|by|for|from|in|near|on|over|since|under|with|here|there|abroad|alone|remotely",
+        "verb_join": "(?:and|but)(?: (?:also|always|currently|mostly|now|often|still|then|usually))*",
+        "verb_object": r"an?|every|it|most|my|our|the|them|\d+",
+        "other_subject": r"""
+and|because|but|can|could|did|do|does|don['’]t|doesn['’]t|he|help|how|if|it|let|make|may|might|must
+or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|who|whose|why|will|would|you
+""",
+        "first_person_word": "I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself",
+        "listener_place": r"(?<=\b(?:to|of|by|on|at) )|(?<=\b(?:for) )|(?<=\b(?:with|like|from|than|over) )",
+        "clause_lead": "and|but|so|because|that|when|while",
+        "somebody": r"you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}",
+        "somebody_else": r"they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+",
+        "adverb_before_past": "just|only|also|both",
+        "habit": "always|usually|often|every|never|sometimes|normally|mostly",
+        "claim_negation": "not|no|never|cannot|nor|without|stop(?:ped)?",
+        "present_negation": r"""
+(?:do|does) not|must not|never|no longer|stop(?:ped)?|(?:do|does|wo|ca|must|should|is|are)n['’]t
+""",
+        "only": "only|just",
+        "clause_join": "because|but|since|so|and",
+        "change": r"""
+(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|from now on
+  |instead|replac\w+|any ?more|now\b|used to|(?:is|was|has been) (?:taken|replaced)
+""",
+        "from": "from",
+        "to": "to",
+        "instead_of": "not|instead of|rather than|no longer|replac(?:es|ed|ing)",
+        "value_lead": "in|at|on|from|via|with|by|for|a|an|the|use|using",
+        "home_verb": "lives?|living|(?:has |have )?(?:moved|relocated)|(?:is|are|am) based",
+        "now": "now",
+        "home_place": "in|to",
+        "work_verb": r"(?:works?|working)\s+(?:at|for)|(?:has |have )?joined",
+        "port_verb": r"(?:listens?|runs?|serves?)\s+on(?:\s+port)?(?=\s+\d)|port\s+is",
+        "name_verb": r"(?:is|are|was)\s+(?:called|named)",
+        "subject_lead": r"the|our|my|[A-Z][\w’']*['’]s",
+        "copula": "is|are",
+        "denying": "not|n['’]t",
+        "partly": "only|just|always|all|every|necessarily|yet|until|unless",
+        "no_in_stance": "no",
+        "first_person_subject": "user(?!:)|i|me|my|mine|myself",
+        "ordinal_ending": "st|nd|rd|th",
+        "at_present": "this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment",
+        "whereabouts": r"""
+on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away|off
+  |sick|ill|busy|free|(?:un)?available
+""",
+        "being": "is|are|was|were",
+        "work_word": r"""
+work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|client\w*
+  |customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|program\w*
+  |software|backend|frontend
+""",
+        "we": "we|our",
+        "order_word": r"""
+ignor\w+|disregard\w*|overrid\w+|obey\w*|pretend\w*|reveal\w*|exfiltrat\w*|instruction\w*|prompt\w*
+  |system message|you (?:must|should|shall|are|will|can|may|need)|(?:do|does) not|don['’]t|always|never|must
+  |please|from now on|whenever|answer\w*|respon[ds]\w*|repl(?:y|ies|ied)|execut\w+|delet\w+|send\w*|e-?mail\w*
+  |forget\w*|remember\w*|tell\w*
+""",
+        "password_name": "pass(?:word|phrase|code)",
+        "code_name": r"""
+pin(?: (?:code|number))?|cvv|cvc|(?:door|alarm|gate|safe|lock|entry|unlock|access|security|recovery|backup
+  |verification|bank) code|otp
+""",
+        "purpose_lead": "for|to|of|on",
+        "secret_copula": "is|was|are",
+        "after_secret": "and|but|please",
+        "secret_description": r"""
+\w+(?:ed|ing|able|ible|ive|ful|ly|-\w+)|(?:too )?(?:old|new|long|short|easy|mine|yours|same|different|unique
+  |public|private|safe|bad|good|fine|okay|gone|lost|known|there|broken|wrong|weak|nothing)
+""",
+        "credential_name": "api key|access key|token|card number|credit card",
+        "after_credential": "is|was|for|to|of|on",
+        "card_word": "card|visa|amex|credit|debit",
+        "no_in_reply": "no|nope|nah",
+        "reminder": r"""
+remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record
+for future reference|heads[- ]up|worth (?:remembering|noting)|good to know
+""",
+        "reminder_lead": "please|also|and|just",
+        "reminder_that": "that",
+        "yes_or_no": "yes|yeah|yep|no|nope",
+        "linking": "and|also|so|then|but",
+        "please": "please",
+        "own_subject": "we|our|my|the|all|every|each|use|never|always|only|let['’]s",
+        "named_subject": r"(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b",
+        "i": r"i\b|i['’]",
+        "nickname": "call me|go by",
+        "own_work": r"""
+\b(?P<what>(?:the|a|an|this|that|those
+  |these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? (?:that |which )?I(?:['’]ve| have)?(?: just
+  | already)? (?P<verb>[a-z]{2,}ed|wrote|made|built|put in|set up)(?=[.,;:!)]|$)
+""",
+        "action_pointer": "do(?:es)? (?:that|this|it|so)",
+        "no_in_rule": "no|nope|nah",
+        "points_back": r"""
+it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|the reason|the point
+  |a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this)
+""",
+        "incomplete": r"""
+(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b
+""",
+        "points_to_object": r"[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b",
+        "report": r"i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b",
+        "to_do": "(?:remember|forget|sure|note|careful) (?:to|not)",
+        "rule": "(?:(?:you|we) (?:should|must) )?(?:never|always)",
+        "contradiction": r"""
+no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don['’]t think|keep looking|hm+
+""",
+        "agreement": r"""
+good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember
+""",
+        "lasting": "always|never(?! ?mind)|from now on|going forward",
+        "introduction": "i['’]m|i am|my name is|this is|it['’]s",
+        "introduction_end": "here",
+        "bare_pointer": r"""
+(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was
+  | were) (?:\S+ ?){1,3}
+""",
+        "yes_no_question": r"""
+(?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b
+""",
+        "next_step": r"""
+i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|error|message|mean|output|log
+  |help|can you|could you
+""",
+        "choice_or": "or",
+        "choice": r"""
+(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b
+""",
+        "no_in_summary": "no|nope|nah|wrong",
+        "objection": "not",
+        "question_tag": "right|correct|ok(?:ay)?|yes|no",
+        "unmarked_question": r"""
+(?:what|where|when|who|why|how|which \w+)(?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b
+""",
+        "past_question": r"""
+^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b
+""",
+        "change_in_answer": r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b",
+        "replaced_lead": r"from|instead of|replac\w+|no longer(?: \w+)?|rather than",
+        "replacing_stop": "to",
+        "replacing_lead": "to|with|by|now|use",
+        "ask_number": r"\bhow (?:many|much|often|long|old)\b",
+        "ask_time": r"\bwhen\b",
+        "ask_time_kind": r"\b(?:what|which) (?:year|month|day|date|time)\b",
+        "ask_place": r"\bwhere\b",
+        "ask_person": r"\b(?:who|whom|whose)\b",
+        "ask_one_time": "how (?:long|often|old)|first|last|latest",
+        "ask_first_person": "i|i'm|i've|my|me|mine",
+        "named_period": "(?:last|next|this) (?:week|weekend|month|year|night|summer|winter|spring|fall)",
+        "place_phrase": "in|at|to|from|near|on",
+        "place_article": "the",
+        "time_article": "the",
+        "before": "before|until|till|by",
+        "after": "after|since",
+        "month_lead": "in|during|of|last|before|until|till|after|since",
+        "name_join": "and|or",
+        "pronoun_opening": "it|that|this|they|he|she|those|these|you|yes|no",
+        "adverb_ending": "ly|ing|ed",
+        "demo_question": r"What was said about {}?",
+        "polite_opening": "please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well",
+        "question_word": "who|whom|whose|what|which|when|where|why|how|whether|if",
+        "question_opening": "who|whom|whose|what|which|when|where|why|how",
+        "question_opening_verb": r"(?:is|are|was|were|do|does|did)\b(?!\s+not\b|n['’]t)|any idea\b",
+        "inverted_question": r"""
+(?:who|what|which|when|where|why|how)(?:\s+\w+)?(?:['’]s|\s+(?:is|are|was|were|do|does|did|can|should))\s+(?:i
+  |you|we|he|she|it|they|there|the|a|an|my|our|your|this|that|his|her|their)\b
+(?:can|could|would|will|should|shall|have|has|had|may|do|does|did|is|are|was|were|am|don['’]t)\s+(?:i|you|we|he
+  |she|it|they|there|any\w*|some(?:one|body))\b
+(?:i\s+(?:want|need|would like)|i['’]d like)\s+to\s+know\b|do you know\b
+""",
+        "memory_request": r"""
+(?:tell|show|give|read|find|get|remind)\s+(?:me|us)\b(?!\s+(?:to|that)\b)
+(?:list|show|explain|describe|summari[sz]e|recall|look up|search)\b(?!\s+(?:of|is|are|was|were)\b)\s+\S
+let (?:me|us) (?:know|see)\b
+""",
+        "remember_verb": r"""
+(?:always\s+)?remember|(?:don['’]t|do not|never) forget|keep in mind|bear in mind|memori[sz]e
+""",
+        "remember_that": "that|this",
+        "remember_clause_verb": r"(?:(?:take\s+|make\s+(?:a\s+)?)?note)",
+        "remember_self": "to self",
+        "remember_clause_that": "that",
+        "clause_subject": "we|you|i|they|he|she|it",
+        "memory_of": r"""
+(?:(?:that|the|this)\s+)?(?:one |first |last )?(?:time|times|day|days|night|evening|morning|week|weekend|summer
+  |year)\s+(?:when|we|i|you|he|she|they)\b
+me\W*\Z|us\W*\Z
+""",
+        "secret_instruction": r"""
+(?:your|my|the|some|insert|replace|enter|add|put|use|set|paste|type)[a-z0-9]*(?:key|token|secret|password|pass
+  |passwd|here|value|credentials?|this|me|id)[a-z]*
+""",
+        "sentence_word": r"""
+is|are|be|been|was|must|should|can|cannot|may|will|your|my|the|an?|to|at|for|of|in|or|and|not|no|if|required
+  |invalid|incorrect|enter|too|least|field|reset|forgot|with|match|short|long|new|confirm|change
+""",
+        "compound_end": r"""
+encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|factor|only|free|way|day|days|hour
+  |hours|minute|minutes|second|long|letters?|words?|step|sensitive|insensitive|compatible|managed|backed|signed
+  |like|style|specific|related
+""",
+        "descriptive_ending": "ed|ing|able|ible|ized|ised|ful|less|ly",
+        "secret_is": "was|is",
+        "secret_is_foreign": "are",
+        "secret_is_now": "now|set to",
+        "secret_purpose": "for|to|of|on|at|wi-?fi|wlan|root|admin",
+        "user_name": "user(?:name|id)?|login|account|e?-?mail",
+        "user_and": "and|with",
+        "secret_unit": r"""
+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|month
+  |week|attempt|ms\b|point|percent|%|per\b)
+""",
+        "secret_lead": "with|set|new|temporary|using",
+        "secret_article": "the|my|your|a",
+        "secret_column": "password|passwd|passphrase",
+        "secret_changed": r"""
+(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]
+""",
+        "use": "use|using",
+        "use_as": r"[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?(?:[a-z]{1,12}[ \t])?",
+        "seed_phrase_end": "hrase|HRASE|monic|MONIC|words|Words|WORDS",
+        "seed_phrase_name": "(?:seed|recovery|backup|mnemonic|secret|wallet)[ _-]?(?:phrase|words)|mnemonic",
+        "seed_phrase_is": "is|are",
+        "pin_owner": "of|for",
+        "pin_is": "is|was",
+        "pin_unit": r"digit|character|times|attempts|years?\b",
+        "pin_of": "my|sim|card|bank|phone|door",
+        "passphrase_is": "is",
+        "login_name": "login|log-in|user|username|credentials|creds|account",
+        "pin_hint": "pin is|pin code|pin-code|pincode|pin of |pin for ",
     },
     cues={
         "denial": r"""

@@ -12,6 +12,11 @@ PACK = LanguagePack(
     edges=False,
     phrases={
         "acknowledgement": "धन्यवाद|शुक्रिया|ठीक है|ठीक|अच्छा|समझ गया|समझ गई|जी|हाँ|हां|बहुत धन्यवाद",
+        "no_in_reply": "नहीं",
+        "name_join": "और|या",
+        "strong_secret_name": "पासवर्ड",
+        "secret_name_hint": "पासव",
+        "secret_is_plain": r"[ \t](?=[!-~]{6,64}[ \t]है(?!\w))",
     },
     signals={
         "correction": r"""

@@ -35,6 +35,17 @@ usare utilizzare chiamare cosa tipo genere modo tempo fare avere andare prendere
         "wish": "vuole spera",
         "join": "e o",
         "before_name": "da di con a in",
+        "name_part": "da di del della",
+        "denial_word": "mai non senza",
+        "weak": "sempre esempio",
+        "and": "e",
+        "dummy_secret": """
+obbligatorio obbligatoria richiesto richiesta facoltativo facoltativa errata errato scaduta scaduto vuota opzionale
+""",
+        "not_passphrase": """
+alla anche che come con cui dalla dei del della delle deve gli nel nella non parola parole per più può quattro
+quella sono sua tutte una
+""",
     },
     tables={
         "weekday": """
@@ -72,6 +83,53 @@ grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricev
 """,
         "silent": "lavora come",
         "negation": "senza|mai|non",
+        "claim_negation": "senza",
+        "work_word": r"lavor\w*|progett\w*|aziend\w*",
+        "we": "noi",
+        "purpose_lead": "per",
+        "secret_copula": "è",
+        "card_word": "carta",
+        "yes_or_no": "sì",
+        "points_back": "questo",
+        "question_tag": "vero",
+        "ask_number": r"\bquant[ieo]s?\b",
+        "ask_time": r"\bquando\b",
+        "ask_place": r"\bdove\b",
+        "ask_person": r"\bchi\b",
+        "ask_one_time": "quanto tempo|prim[oa]|ultim[oa]",
+        "time_article": "il|di|da",
+        "before": "prima|fino a",
+        "after": "dopo|dal",
+        "month_lead": "prima di|dopo|da",
+        "name_join": "e",
+        "demo_question": r"Che cosa è stato detto su {}?",
+        "polite_opening": "per favore|e",
+        "question_word": "chi|che cosa|cosa|dove|quando|perch[eé]|come|quale|quali|quanto",
+        "question_opening": "chi|dove|quando|perch[eé]|come|quale|quali|quanto",
+        "memory_request": r"""
+(?:dimmi|dicci|mostrami|mostraci|elenca|elencami|ricordami|spiegami|dammi|fammi (?:sapere|vedere))\b(?!\s+(?:di
+  |che)\s+\w+[aei]re\b)
+lista\s+(?:i|le|gli|tutti|tutte)\b
+""",
+        "remember_verb": "ricordati|non dimenticare",
+        "remember_that": "che",
+        "remember_of": "di",
+        "remember_clause_verb": "ricorda|annota|tieni a mente",
+        "remember_clause_that": "che",
+        "strong_secret_name": "parola(?: d['’]ordine)?",
+        "medium_secret_name": "chiave (?:api|segreta|privata|di accesso)",
+        "secret_name_ascii": "parola|chiave",
+        "secret_is": "era|è",
+        "secret_is_foreign": "sarà",
+        "secret_is_now": "adesso",
+        "secret_purpose": "dell[aeo]?|dell['’]|di|da|per",
+        "user_name": "utente",
+        "user_and": "e",
+        "seed_phrase_more": "seme",
+        "seed_phrase_name": "frase seme",
+        "seed_phrase_is": "è",
+        "pin_is": "è",
+        "pin_unit": "cifr",
     },
     cues={
         "greeting": r"""

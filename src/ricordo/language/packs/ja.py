@@ -14,6 +14,7 @@ PACK = LanguagePack(
         "stop": """
 の に は を が で と へ も や か よ ね な だ で す ま す た て し る れ い う こ そ あ さ ん ら く け せ わ ま り き
 """,
+        "denial_word": "別",
     },
     tables={
         "day": "0 = 今日; -1 = 昨日; -2 = 一昨日; 1 = 明日; 2 = 明後日",
@@ -40,6 +41,56 @@ week -1 = 先週; week 1 = 来週; week 0 = 今週; month -1 = 先月; month 1 =
   |ありがとうございました|ありがとう|どうも|なるほど|うん|オーケー|ok
 """,
         "negation": "ない|ません|なし",
+        "claim_negation": "ない|ません|なし",
+        "change": r"から.{1,40}に(?:変更|移行|切り替え)",
+        "from_to": r"""
+(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更
+  |移行|切り替え)
+""",
+        "copula_claim": r"""
+(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)
+""",
+        "work_word": "仕事|会社|プロジェクト|開発",
+        "we": "私たち",
+        "order_word": "必ず|決して",
+        "password_name": "パスワード",
+        "secret_copula_joined": "は",
+        "card_word": "カード",
+        "no_in_reply": "いいえ|いえ",
+        "yes_or_no": "はい|いいえ",
+        "own_subject_joined": "私たち",
+        "points_back": "そうしないと|それ|なぜなら",
+        "contradiction": "违|違",
+        "agreement": "はい",
+        "lasting": "必ず|今後",
+        "next_step": "ましょう",
+        "choice_or_joined": "それとも",
+        "no_in_summary": "いいえ",
+        "objection_joined": "违",
+        "ask_time": "いつ",
+        "ask_place": "どこ",
+        "ask_person": "誰",
+        "ask_one_time": "最初|最後",
+        "before_behind": "までに|より前|以前",
+        "after_behind": "以来|以降|から|以後",
+        "name_join": "と",
+        "demo_question": r"「{}」について何と言いましたか？",
+        "question_ending": "ますか|ですか|たか",
+        "memory_request_ending": "(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?",
+        "remember_joined": r"覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*",
+        "remember_ending": "(?:ということ|こと|の)?[をと]、?覚えて(?:おいて)?(?:ください|下さい|ね|くれ)?",
+        "strong_secret_name": r"""
+パスワード
+暗証番号
+""",
+        "medium_secret_name": r"""
+トークン
+apiキー
+""",
+        "secret_name_hint": "スワー|暗証|トークン|キー",
+        "secret_is_joined": "は",
+        "secret_column": "パスワード",
+        "seed_phrase_is_joined": "は",
     },
     cues={
         "greeting": r"""

@@ -16,6 +16,15 @@ PACK = LanguagePack(
 좋아요|확인했습니다|오케이
 """,
         "negation": "않|안 ",
+        "password_name": "비밀번호",
+        "secret_copula_joined": "는|은",
+        "no_in_reply": "아니요|아뇨",
+        "strong_secret_name": r"""
+비밀번호
+암호
+""",
+        "secret_name_hint": "비밀|암호",
+        "secret_is_joined": "는|은",
     },
     cues={
         "correction": r"""

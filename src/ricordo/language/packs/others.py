@@ -9,11 +9,23 @@ PACKS = (
     LanguagePack(
         code="nl",
         name="Dutch",
+        words={
+            "name_part": "van",
+            "dummy_secret": "wachtwoord verplicht vereist optioneel onjuist verlopen leeg onbekend",
+            "not_passphrase": "een het niet maar met naar ook van voor wordt zijn moet",
+            "secret_identifier": "wachtwoord",
+        },
         phrases={
             "name_particle": "van",
             "given_name_particle": "van",
             "acknowledgement": "dank je|dank je wel|bedankt|begrepen|duidelijk|oké",
             "negation": "niet|geen",
+            "password_name": "wachtwoord",
+            "secret_is_foreign": "zijn",
+            "secret_purpose": "voor|van",
+            "user_and": "en",
+            "secret_lead": "ze|met",
+            "secret_column": "wachtwoord",
         },
         cues={
             "correction": r"""
@@ -32,9 +44,23 @@ PACKS = (
     LanguagePack(
         code="pl",
         name="Polish",
+        words={
+            "dummy_secret": "wymagane opcjonalne nieprawidłowe",
+        },
         phrases={
             "acknowledgement": "dzięki|dziękuję|jasne|rozumiem|dobrze|tak",
             "negation": "nie",
+            "no_in_reply": "nie",
+            "strong_secret_name": r"""
+hasło
+hasłem
+""",
+            "secret_name_hint": "ł[eo](?<=as..)|ŁO(?<=HASŁO)",
+            "secret_is_foreign": "jest|brzmi|to|to jest",
+            "secret_purpose": "dla",
+            "secret_lead": "z",
+            "secret_column": "hasło",
+            "pin_is": "jest",
         },
         cues={
             "correction": r"""
@@ -53,9 +79,19 @@ PACKS = (
     LanguagePack(
         code="sv",
         name="Swedish",
+        words={
+            "dummy_secret": "krävs obligatoriskt valfritt",
+        },
         phrases={
             "acknowledgement": "tack|tack så mycket|förstått|okej",
             "negation": "inte",
+            "no_in_reply": "nej",
+            "strong_secret_name": "lösenord(?:et)?",
+            "secret_name_hint": "ösen|ÖSEN",
+            "secret_is_foreign": "är|var",
+            "secret_purpose": "från|för|till",
+            "secret_lead": "med",
+            "pin_is": "är",
         },
         cues={
             "correction": r"""
@@ -74,8 +110,15 @@ PACKS = (
     LanguagePack(
         code="tr",
         name="Turkish",
+        words={
+            "dummy_secret": "zorunlu gerekli isteğebağlı",
+        },
         phrases={
             "acknowledgement": "teşekkürler|teşekkür ederim|tamam|anladım|sağ ol",
+            "no_in_reply": "hayır",
+            "strong_secret_name": "şifre(?:si|niz|m)?",
+            "secret_name_hint": "şifre|Şifre|ŞİFRE",
+            "secret_is_foreign": "olur",
         },
         cues={
             "correction": r"""
@@ -94,8 +137,121 @@ PACKS = (
     LanguagePack(
         code="da",
         name="Danish",
+        words={
+            "dummy_secret": "påkrævet valgfritt",
+        },
         phrases={
             "negation": "ikke",
+            "strong_secret_name": r"(?<!\w)adgangskoden?",
+            "secret_name_ascii": "adgangskode",
+            "secret_lead": "med",
+        },
+    ),
+    LanguagePack(
+        code="no",
+        name="Norwegian",
+        words={
+            "dummy_secret": "påkrevd",
+        },
+        phrases={
+            "strong_secret_name": "passord(?:et)?",
+            "secret_name_ascii": "passord",
+            "secret_is_foreign": "er",
+            "pin_is": "er",
+        },
+    ),
+    LanguagePack(
+        code="fi",
+        name="Finnish",
+        words={
+            "dummy_secret": "pakollinen",
+        },
+        phrases={
+            "strong_secret_name": r"""
+(?<!\w)salasanan?[ai]?
+(?<!\w)salasanani
+""",
+            "secret_name_ascii": "salasana",
+            "secret_is_foreign": "on",
+        },
+    ),
+    LanguagePack(
+        code="cs",
+        name="Czech",
+        words={
+            "dummy_secret": "vyžadováno povinné nepovinné",
+        },
+        phrases={
+            "strong_secret_name": r"(?<!\w)hesl(?:o|em)",
+            "secret_name_ascii": "hesl",
+            "secret_is_foreign": "je",
+            "secret_purpose": "pro|ke?|od",
+        },
+    ),
+    LanguagePack(
+        code="hu",
+        name="Hungarian",
+        phrases={
+            "strong_secret_name": "jelszó",
+            "secret_name_hint": "ó(?<=elszó)",
+            "secret_lead": "het",
+        },
+    ),
+    LanguagePack(
+        code="el",
+        name="Greek",
+        scripts=frozenset({"greek"}),
+        phrases={
+            "strong_secret_name": "κωδικός(?: πρόσβασης)?",
+            "secret_name_hint": "κωδικ|Κωδικ",
+        },
+    ),
+    LanguagePack(
+        code="vi",
+        name="Vietnamese",
+        phrases={
+            "strong_secret_name": "mật khẩu",
+            "secret_name_hint": "ật kh",
+            "secret_is_foreign": "là",
+        },
+    ),
+    LanguagePack(
+        code="th",
+        name="Thai",
+        scripts=frozenset({"thai"}),
+        edges=False,
+        phrases={
+            "strong_secret_name": "รหัสผ่าน",
+            "secret_name_hint": "รหัส",
+            "secret_is_plain": r"(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])",
+        },
+    ),
+    LanguagePack(
+        code="he",
+        name="Hebrew",
+        scripts=frozenset({"hebrew"}),
+        phrases={
+            "strong_secret_name": "סיסמה",
+            "secret_name_hint": "סיסמ",
+        },
+    ),
+    LanguagePack(
+        code="id",
+        name="Indonesian",
+        words={
+            "dummy_secret": "wajib",
+        },
+        phrases={
+            "strong_secret_name": r"(?<!\w)kata sandi(?:nya)?",
+            "secret_name_ascii": "kata sandi",
+            "secret_is_foreign": "adalah",
+        },
+    ),
+    LanguagePack(
+        code="ro",
+        name="Romanian",
+        phrases={
+            "secret_is_foreign": "este",
         },
     ),
 )

@@ -9,12 +9,34 @@ PACK = LanguagePack(
     code="ru",
     name="Russian",
     scripts=frozenset({"cyrillic"}),
+    words={
+        "denial_word": "не нет никогда без",
+        "dummy_secret": """
+обязательно обязательный обязательное требуется неверный неверно необязательно опционально пусто забыт забыли секрет
+""",
+    },
     phrases={
         "acknowledgement": r"""
 спасибо|большое спасибо|понял|поняла|понятно|ясно|хорошо|ок|окей|ладно|да|принято
 благодарю
 """,
         "negation": "не|нет",
+        "no_in_reply": "нет",
+        "name_join": "и|или",
+        "strong_secret_name": r"""
+парол(?:[ьяюи]|ем)
+(?<!\w)пин-?код[аы]?
+""",
+        "medium_secret_name": r"""
+ключ[аи]? (?:api|доступа)|api[- ]ключ
+токен[аы]?
+""",
+        "secret_name_hint": "парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН",
+        "secret_is": "это",
+        "secret_is_foreign": "был|будет",
+        "secret_purpose": "от|для|к|на|в",
+        "secret_lead": "с",
+        "secret_column": "пароль",
     },
     cues={
         "correction": r"""

@@ -15,6 +15,8 @@ PACK = LanguagePack(
 的 了 吗 呢 吧 啊 着 过 和 与 或 是 在 有 我 你 他 她 它 们 这 那 哪 个 就 都 也 还 很 不 没 要 会 能 把 被 对 从 到
 给 让 说 一 上 下 里
 """,
+        "denial_word": "不 没",
+        "question_particle": "吗 嗎",
     },
     tables={
         "day": "0 = 今天; -1 = 昨天|昨晚; -2 = 前天; 1 = 明天; 2 = 后天",
@@ -46,6 +48,51 @@ month 1 = 下个月; year -1 = 去年; year 1 = 明年
 """,
         "silent": "非常|十分|特别|真的|很|一点",
         "negation": "不(?!错)|没有|没|禁止|别",
+        "claim_negation": "不(?!错)|没有|禁止|别",
+        "change": "改用|换成|改为",
+        "work_word": "工作|项目|公司|团队|部署",
+        "we": "我们",
+        "order_word": "忽略",
+        "password_name": "密码|密碼|口令",
+        "secret_copula_joined": "是",
+        "card_word": "卡",
+        "no_in_reply": "不是|不",
+        "yes_or_no": "是|不是|对|不",
+        "own_subject_joined": "我们",
+        "points_back": "因为|否则|这",
+        "contradiction": "不对|不是",
+        "agreement": "好|对",
+        "lasting": "以后|从现在|必须",
+        "next_step": "我",
+        "choice_or_joined": "还是",
+        "objection_joined": "不",
+        "ask_number": "多少|几个",
+        "ask_time": "什么时候|何时",
+        "ask_place": "哪里|在哪",
+        "ask_person": "谁",
+        "ask_one_time": "多久|第一次|最后一次",
+        "before_behind": "之前|以前",
+        "after_behind": "之后|之後|以后|以後|以来",
+        "number_month": r"(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
+        "name_join": "和|与|與",
+        "demo_question": r"关于“{}”说过什么？",
+        "question_word_joined": "什么|什麼|谁|誰|哪|怎么|多少",
+        "question_ending": "吗|嗎|呢",
+        "memory_request": "(?:请|請)?(?:告诉我|告訴我|给我看|显示|列出|解释)",
+        "remember_joined": r"(?:请|請)?(?:记住|記住|记下|記下)(?![了吗嗎没沒])\s*[:：,，]?\s*",
+        "strong_secret_name": r"""
+密码
+密碼
+口令
+密钥
+密鑰
+令牌
+""",
+        "medium_secret_name": "api ?金鑰",
+        "secret_name_hint": "密码|密碼|口令|密钥|密鑰|令牌|金鑰",
+        "secret_is_joined": "是|为|為",
+        "secret_column": "密码",
+        "seed_phrase_is_joined": "是",
     },
     cues={
         "greeting": r"""
