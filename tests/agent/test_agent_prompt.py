@@ -380,7 +380,7 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         )
         turn = Turn(scope=SCOPE, agent="main", session="s", messages=())
         specs = (recall.spec,)
-        return await prompt(ModelRequest(turn=turn, system="BASE.", window=(said("x"),), tools=specs))
+        return (await prompt.build(ModelRequest(turn=turn, system="BASE.", window=(said("x"),), tools=specs))).text
 
     prompt = anyio.run(written)
     injected = prompt.removeprefix("BASE.").rpartition("The date was")[0].strip("\n")

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.context.prompt import InstructionText, build_system_prompt, memory_guidance, render_instructions
+from ricordo.context.prompt import (
+    InstructionText,
+    Prompt,
+    PromptSection,
+    compose_prompt,
+    memory_guidance,
+    render_instructions,
+)
 from ricordo.guard import parse_fence
 
 BASE = "You are an agent."
@@ -18,11 +25,30 @@ PREAMBLE = "<memory>\nremembered\n</memory>"
 TOOLS = ("remember", "recall", "memory_search", "memory_get", "session_search", "session_list", "session_history")
 
 
+def composed(base: str, instructions: str, guidance: str, memory: str) -> Prompt:
+    return compose_prompt(
+        [
+            PromptSection(name="base", text=base),
+            PromptSection(name="instructions", text=instructions),
+            PromptSection(name="guidance", text=guidance),
+            PromptSection(name="memory", text=memory),
+        ]
+    )
+
+
+@pytest.mark.req("AS-BUG-23")
+def test_what_is_volatile_follows_all_that_is_stable() -> None:
+    footer = PromptSection(name="session", text="The session is `s`.", is_stable=False)
+    prompt = compose_prompt(
+        [footer, PromptSection(name="base", text=BASE), PromptSection(name="memory", text=PREAMBLE)]
+    )
+    assert prompt.text == f"{BASE}\n\n{PREAMBLE}\n\n{footer.text}"
+    assert [section.is_stable for section in prompt.sections] == [True, True, False]
+
+
 @pytest.mark.req("AS-BUG-23", "AS-CURATED-03", "GO-G22")
 def test_the_parts_come_in_their_order() -> None:
-    prompt = build_system_prompt(
-        base=BASE, written=render_instructions((AGENTS, *RULES)), guidance=GUIDANCE, preamble=PREAMBLE
-    )
+    prompt = composed(BASE, render_instructions((AGENTS, *RULES)), GUIDANCE, PREAMBLE).text
     places = [prompt.index(part) for part in (BASE, AGENTS.text, "Rule A.", "Rule B.", GUIDANCE, PREAMBLE)]
     assert places == sorted(places)
     assert prompt.startswith(BASE)
@@ -34,12 +60,11 @@ def test_the_parts_come_in_their_order() -> None:
 def test_a_missing_part_leaves_no_trace(kept: tuple[bool, ...]) -> None:
     base, agents, rules, guidance, preamble = kept
     human = (*((AGENTS,) if agents else ()), *(RULES if rules else ()))
-    prompt = build_system_prompt(
-        base=BASE if base else "",
-        written=render_instructions(human),
-        guidance=GUIDANCE if guidance else "",
-        preamble=PREAMBLE if preamble else "",
+    shown = composed(
+        BASE if base else "", render_instructions(human), GUIDANCE if guidance else "", PREAMBLE if preamble else ""
     )
+    prompt = shown.text
+    assert shown.memory == (PREAMBLE if preamble else "")
     assert (BASE in prompt, AGENTS.text in prompt, "Rule A." in prompt) == (base, agents, rules)
     assert (GUIDANCE in prompt, PREAMBLE in prompt) == (guidance, preamble)
     assert ("AGENTS.md" in prompt, "rules/a.md" in prompt, "<instructions" in prompt) == (

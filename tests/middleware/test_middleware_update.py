@@ -1,6 +1,7 @@
 """What memory learns within a session is told after the newest message, once, and stays where it is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,9 +9,11 @@ from hypothesis import strategies as st
 
 from fake_models import reply
 from ricordo.agent import ModelRequest, ModelResponse, Turn
-from ricordo.agent.memory_middleware import MemoryUpdateMiddleware, SystemPromptMiddleware, is_update
+from ricordo.agent.prompt_builder import PromptMiddleware, is_update
 from ricordo.context import MemoryLine, MemorySnapshot, Preamble, PreambleItem
 from ricordo.context.preamble import diff_snapshots, render_update
+from ricordo.context.prompt import Prompt, PromptSection, compose_prompt
+from ricordo.errors import StorageFailed
 from ricordo.guard import Trust, parse_fence
 from ricordo.messages import Message, Text, ToolCall, ToolResult, estimate_text, get_mark, pair_calls
 from ricordo.scope import Scope
@@ -27,16 +30,19 @@ class Memory:
 
     def __init__(self, *texts: str) -> None:
         self.held = MemorySnapshot(lines=lines(*texts))
-        self.snapshot = MemorySnapshot()
         self.write_count = 0
         self.own: set[str] = set()
         self.elsewhere: set[str] = set()
-        self.inject = SystemPromptMiddleware(self._write)
+        self.profile = ""
 
-    async def _write(self, request: ModelRequest) -> str:
+    async def build(self, request: ModelRequest) -> Prompt:
         self.write_count += 1
-        self.snapshot = self.held
-        return "\n".join([request.system, *(line.text for line in self.snapshot.lines)])
+        shown = "\n".join(line.text for line in self.held.lines)
+        sections = (PromptSection(name="base", text=request.system), PromptSection(name="memory", text=shown))
+        return compose_prompt(sections, self.held)
+
+    async def render_profile(self, request: ModelRequest) -> str:
+        return self.profile
 
     def holds_now(self, *texts: str, corrections: str = "") -> None:
         self.held = MemorySnapshot(lines=lines(*texts), corrections=corrections)
@@ -58,8 +64,7 @@ class Talk:
     def __init__(self, memory: Memory, *, at_once: bool = False) -> None:
         self.window: tuple[Message, ...] = ()
         self.sent: list[ModelRequest] = []
-        self._inject = memory.inject
-        self._update = MemoryUpdateMiddleware(memory, memory.inject, base="base", at_once=at_once)
+        self.prompt = PromptMiddleware(memory, base="base", at_once=at_once)
 
     async def ask(self, *messages: Message) -> ModelRequest:
         self.window += messages or (said("And?"),)
@@ -71,9 +76,9 @@ class Talk:
             return ModelResponse(reply=reply("ok"), window=asked.window)
 
         async def rest(asked: ModelRequest) -> ModelResponse:
-            return await self._update(asked, model)
+            return await self.prompt.complete(asked, model)
 
-        self.window = (await self._inject(request, rest)).window
+        self.window = (await self.prompt(request, rest)).window
         return self.sent[-1]
 
 
@@ -83,6 +88,23 @@ def said(text: str) -> Message:
 
 def updates(window: Sequence[Message]) -> list[str]:
     return [message.text for message in window if is_update(message)]
+
+
+@pytest.mark.req("AS-CURATED-03", "AS-BUG-23")
+async def test_a_prompt_is_built_once_and_again_after_it_could_not_be_or_is_invalid() -> None:
+    class Failing(Memory):
+        async def build(self, request: ModelRequest) -> Prompt:
+            built = await super().build(request)
+            if self.write_count == 1:
+                raise StorageFailed
+            return replace(built, text=f"{built.text} {self.write_count}")
+
+    talk = Talk(Failing())
+    with pytest.raises(StorageFailed):
+        await talk.ask()
+    assert [(await talk.ask()).system for _ in range(2)] == ["base 2"] * 2
+    talk.prompt.invalidate()
+    assert [(await talk.ask()).system for _ in range(2)] == ["base 3"] * 2
 
 
 @pytest.mark.req("AS-CURATED-03")
@@ -172,10 +194,10 @@ async def test_a_new_prompt_takes_the_updates_out_of_the_window() -> None:
     await talk.ask()
     memory.holds_now("- One.")
     await talk.ask()
-    memory.inject.invalidate("s")
+    talk.prompt.invalidate()
     last = await talk.ask()
     assert updates(last.window) == []
-    assert last.system == "base\n- One."
+    assert last.system == "base\n\n- One."
     memory.holds_now("- One.", "- Two.")
     assert [parse_fence(text) for text in updates((await talk.ask()).window)] == [("- Two.",)]
 
@@ -190,7 +212,22 @@ async def test_what_was_forgotten_elsewhere_is_in_no_later_request() -> None:
     memory.holds_now("- Tabs.", corrections="one stone")
     last = await talk.ask()
     assert "secret" not in f"{last.system}{last.window}"
-    assert last.system == "base\n- Tabs."
+    assert last.system == "base\n\n- Tabs."
+
+
+@pytest.mark.req("AS-CURATED-03", "DF-INJ")
+async def test_a_new_prompt_takes_the_profile_and_the_updates_along_at_once() -> None:
+    memory = Memory("- Tabs.")
+    memory.profile = "Likes tea."
+    talk = Talk(memory)
+    await talk.ask()
+    memory.holds_now("- Tabs.", "- Ports.")
+    assert [each.text for each in (await talk.ask()).window].count("Likes tea.") == 1
+    memory.profile = "Likes coffee."
+    memory.holds_now("- Tabs.", corrections="one stone")
+    last = await talk.ask()
+    assert [each.text for each in last.window if get_mark(each) == "memory"] == ["Likes coffee."]
+    assert (await talk.ask()).window[: len(last.window)] == last.window
 
 
 @pytest.mark.req("AS-CURATED-03")
@@ -200,7 +237,7 @@ async def test_at_once_the_prompt_is_written_anew_and_nothing_is_told() -> None:
     first = await talk.ask()
     memory.holds_now("- One.")
     second = await talk.ask()
-    assert (first.system, second.system) == ("base", "base\n- One.")
+    assert (first.system, second.system) == ("base", "base\n\n- One.")
     assert updates(second.window) == []
     await talk.ask()
     assert memory.write_count == 2

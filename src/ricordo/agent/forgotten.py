@@ -1,12 +1,16 @@
-"""Messages and files of a session without forgotten content, so that no request or summary repeats it."""
+"""Messages and files of a session without forgotten content, so that no request or summary repeats it.
 
-from collections.abc import Sequence
+Invariant: while nothing is forgotten, messages do not change.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from ricordo.agent.contract import StepMiddleware
-from ricordo.agent.memory_middleware import ForgottenMiddleware
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, StepMiddleware
+from ricordo.context.plan import find_newest_request
 from ricordo.messages import Message
 from ricordo.runtime.roots import digest_key, load_guard_key
 from ricordo.runtime.workspace import Workspace, root_files
@@ -18,7 +22,45 @@ from ricordo.workspace.history.tombstones import ForgottenStatements, collect_te
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import read_transcript
 
-__all__ = ["create_forgotten_middleware", "read_unforgotten_messages", "searchable_files"]
+__all__ = ["ForgottenMiddleware", "create_forgotten_middleware", "read_unforgotten_messages", "searchable_files"]
+
+
+class ForgottenMiddleware:
+    """Step middleware, outside all middleware that reads or shortens the window."""
+
+    def __init__(self, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
+        """Hide what `forgotten` recognises; it is called before each request and is cheap if nothing changed."""
+        self._forgotten = forgotten
+        self._known: Sequence[ForgottenStatements] = ()
+        self._hidden_messages: dict[str, Message] = {}
+
+    async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
+        """Continue with a window without forgotten content, except in the newest request of the user."""
+        known = await self._forgotten()
+        if known != self._known:
+            self._known = known
+            self._hidden_messages = {}
+        # The user's new request is not a copy, even with the same words.
+        asked = find_newest_request(request.window)
+        new = [
+            message
+            for at, message in enumerate(request.window)
+            if at != asked and self._hidden_messages.get(message.id) != message
+        ]
+        if new and any(known):
+            without = await run_sync(self._hide_forgotten, new, request.turn.session)
+            self._hidden_messages |= {message.id: message for message in without.values()}
+            request = replace(request, window=tuple(without.get(id(each), each) for each in request.window))
+        return await step(request)
+
+    def _hide_forgotten(self, messages: Sequence[Message], session: str) -> dict[int, Message]:
+        found = {}
+        for message in messages:
+            rest = message
+            for each in self._known:
+                rest = each.mask_message(rest, session)
+            found[id(message)] = rest
+        return found
 
 
 def create_forgotten_middleware(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:

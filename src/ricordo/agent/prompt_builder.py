@@ -1,7 +1,11 @@
-"""PromptBuilder: the system prompt of a session, its memory and profile, and when it is rebuilt.
+"""The system prompt of a session: its memory and profile, when it is rebuilt, and what is sent along with it.
 
-A summary starts a new prefix anyway, so the prompt is rebuilt with it; otherwise its bytes stay the same. In the prompt
-the profile is the same for every session; only as a separate message is it chosen by a query.
+The prompt is built once, so that requests share a prefix. A summary starts a new prefix anyway, so the prompt is
+rebuilt with it, and after a correction; otherwise its bytes stay the same. Later changes in memory are sent as a
+message after the newest one. The update and the profile are marked as memory and never recorded. In the prompt the
+profile is the same for every session; only as a separate message is it chosen by a query.
+
+Invariant: an update never comes between a call and its result.
 """
 
 import logging
@@ -9,21 +13,31 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.agent.agent_store import AgentStore
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler
 from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_user_text
-from ricordo.agent.memory_middleware import SystemPromptMiddleware
 from ricordo.agent.options import AgentOptions
 from ricordo.agent.tool_sets import MEMORY_TOOLS
 from ricordo.clock import Clock
-from ricordo.context.preamble import MemoryLine, MemorySnapshot, Preamble
+from ricordo.context.preamble import (
+    UPDATE_BUDGET,
+    MemoryLine,
+    MemorySnapshot,
+    Preamble,
+    diff_snapshots,
+    render_update,
+)
 from ricordo.context.prompt import (
+    MEMORY_FILES,
     WORKSPACE_BUDGET,
-    build_system_prompt,
+    Prompt,
+    PromptSection,
+    compose_prompt,
     drop_missing_tools,
     memory_guidance,
     memory_notice,
@@ -39,7 +53,7 @@ from ricordo.curation.profile.storage import ProfileStore
 from ricordo.errors import EntryNotFound, FileMissing, RicordoError
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, Trust
-from ricordo.messages import Message, get_mark
+from ricordo.messages import Message, Text, count_fingerprints, get_mark, with_ids, with_mark
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.roots import create_key, scope_folder
 from ricordo.runtime.settings import OPT_IN_TOOLS
@@ -57,8 +71,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ProfileView",
     "PromptBuilder",
-    "PromptRenewalMiddleware",
+    "PromptMiddleware",
+    "PromptSource",
     "create_profile_view",
+    "is_update",
     "list_rule_files",
     "prompt_budget",
 ]
@@ -206,12 +222,9 @@ class PromptBuilder:
         self._fingerprint: tuple[object, ...] = ()
         self._entry_lookup: _EntryLookup | None = None
         self._snapshot = MemorySnapshot()
-        self.preamble = ""
-        self.write_count = 0
-        self.snapshot = MemorySnapshot()
 
-    async def __call__(self, request: ModelRequest) -> str:
-        """Return the prompt for a session's first request, and set `preamble` to its memory part."""
+    async def build(self, request: ModelRequest) -> Prompt:
+        """Return the prompt for `request`, whose `system` is the base prompt."""
         agents = await read_agents_file(self._folder)
         project_rules = await read_rules(*self._rule_files)
         named = [tool.name for tool in request.tools if tool.name not in self._own_tools]
@@ -222,32 +235,33 @@ class PromptBuilder:
         room = remaining_tokens(self._max_tokens, guidance, notice)
         texts = [replace(each, text=self._clean(each.text)) for each in (*filter(None, (agents,)), *project_rules)]
         written = await run_sync(partial(render_instructions, texts, room))
-        self.snapshot = await self.load_current()
+        snapshot = await self.load_current()
         opening = latest_user_text(request.window)
         room = remaining_tokens(self._max_tokens, guidance, written)
         known = await self._profile.render(room) if self._profile and self._profile.is_in_prompt else ""
         held = await self._render_memory(remaining_tokens(room, known), notice, opening, request.turn.session)
-        self._report_injection(request, known, self._clean(drop_missing_tools(held, tools)))
-        self.write_count += 1
-        return build_system_prompt(
-            base=request.system,
-            written=written,
-            guidance=guidance,
-            preamble=self.preamble,
-            end=render_footer(request.turn.session, self._clock.today()),
+        memory = "\n\n".join(filter(None, (known, self._clean(drop_missing_tools(held, tools)))))
+        self._report_injection(request, memory)
+        footer = render_footer(request.turn.session, self._clock.today())
+        sections = (
+            PromptSection(name="base", text=request.system.strip("\n")),
+            PromptSection(name="instructions", text=written),
+            PromptSection(name="guidance", text=guidance),
+            PromptSection(name="memory", text=memory),
+            PromptSection(name="session", text=footer, is_stable=False),
         )
+        return compose_prompt(sections, snapshot)
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)
 
-    def _report_injection(self, request: ModelRequest, *parts: str) -> None:
-        """Set `preamble` to these parts of memory and report their size."""
-        self.preamble = "\n\n".join(filter(None, parts))
+    def _report_injection(self, request: ModelRequest, memory: str) -> None:
+        """Report the size of the memory in the prompt."""
         if not self._shows_memory and self._profile is None:
             return
         with self._emitter.stage("inject", request.turn.scope) as progress:
-            progress.counts["tokens"] = estimate_text(self.preamble)
-            progress.skipped = None if self.preamble else _EMPTY_MEMORY
+            progress.counts["tokens"] = estimate_text(memory)
+            progress.skipped = None if memory else _EMPTY_MEMORY
 
     async def render_profile(self, request: ModelRequest) -> str:
         """Return the profile for a separate message, chosen by the user's question; empty if it is in the prompt or
@@ -412,25 +426,162 @@ async def _read_curated_lines(place: MemoryRoot) -> list[str]:
         return []
 
 
-class PromptRenewalMiddleware:
-    """Step middleware, inside all middleware that shortens the window: a new summary starts a new prompt.
+_UPDATE_KEY = "ricordo.update"
+_PROFILE_KEY = "ricordo.profile"
 
-    The summary starts a new prefix anyway, so the prompt may include memories that were added meanwhile.
+
+class PromptSource(Protocol):
+    """Builds the prompt of a session, and knows the memory that it would show now."""
+
+    async def build(self, request: ModelRequest) -> Prompt:
+        """Return the prompt for `request`, whose `system` is the base prompt."""
+        ...
+
+    async def render_profile(self, request: ModelRequest) -> str:
+        """Return the profile for a separate message; empty if there is none."""
+        ...
+
+    async def load_current(self) -> MemorySnapshot:
+        """Return the current memory. Called before every request, so cheap if nothing changed."""
+        ...
+
+    async def is_own(self, line: MemoryLine, session: str) -> bool:
+        """Return whether a line was saved or learned in `session`, which therefore knows it."""
+        ...
+
+    async def is_in_memory(self, line: MemoryLine) -> bool:
+        """Return whether memory still holds a line that the preamble no longer shows."""
+        ...
+
+
+class PromptMiddleware:
+    """Step middleware for the prompt of one session: before the window is shortened, and `complete` after that.
+
+    What is sent along with a prompt, the profile and the updates of memory, belongs to that one `Prompt`. Once there is
+    another one, it is dropped and sent anew as far as the new prompt needs it.
     """
 
-    def __init__(self, inject: SystemPromptMiddleware, *, base: str, window: Callable[[], Sequence[Message]]) -> None:
-        """Rebuild the prompt with `inject` from `base`; `window` returns the window of the last request."""
-        self._inject = inject
+    def __init__(
+        self,
+        source: PromptSource,
+        *,
+        base: str,
+        window: Callable[[], Sequence[Message]] = tuple,
+        at_once: bool = False,
+        budget: Tokens = UPDATE_BUDGET,
+        where: str = MEMORY_FILES,
+    ) -> None:
+        """Build the prompt from `source` and the `base` prompt; `window` returns the window of the last request.
+
+        Changes of memory are sent in at most `budget` tokens per update, and `where` names the place of the rest. With
+        `at_once` the prompt is rebuilt instead, as it always is after a correction.
+        """
+        self._source = source
         self._base = base
         self._window = window
+        self._at_once = at_once
+        self._budget = budget
+        self._where = where
+        self._lock = anyio.Lock()
+        self._prompt: Prompt | None = None
+        self._completed: Prompt | None = None
+        self._profile_id = ""
+        self._told_snapshots: dict[str, MemorySnapshot] = {}
+        self._own_texts: set[str] = set()
+
+    @property
+    def memory(self) -> str:
+        """The text of memory in the current prompt; empty before there is one."""
+        return self._prompt.memory if self._prompt else ""
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
-        """Continue, with a new prompt if there is a new summary."""
+        """Continue with the session's prompt. Raises as `add_prompt` does."""
+        return await step(await self.add_prompt(request))
+
+    async def add_prompt(self, request: ModelRequest) -> ModelRequest:
+        """Return `request` with the session's prompt. If building it fails, raise; the next request tries again."""
+        return replace(request, system=(await self._load_prompt(request)).text)
+
+    def invalidate(self) -> None:
+        """Build the prompt again with the next request, which starts a new prefix."""
+        self._prompt = None
+
+    async def complete(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
+        """Continue with the profile and the changes of memory; with another prompt after a summary or a correction."""
+        now = await self._source.load_current()
+        if self._is_outdated(request, now):
+            self.invalidate()
+            now = (await self._load_prompt(request)).snapshot
+        prompt = await self._load_prompt(request)
+        if prompt is not self._completed:
+            self._completed, self._profile_id, self._told_snapshots = prompt, "", {}
+        request = await self._add_profile(replace(request, system=prompt.text))
+        update = await self._build_update(request, prompt.snapshot, now)
+        return await step(replace(request, window=(*request.window, update)) if update else request)
+
+    def _is_outdated(self, request: ModelRequest, now: MemorySnapshot) -> bool:
+        """Return whether there is a new summary, or a change of memory that the prompt itself has to follow."""
         known = _find_summaries(self._window())
-        if any(summary not in known for summary in _find_summaries(request.window)):
-            self._inject.invalidate(request.turn.session)
-            request = await self._inject.add_prompt(replace(request, system=self._base))
-        return await step(request)
+        if self._prompt is None or any(each not in known for each in _find_summaries(request.window)):
+            return True
+        shown = self._prompt.snapshot
+        return now != shown and (self._at_once or now.corrections != shown.corrections)
+
+    async def _load_prompt(self, request: ModelRequest) -> Prompt:
+        async with self._lock:
+            if self._prompt is None:
+                self._prompt = await self._source.build(replace(request, system=self._base))
+            return self._prompt
+
+    async def _add_profile(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with the profile's message and without the messages that belong to an earlier prompt."""
+        window = tuple(each for each in request.window if not self._is_stale(each))
+        if not any(_PROFILE_KEY in each.metadata for each in window):
+            text = await self._source.render_profile(request)
+            if text:
+                message = _memory_message(text, _PROFILE_KEY, window, request.turn.session)
+                window, self._profile_id = (*window, message), message.id
+        return request if window == request.window else replace(request, window=window)
+
+    def _is_stale(self, message: Message) -> bool:
+        """Return whether a message was sent along with an earlier prompt, also if undoing a compaction restored it."""
+        if is_update(message):
+            return message.id not in self._told_snapshots
+        return _PROFILE_KEY in message.metadata and message.id != self._profile_id
+
+    async def _build_update(self, request: ModelRequest, shown: MemorySnapshot, now: MemorySnapshot) -> Message | None:
+        """Return the update that follows the updates in the window; None if there is nothing new."""
+        told = [self._told_snapshots[message.id] for message in request.window if message.id in self._told_snapshots]
+        before = told[-1] if told else shown
+        if now == before:
+            return None
+        added, missing = diff_snapshots(before, now)
+        session = request.turn.session
+        new = [line for line in added if not await self._is_known(line, session)]
+        gone = [line for line in missing if not await self._source.is_in_memory(line)]
+        if not new and not gone:
+            return None
+        text = render_update(new, gone, self._budget.count, where=self._where)
+        update = _memory_message(text, _UPDATE_KEY, request.window, session)
+        self._told_snapshots[update.id] = now
+        return update
+
+    async def _is_known(self, line: MemoryLine, session: str) -> bool:
+        """Return whether the agent saved this line itself, also after consolidation has placed it."""
+        if line.normalized_text not in self._own_texts and await self._source.is_own(line, session):
+            self._own_texts.add(line.normalized_text)
+        return line.normalized_text in self._own_texts
+
+
+def is_update(message: Message) -> bool:
+    """Return whether a message is an update about changes in memory."""
+    return message.metadata.get(_UPDATE_KEY) is True
+
+
+def _memory_message(text: str, key: str, window: Sequence[Message], session: str) -> Message:
+    bare = with_mark(Message(role="user", parts=(Text(text=text),)), "memory")
+    message = replace(bare, metadata={**bare.metadata, key: True})
+    return with_ids([message], session=session, known=count_fingerprints(window))[0]
 
 
 def _find_summaries(window: Sequence[Message]) -> list[Message]:

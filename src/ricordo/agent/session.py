@@ -13,8 +13,7 @@ from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import ModelRequest, Turn
 from ricordo.agent.loop import build_messages
 from ricordo.agent.memory_context import TurnMemories
-from ricordo.agent.memory_middleware import SystemPromptMiddleware
-from ricordo.agent.prompt_builder import PromptBuilder
+from ricordo.agent.prompt_builder import PromptMiddleware
 from ricordo.agent.session_closing import SessionClosing
 from ricordo.agent.session_services import SessionServices
 from ricordo.agent.session_state import TurnRunner, repair_window
@@ -101,8 +100,7 @@ class AgentSession:
     instructions: str
     turn_runner: TurnRunner
     services: SessionServices
-    prompt_middleware: SystemPromptMiddleware
-    prompt_builder: PromptBuilder
+    prompt: PromptMiddleware
     meter: RequestMeter
     strategies: tuple[Strategy, ...]
     memory: AgentStore
@@ -134,18 +132,18 @@ class AgentSession:
     async def system_prompt(self, *, anew: bool = False) -> str:
         """Return the system prompt; build it if no request was made yet, or rebuild it with `anew`."""
         if anew:
-            self.prompt_middleware.invalidate(self.name)
-        return (await self.prompt_middleware.add_prompt(self._build_request())).system
+            self.prompt.invalidate()
+        return (await self.prompt.add_prompt(self._build_request())).system
 
     async def report_usage(self) -> ContextReport:
         """Return what fills the window of the next request."""
-        return await self._report_usage(await self.prompt_middleware.add_prompt(self._build_request()))
+        return await self._report_usage(await self.prompt.add_prompt(self._build_request()))
 
     async def preview_request(
         self, messages: Sequence[Message] = (), output: OutputType | None = None
     ) -> RequestPreview:
         """Return the next request with `messages` added, before any reduction; nothing is sent or recorded."""
-        request = await self.prompt_middleware.add_prompt(self._build_request())
+        request = await self.prompt.add_prompt(self._build_request())
         request = replace(request, window=(*request.window, *messages))
         request = await self.add_reminder(request) if self.add_reminder else request
         said = build_messages(request)
@@ -172,7 +170,7 @@ class AgentSession:
         await self.turn_runner.rewrite_window(reduce_window)
         (compacted,) = done
         if any(report.act == "compact" and report.status == "done" for report in compacted):
-            self.prompt_middleware.invalidate(self.name)
+            self.prompt.invalidate()
         return compacted
 
     async def clear(self) -> None:
@@ -183,7 +181,7 @@ class AgentSession:
             return ()
 
         await self.turn_runner.rewrite_window(empty_window)
-        self.prompt_middleware.invalidate(self.name)
+        self.prompt.invalidate()
 
     async def drain(self, *, seconds: float) -> int:
         """Run the jobs in the inbox, wait for jobs that others run, and return how many are left.
@@ -222,7 +220,7 @@ class AgentSession:
         noted: RecordReduction | None = None,
     ) -> tuple[tuple[Message, ...], CompactionResult]:
         """Run `strategies` over `window`; return the reduced window and the reports."""
-        request = await self.prompt_middleware.add_prompt(replace(self._build_request(), window=window))
+        request = await self.prompt.add_prompt(replace(self._build_request(), window=window))
         reduced, reports = await reduce_request(
             request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, noted=noted
         )
@@ -234,7 +232,7 @@ class AgentSession:
         request = await self.add_reminder(request) if self.add_reminder else request
         measured = await self.meter.measure(request)
         estimate, window = measured.estimate, measured.window
-        memory = min(estimate.system, estimate_text(self.prompt_builder.preamble))
+        memory = min(estimate.system, estimate_text(self.prompt.memory))
         config = self.compaction
         limit = (config.window if config else None) or window.limit
         report = partial(

@@ -16,12 +16,11 @@ from ricordo.agent.contract import StepMiddleware, TurnMiddleware
 from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotten_messages
 from ricordo.agent.loop import AgentLoop
 from ricordo.agent.memory_context import TurnMemories
-from ricordo.agent.memory_middleware import MemoryUpdateMiddleware, ProfileMiddleware, SystemPromptMiddleware
 from ricordo.agent.options import AgentOptions
 from ricordo.agent.permissions import PathResolver
 from ricordo.agent.prompt_builder import (
     PromptBuilder,
-    PromptRenewalMiddleware,
+    PromptMiddleware,
     create_profile_view,
     list_rule_files,
     prompt_budget,
@@ -104,8 +103,6 @@ class SessionFactory:
         measure = create_meter(model, ratio=keeper.state.ratio)
         keeper.set_ratio_source(lambda: measure.ratio)
         compactions = self._create_compactions(keeper)
-        prompt = self._create_prompt(model)
-        inject = SystemPromptMiddleware(prompt)
         flush, on = self._create_extraction(), choose_reductions(options, parts.settings, declared_window(model))
         beside = create_session_services(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.is_writable,
@@ -135,24 +132,21 @@ class SessionFactory:
             undone=lambda: keeper.state.undone,
             refused=ladders.on_overflow,
         )
-        renewal = PromptRenewalMiddleware(inject, base=base, window=lambda: keeper.state.window)
-        profile = ProfileMiddleware(prompt, prompt.render_profile)
+        prompt = PromptMiddleware(
+            self._create_prompt(model), base=base, window=lambda: keeper.state.window,
+            at_once=options.refresh == "step", where=self.memory.label,
+        )  # fmt: skip
         hide, watching = create_forgotten_middleware(workspace, self.memory.store), self._parent_middleware
-        update = MemoryUpdateMiddleware(
-            prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.label
-        )
         harness = AgentLoop(
             model,
             tools=tools,
             instructions=base,
             steps=[
                 *hide,
-                inject,
+                prompt,
                 remind,
                 shrink,
-                renewal,
-                profile,
-                update,
+                prompt.complete,
                 remind.refresh_reminder,
                 keeper.observe_request,
                 *watching,
@@ -175,8 +169,7 @@ class SessionFactory:
             compactions=compactions,
             services=beside,
             add_reminder=remind.add_reminder,
-            prompt_middleware=inject,
-            prompt_builder=prompt,
+            prompt=prompt,
             meter=measure,
             strategies=ladders.on_demand,
             memory=self.memory,

@@ -100,7 +100,7 @@ class _PromptInvalidator:
 
         def handle_event(event: Event) -> None:
             if self.session and event.stage in _CORRECTION_STAGES and event.status == "finished":
-                self.session.prompt_middleware.invalidate(self.session.name)
+                self.session.prompt.invalidate()
             if other:
                 other(event)
 

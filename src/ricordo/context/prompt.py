@@ -1,6 +1,7 @@
-"""Builds the system prompt: its parts in order, the memory guidance, AGENTS.md and the rules of a project.
+"""The system prompt: its sections in order, the memory guidance, AGENTS.md and the rules of a project.
 
-Parts that change least come first, so two sessions with the same memory differ only in the last line. A missing file is
+Sections that change least come first. The stable ones are the same for two sessions with the same memory; the volatile
+ones follow them. What changes during a session is sent after the window, behind the cache breakpoint. A missing file is
 skipped silently; a file that is too long or unreadable produces a notice. AGENTS.md may only link to another Markdown
 file.
 
@@ -8,13 +9,15 @@ Invariant: everything between the base prompt and the last line fits one token b
 omitted content is named with its file.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from anyio.to_thread import run_sync
 
+from ricordo.context.preamble import MemorySnapshot
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.lazy import lazy_compile
@@ -28,7 +31,9 @@ __all__ = [
     "RULES_FOLDER",
     "WORKSPACE_BUDGET",
     "InstructionText",
-    "build_system_prompt",
+    "Prompt",
+    "PromptSection",
+    "compose_prompt",
     "drop_missing_tools",
     "memory_guidance",
     "memory_notice",
@@ -82,15 +87,38 @@ class InstructionText:
     text: str
 
 
-def build_system_prompt(
-    *, base: str = "", written: str = "", guidance: str = "", preamble: str = "", end: str = ""
-) -> str:
-    """Return the prompt of these parts, in this order, separated by an empty line; empty if all are empty.
+@dataclass(frozen=True, kw_only=True)
+class PromptSection:
+    """One section of a system prompt. A section that differs between sessions with the same memory is not stable."""
 
-    `written` comes from `render_instructions`, `end` from `render_footer`.
+    name: Literal["base", "instructions", "guidance", "memory", "session"]
+    text: str
+    is_stable: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prompt:
+    """A system prompt as built once: its text, its sections in order, and the memory at that time.
+
+    Two prompts are never equal: a prompt that was built again is another one, even with the same text.
     """
-    parts = (base.strip("\n"), written, guidance, preamble, end)
-    return "\n\n".join(part for part in parts if part.strip())
+
+    text: str = ""
+    sections: tuple[PromptSection, ...] = ()
+    snapshot: MemorySnapshot = field(default_factory=MemorySnapshot)
+
+    @property
+    def memory(self) -> str:
+        """The text of memory in the prompt; empty if it shows none."""
+        return next((section.text for section in self.sections if section.name == "memory"), "")
+
+
+def compose_prompt(sections: Iterable[PromptSection], snapshot: MemorySnapshot | None = None) -> Prompt:
+    """Return the prompt of the sections that have a text, separated by an empty line, stable ones first."""
+    found = [each for each in sections if each.text.strip()]
+    ordered = tuple(sorted(found, key=lambda each: not each.is_stable))
+    text = "\n\n".join(each.text for each in ordered)
+    return Prompt(text=text, sections=ordered, snapshot=snapshot or MemorySnapshot())
 
 
 def remaining_tokens(budget: int, *parts: str) -> int:
