@@ -215,6 +215,19 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
     assert (place_of(root) / "workspace" / "memory" / "topics" / "rules.md").read_text(encoding="utf-8") == content
 
 
+async def test_a_tool_that_creates_it_may_fill_it_to_the_cap_and_no_further(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    begun(root, root.parent / "data")
+    calls = [Call("write_file", {"path": "/MEMORY.md", "content": "- A rule.\n" * lines}) for lines in (201, 200)]
+    model = ScriptedModel([*calls, Say("Done.")])
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True) as agent:
+        await agent.send("Keep these rules.")
+    refused, written = [result.text for message in model.requests[-1].messages for result in message.tool_results]
+    assert "/memory/topics/NAME.md" in refused
+    assert "was created" in written
+    assert curated(root) == "- A rule.\n" * 200
+
+
 async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     text = grown(root, filling=0)

@@ -95,7 +95,7 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
     assert any(get_mark(message) == "summary" for message in model.requests[-1].messages)
 
 
-@pytest.mark.req("CC-PROGRESS")
+@pytest.mark.req("CC-PROGRESS", "CC-UNDO")
 async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tmp_path: Path) -> None:
     events: list[Event] = []
     config = CompactionConfig(trigger_messages=12, trigger_tokens=0, keep_messages=8, carry_tokens=0, combined=False)
@@ -109,6 +109,12 @@ async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tm
         (summed,), (dropped,) = finished(events, "compact"), finished(events, "drop")
         assert is_valid(one.window)
         assert get_mark(one.window[0]) == "summary"
+        assert [each.act for each in await one.compactions.all()] == ["drop", "compact"]
+        for each in await one.compactions.all():
+            assert (await one.compactions.expand(each.handle)).messages
+            await one.compactions.undo()
+        said_before = [message.id for message in await transcript(tmp_path / "root")]
+        assert [message.id for message in one.window] == said_before
     before = summed.counts["tokens_before"]
     assert summed.counts["tokens_after"] > 0.8 * before
     assert dropped.counts["tokens_after"] <= 0.8 * before

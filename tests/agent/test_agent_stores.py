@@ -547,6 +547,9 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
             model, workspace=root, store=store, scope=SCOPE, session="s", settings=settings(root)
         ) as agent:
             assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
+            remembered, recalled = (request.messages[-1].tool_results[0].text for request in model.requests[1:3])
+            assert remembered.startswith("remembered.")
+            assert FACT in recalled
             await store.save(Entry(content="Nadia owns billing."))
             await agent.send("And now?")
             assert FACT in await agent.system_prompt(anew=True)

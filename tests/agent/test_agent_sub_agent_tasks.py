@@ -208,20 +208,26 @@ async def test_tasks_lie_in_the_folder_of_the_agent_that_has_them(bench: Spawnin
 
 
 @pytest.mark.req("AS-STATE-08")
+@pytest.mark.parametrize("due", [False, True], ids=["before the request", "on the way of the request"])
 async def test_a_task_that_ends_after_a_compaction_is_told_of_with_the_plan_that_was_begun_before(
-    bench: Spawning,
+    bench: Spawning, due: bool
 ) -> None:
     plan = "# Repairs\n\n1. Find what drips.\n"
     bench.orders = {**bench.orders, "Plan.": Call("plan_write", {"content": plan})}
-    async with bench.agent(compaction=COMPACTION, planning=True) as one:
+    config = CompactionConfig(trigger_messages=12, keep_messages=2) if due else COMPACTION
+    async with bench.agent(compaction=config, planning=True) as one:
         assert one.plan is not None
         await one.plan.enter("Repairs", by="user")
         await one.send("Plan.")
         await one.send("Go.")
         standing = one.state.work_state
-        await compacted(one)
+        if due:
+            await one.record([said(f"Number {number}. {LONG}") for number in range(4)])
+        else:
+            await compacted(one)
         await ended(one, bench)
         await one.send("And?")
+        assert get_mark(one.window[0]) == "summary"
         assert one.state.work_state.plan == standing.plan
         assert await one.plan.text() == plan
     items = reminded(bench.asked[-1])

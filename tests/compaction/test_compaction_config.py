@@ -41,6 +41,8 @@ INVALID: list[tuple[type, dict[str, Any], str]] = [
     (CompactionConfig, {"offload_before_compact": None}, "offload_before_compact"),
     (CompactionConfig, {"summary_prompt": "Sum it up."}, "summary_prompt"),
     (CompactionConfig, {"summary_prompt": " "}, "summary_prompt"),
+    (CompactionConfig, {"summary_prompt": "Sum up the messages."}, "summary_prompt"),
+    (CompactionConfig, {"summary_prompt": "Sum up {message}."}, "summary_prompt"),
     (CompactionConfig, {"summary_tokens": 0}, "summary_tokens"),
     (CompactionConfig, {"summary_seconds": 0}, "summary_seconds"),
     (CompactionConfig, {"summary_seconds": float("inf")}, "summary_seconds"),

@@ -172,6 +172,9 @@ async def test_the_four_phases_of_a_dream_are_reported_in_their_order_with_what_
     assert told["orient"].reason == "dream"
     assert told["consolidate"].counts["merged"] == 1
     assert (told["prune"].counts["files"], told["prune"].counts["removed"]) == (1, 2)
+    root.heard.clear()
+    assert (await root.dream()).change_id == ""
+    assert root.phases("started") == root.phases("finished") == ALL, "also where nothing is left to do"
 
 
 @pytest.mark.req("HE-C3-guard", "HE-C3")

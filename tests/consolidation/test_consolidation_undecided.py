@@ -144,12 +144,13 @@ def test_what_no_rule_decides_stays_and_both_lines_name_each_other_side_by_side(
 
 @pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize(
-    ("movable", "order"), [("1", "2314"), ("4", "1423"), ("14", "1423"), ("23", "1234"), ("", "1234")]
+    ("movable", "order"),
+    [("1", "23456718"), ("8", "18234567"), ("18", "18234567"), ("234567", "12345678"), ("", "12345678")],
 )
 def test_of_two_that_contradict_each_other_the_one_that_may_move_moves_to_the_other(movable: str, order: str) -> None:
-    rows = {name: entry(int(name), f"Row {name}.") for name in "1234"}
+    rows = {name: entry(int(name), f"Row {name}.") for name in "12345678"}
     sheet = parse_memory_document("".join(render_entry(row) for row in rows.values()).encode(), MEMORY_PATH)
-    links = {rows["1"].id: (rows["4"].id,), rows["4"].id: (rows["1"].id,)}
+    links = {rows["1"].id: (rows["8"].id,), rows["8"].id: (rows["1"].id,)}
     moved = move_together(sheet, links, {rows[name].id for name in movable})
     assert [one.content for one in moved.entries] == [f"Row {name}." for name in order]
 

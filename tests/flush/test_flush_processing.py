@@ -74,8 +74,12 @@ def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
 @pytest.mark.req("DF-C2", "DF-PROC")
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_changed(tag: str, parts: int) -> None:
+@pytest.mark.parametrize("first", ["upload", "question"])
+def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_changed(
+    tag: str, parts: int, first: str
+) -> None:
     texts = [upload(tag), "Summarise chapter two."]
+    texts = texts if first == "upload" else texts[::-1]
     original = user(*texts) if parts == 2 else user("\n\n".join(texts))
     before = replace(original)
     found = process_messages([original, REPLIED])

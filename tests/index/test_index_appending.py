@@ -86,6 +86,16 @@ async def test_an_append_takes_one_trip_to_a_thread(tmp_path: Path) -> None:
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-02", "AS-FLUSH-04")
+async def test_after_a_block_of_several_bullets_the_next_one_is_found_on_its_own_line(tmp_path: Path) -> None:
+    index = await begun(tmp_path)
+    await index.append(LEDGER, b"".join(map(bullet, ANIMALS[1:4])))
+    for animal in ANIMALS[4:]:
+        await index.append(LEDGER, bullet(animal))
+    assert await lines_of(index, *ANIMALS) == [[3], [4], [5], [6], [7], [8]]
+    await index.close()
+
+
 @pytest.mark.req("AS-INDEX-02")
 async def test_rows_of_what_is_appended_are_those_of_the_whole_file(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)

@@ -187,6 +187,7 @@ async def test_a_scan_ranks_like_the_index(tmp_path: Path) -> None:
     await scan.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_what_a_search_has_no_time_to_take_in_is_read_from_the_files(tmp_path: Path) -> None:
     zoo(tmp_path)
     index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, LocalFiles(tmp_path), patience_seconds=0.0)
@@ -196,6 +197,11 @@ async def test_what_a_search_has_no_time_to_take_in_is_read_from_the_files(tmp_p
     place(tmp_path, "workspace/memory/topics/t23.md", "- Animal animal99 moved in.\n")
     assert await index.search("animal23") == []
     assert places(await index.search("animal99")) == [("workspace/memory/topics/t23.md", 1)]
+    for number in range(12):
+        place(tmp_path, f"workspace/memory/topics/t{number:02d}.md", f"# Topic\n\n- Animal animal{number:02d} lives.\n")
+    found = await index.search("animal lives", 10)
+    assert [match.rank for match in found] == [*range(1, 11)]
+    assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
     await index.close()
 
 

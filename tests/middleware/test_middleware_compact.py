@@ -314,7 +314,7 @@ async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no
     assert least <= target <= most
 
 
-@pytest.mark.req("AS-OVER-06")
+@pytest.mark.req("AS-OVER-06", "CC-UNDO")
 async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_refused_must_that_work() -> None:
     noted: list[tuple[int, int]] = []
 

@@ -131,6 +131,21 @@ async def test_every_shape_of_overflow_is_known_and_never_asked_again(
         assert model.window == 8_192
 
 
+@pytest.mark.req("AS-BUG-08", "AS-OVER-04")
+@pytest.mark.anyio
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+async def test_an_overflow_by_room_for_the_reply_alone_is_asked_again_with_less_room(stream: bool) -> None:
+    text = "input length and `max_tokens` exceed context limit: 199000 + 20000 > 200000, decrease them"
+    refusal = Fail(400, text, overflow=True, window=200_000, size=199_000)
+    with serving([refusal, Say("Now.")]) as server:
+        reply = await ask(reach(server, "anthropic:claude-sonnet-5"), stream=stream)
+    assert reply.message.text == "Now."
+    first, again = (int(str(request.body["max_tokens"])) for request in server.requests)
+    assert first > 1_000 > again > 0
+    with serving([refusal, refusal, Say("Never.")]) as server, pytest.raises(ModelOverflow):
+        await ask(reach(server, "anthropic:claude-sonnet-5"), stream=stream)
+
+
 @pytest.mark.req("AS-OVER-04", "AS-BUG-07", "AS-BUG-08")
 @pytest.mark.anyio
 @pytest.mark.parametrize(

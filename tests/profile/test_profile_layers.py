@@ -11,12 +11,14 @@ from hand_clock import HandClock
 from ricordo.agent import Turn, TurnResult, compose
 from ricordo.agent.contract import TurnHandler
 from ricordo.agent.turn_middleware import ExtractionMiddleware
+from ricordo.clock import MonotonicIds
 from ricordo.curation import InMemoryProfileStore, ProfileUpdater
 from ricordo.curation.profile.rendering import render_profile
 from ricordo.curation.profile.storage import SavedProfile
 from ricordo.errors import VersionConflict
-from ricordo.extraction import process_messages
-from ricordo.jobs import Job
+from ricordo.events import Emitter
+from ricordo.extraction import FlushResult, JobWorker, process_messages
+from ricordo.jobs import Inbox, Job
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.scope import Scope
 from ricordo.workspace import Fact, Profile
@@ -78,6 +80,22 @@ async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_a
     await compose([ask, added], _answered)(turn)
     assert passed == ["s", "s"]
     assert len({(job.kind, job.session, job.user) for job in queue.jobs}) == 1
+
+
+@pytest.mark.req("DF-LAYERS")
+async def test_the_queue_needs_no_more_than_a_function_for_its_jobs(tmp_path: Path) -> None:
+    clock = HandClock()
+    done: list[str] = []
+
+    async def flush(job: Job) -> FlushResult:
+        done.append(job.session)
+        return FlushResult()
+
+    queue = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    await queue.put(Job(kind="flush", session="s"))
+    assert (await JobWorker(queue, flush=flush, emitter=Emitter(clock), clock=clock).drain(seconds=30)).done == 1
+    assert done == ["s"]
+    await queue.close()
 
 
 @pytest.mark.req("DF-LAYERS")

@@ -63,7 +63,7 @@ def _counting(files: FileStore) -> tuple[WatchedFiles, list[str]]:
     return WatchedFiles(files, note), read
 
 
-@pytest.mark.req("DF-HOT")
+@pytest.mark.req("DF-HOT", "DF-C54", "DF-C57")
 async def test_an_unchanged_profile_is_read_once_and_a_changed_one_again(tmp_path: Path) -> None:
     watched, read = _counting(LocalFiles(tmp_path))
     store = _store(watched)

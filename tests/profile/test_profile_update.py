@@ -265,7 +265,7 @@ def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     assert lowest in crowd, "it leaves with all that it holds, for the archive"
 
 
-@pytest.mark.req("DF-B7", "DF-C41")
+@pytest.mark.req("DF-B7", "DF-C40", "DF-C41")
 def test_what_takes_a_facts_place_stays_though_it_ranks_lowest() -> None:
     crowd = tuple(known(at, confidence=1.0, days=2) for at in range(100))
     weak, strong = new("Uses tabs", confidence=0.7), new("Keeps bees", confidence=1.0)

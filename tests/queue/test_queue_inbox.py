@@ -337,6 +337,15 @@ async def test_ended_jobs_are_kept_for_a_week_and_no_more_than_so_many(tmp_path:
     await inbox.close()
 
 
+@pytest.mark.req("DF-B1")
+async def test_of_several_jobs_that_failed_for_good_each_stays_on_the_list(inbox: Inbox) -> None:
+    for name in ("a", "b", "c"):
+        await inbox.put(flush(name))
+        for _ in range(5):
+            await inbox.release(await leased(inbox), error="ModelRefused")
+    assert [record.job.session for record in await inbox.jobs(states={"failed"})] == ["c", "b", "a"]
+
+
 async def test_jobs_are_listed_newest_first_by_state_and_kind(inbox: Inbox) -> None:
     for name in ("a", "b"):
         await inbox.put(flush(name))

@@ -73,17 +73,23 @@ def said(text: str) -> Message:
 
 @pytest.mark.req("AS-LEDGER-03", "AS-CURATED-03")
 async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root: Root) -> None:
+    long = f"The release train leaves on Tuesdays{' and waits for nobody' * 8}."
     async with root.opened() as memory:
         await memory.remember("We deploy only from main.", kind="convention")
+        await memory.remember(long, kind="convention")
         await memory.ingest([said("Our branches are named ord-<ticket>-<slug>.")], session="s1")
         before = await memory.preamble()
-    assert before.count("We deploy only from main.") == 1
+    assert before.count("We deploy only from main.") == before.count(long) == 1
     assert "ord-<ticket>" not in before
     await root.consolidate()
     async with root.opened() as memory:
         await memory.remember("The office closes at six.")
         after = await memory.preamble()
     assert after.count("We deploy only from main.") == 1
+    assert [long in path.read_text() for path in (place_of(root.folder) / "workspace/memory/topics").iterdir()] == [
+        True
+    ]
+    assert long not in after, "a topic holds it now"
     assert after.count("ord-") == 1
     assert after.index('source="MEMORY.md"') < after.index("The office closes at six.")
 

@@ -3,6 +3,7 @@
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
 from ricordo.messages import JsonValue, Tokens, estimate_text
-from ricordo.runtime import Dependencies, Workspace, open_workspace
+from ricordo.runtime import Dependencies, Workspace, open_store, open_workspace
 from ricordo.scope import Scope
 from ricordo.search import Hit
 from ricordo.storage import Disk
@@ -191,6 +192,16 @@ def test_a_result_stays_within_its_budget_and_counts_what_is_left_out(sizes: lis
     assert (f" {left_out} more did not fit" in told) == (left_out > 0)
     if len(hits) > 1 and sum(sizes) < budget // 4:
         assert left_out == 0
+
+
+@pytest.mark.req("GO-G21")
+@pytest.mark.parametrize("scheme", ["json", "jsonl", "kv", "markdown", "sessions", "folder"])
+async def test_recall_over_a_file_store_shows_the_five_newest_first(scheme: str, tmp_path: Path) -> None:
+    async with open_store(f"{scheme}:{tmp_path / 'notes'}", scope=replace(SHOP, session="s")) as store:
+        for number in range(7):
+            await store.save(Entry(content=f"Pear {number}."))
+        told = await recall_tool(store)({"query": "pear"}, CONTEXT)
+    assert parse_fence(str(told)) == tuple(f"Pear {number}." for number in (6, 5, 4, 3, 2))
 
 
 @pytest.mark.req("GO-G21")

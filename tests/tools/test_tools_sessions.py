@@ -126,6 +126,10 @@ async def test_the_newest_messages_are_shown_in_the_order_in_which_they_were_sai
     assert parse_fence(await asked(files, "session_history", agent_id="helper", session_id="s")) == ("said by another",)
     assert len(parse_fence(await asked(files, "session_history", session_id="s", last_n=10_000)) or ()) == 50
     assert "last_n" in await asked(files, "session_history", session_id="s", last_n=0)
+    await keep(files, "long", texts(120))
+    for count in (51, 100):
+        shown = await asked(files, "session_history", session_id="long", last_n=count)
+        assert parse_fence(shown) == tuple(f"said {number}" for number in range(120 - count, 120))
 
 
 @pytest.mark.req("AS-SESS-03")

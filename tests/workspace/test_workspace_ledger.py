@@ -79,6 +79,8 @@ async def test_the_same_words_saved_twice_stand_there_twice() -> None:
     for name in ("a", "b"):
         await append_entries(files, DAY, [entry("Same.", name * 26)], REDACTOR)
     assert await contents(files) == ["Same.", "Same."]
+    await append_entries(files, DAY, [entry("Again.", name * 26) for name in "cd"], REDACTOR)
+    assert await contents(files) == ["Same.", "Same.", "Again.", "Again."]
 
 
 LENGTHS = st.sampled_from([1, LONG_ENTRY_BYTES - 1, LONG_ENTRY_BYTES, LONG_ENTRY_BYTES + 1, 3 * LONG_ENTRY_BYTES])
