@@ -11,11 +11,12 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
@@ -24,8 +25,11 @@ import anyio.lowlevel
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from ricordo.errors import InvalidSetting
+
 __all__ = [
     "NoYield",
+    "Opening",
     "ThreadJob",
     "YieldPolicy",
     "background_group",
@@ -80,6 +84,97 @@ async def background_group() -> AsyncIterator[TaskGroup]:
 
 _IDLE_SECONDS = 10.0
 _T = TypeVar("_T")
+
+
+class Opening(AbstractAsyncContextManager[_T], Awaitable[_T]):
+    """Something to open, once: `async with opening as value`, or `value = await opening` and later `close`.
+
+    It is opened and closed in a task of its own, so one task may open it and another one close it, and no cancel scope
+    of either is left open. An error or a cancellation of an `async with` block reaches the background work of the
+    value, as it would without that task.
+    """
+
+    def __init__(self, make: "Callable[[Opening[_T]], AbstractAsyncContextManager[_T]]") -> None:
+        """Open and close what `make` returns for this opening."""
+        self._context = make(self)
+        self._values: list[_T] = []
+        self._is_started = False
+        self._task: asyncio.Task[None] | None = None
+        self._error: BaseException | None = None
+        self._block_error: Exception | None = None
+
+    def __await__(self) -> Generator[Any, None, _T]:
+        """Open it and return its value. Raises: InvalidSetting if it was opened before; what opening it raises."""
+        return self.__aenter__().__await__()
+
+    async def __aenter__(self) -> _T:
+        """Open it and return its value, as awaiting it does."""
+        if self._is_started:
+            raise InvalidSetting("An opening is used once: call `open` again.")
+        self._is_started, self._scope = True, anyio.CancelScope()
+        self._opened, self._closing, self._ended = anyio.Event(), anyio.Event(), anyio.Event()
+        if _on_asyncio():
+            self._task = asyncio.create_task(self._run())
+        else:
+            import trio
+
+            trio.lowlevel.spawn_system_task(self._run, context=copy_context())
+        await self._wait_or_cancel(self._opened)
+        if not self._values:
+            await self.close()
+        return self._values[0]
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it; after an error or a cancellation of the block at once, without finishing its work."""
+        if isinstance(error, Exception) and not self._ended.is_set():
+            self._block_error = error
+        elif error is not None:
+            self._scope.cancel()
+        try:
+            await self.close()
+        except Exception as raised:
+            if raised is not error:
+                raise
+
+    async def close(self) -> None:
+        """Close the value and wait until it is closed; when called again, only wait.
+
+        A cancellation makes it close at once. Raises what closing raises, once.
+        """
+        if not self._is_started:
+            return
+        self._closing.set()
+        await self._wait_or_cancel(self._ended)
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    async def _wait_or_cancel(self, event: anyio.Event) -> None:
+        """Wait for `event`; a cancellation is passed on to the task, and raised when that has ended."""
+        try:
+            await event.wait()
+        except anyio.get_cancelled_exc_class():
+            self._scope.cancel()
+            await run_even_if_cancelled(self._ended.wait)
+            raise
+
+    async def _run(self) -> None:
+        """Open the value, wait until it should close, and close it."""
+        try:
+            with self._scope:
+                async with self._context as value:
+                    self._values.append(value)
+                    self._opened.set()
+                    await self._closing.wait()
+                    if self._block_error is not None:
+                        raise self._block_error  # noqa: TRY301 - the context handles the error of the block
+        except Exception as error:  # noqa: BLE001 - it is raised by `close`
+            self._error = error
+        finally:
+            self._opened.set()
+            self._ended.set()
 
 
 class ThreadJob(Generic[_T]):

@@ -15,7 +15,7 @@ from ricordo.context import TurnRecallConfig
 from ricordo.errors import InvalidSetting, ModelError
 from ricordo.messages import estimate_text, get_mark
 from ricordo.runtime import Settings
-from ricordo.search import Hit, recall_memories
+from ricordo.search import Hit
 from ricordo.stores import Store
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 
@@ -267,10 +267,9 @@ async def test_recall_gives_what_the_words_find_without_waiting_for_a_model_that
 
     root = tmp_path / ".ricordo"
     await remembered(root, HARVEST, FERRY)
-    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
-        sources = await memory._sources()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), reranker=Hanging()) as memory:
         with anyio.fail_after(10):
-            (hit,) = await recall_memories(sources, "walnut harvester", reranker=Hanging())
+            (hit,) = await memory.recall("walnut harvester")
     assert hit.entry.content == HARVEST
 
 

@@ -31,9 +31,8 @@ LAZY_IMPORTS = {
     "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front "
     "matter in YAML",
     "ricordo.runtime.memory.Memory.doctor": "few processes check a memory",
-    "ricordo.runtime.memory.Memory.ingest": "few processes learn from messages",
-    "ricordo.runtime.memory.Memory.session": "few processes show a session",
-    "ricordo.runtime.memory.MemoryBase.forget": "few processes forget",
+    "ricordo.runtime.memory.Memory._recorder": "few processes learn from messages",
+    "ricordo.concurrency.Opening.__aenter__": "trio is imported only where it runs the loop",
     "ricordo.runtime.rerankers._find_factory": "only an unknown name needs a near one",
     "ricordo.runtime.rerankers._list_entry_points": "the standard library reads them with a parser of mail",
     "ricordo.runtime.rerankers.load_reranker": "few processes load a reranker",

@@ -194,7 +194,7 @@ def _check_scope(store: Store, scope: Scope) -> None:
 
 async def _hide_copies(place: MemoryRoot, gone: Entry, who: str) -> None:
     """Hide the copies of an entry in the agent's conversations after it was forgotten in another store."""
-    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_FORGET_REASON):
+    if await forget_copies(place.files, place.changes, [gone], key=place.key, who=who, why=_FORGET_REASON):
         await place.index.refresh()
 
 

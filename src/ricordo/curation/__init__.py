@@ -7,6 +7,7 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
+    from ricordo.curation.marks import EntryUpdate
     from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
     from ricordo.curation.profile.updater import ProfileUpdater
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
@@ -24,6 +25,7 @@ __all__ = [
     "ConsolidationInput",
     "ConsolidationResult",
     "Consolidator",
+    "EntryUpdate",
     "FileProfileStore",
     "InMemoryProfileStore",
     "InjectionConfig",
@@ -45,6 +47,7 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
+        ".marks": "EntryUpdate",
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",

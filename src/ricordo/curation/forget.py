@@ -26,9 +26,15 @@ from ricordo.workspace.history.copies import RecordCopies, find_copies
 from ricordo.workspace.history.repetition import is_repetition
 from ricordo.workspace.history.tombstones import Tombstone, content_digest, create_tombstone, read_tombstones
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
-from ricordo.workspace.ledger import find_entries, find_entry, find_extracted_or_similar, is_curated
+from ricordo.workspace.ledger import (
+    find_entries,
+    find_entry,
+    find_extracted_or_similar,
+    is_curated,
+    read_all_entries,
+)
 
-__all__ = ["ForgottenEntry", "forget", "forget_copies"]
+__all__ = ["ForgottenEntry", "forget", "forget_copies", "forget_entries"]
 
 
 _AT_ONCE = 20_000
@@ -49,20 +55,29 @@ async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
 ) -> ForgottenEntry:  # fmt: skip
-    """Remove an entry from every document that holds it and add a tombstone.
+    """Remove one entry as `forget_entries` does. Raises: EntryNotFound; StorageBusy."""
+    found = await find_entry(files, entry_id)
+    change = await forget_entries(files, changes, [found.entry.id], key=key, who=who, why=why, config=config)
+    return ForgottenEntry(entry=found.entry, path=found.path, change=change)
 
-    Lines that a consolidation had merged with it get their original text back, which may be longer. Lines that then
-    exceed the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; StorageBusy if a consolidation
-    does not end in time.
+
+async def forget_entries(
+    files: FileStore, changes: ChangeSets, entry_ids: Collection[str], *, key: bytes, who: str, why: str = "",
+    config: ConsolidationConfig | None = None,
+) -> Change:  # fmt: skip
+    """Remove entries, by their full ids, from every document, add tombstones, and return the one change set.
+
+    Lines that a consolidation had merged with them get their original text back, which may be longer. Lines that then
+    exceed the bounds of `config` move from MEMORY.md to topics. Entries that are forgotten meanwhile are left out.
+    Raises: EntryNotFound if none is left; StorageBusy if a consolidation does not end in time.
     """
-    found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
+    bounds = config or ConsolidationConfig()
     bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        located = await find_entries(files, found.entry.id)
-        standing = [one for one in located if one.entry.id == found.entry.id]
+        standing = await _locate_entries(files, entry_ids)
         if not standing:
-            raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
+            raise EntryNotFound(f"The memory {', '.join(entry_ids)} was forgotten meanwhile.")
         copies = await find_copies(files, [one.entry for one in standing], key=key)
         if alike := await _find_same_statements(files, standing, copies.near, key):
             standing += alike
@@ -71,28 +86,34 @@ async def forget(
             files, await _build_removal_edits(files, standing, copies, bury, bounds), bounds, must=True
         )
 
-    # the lock orders this with other writers: earlier writes are found here, and later writers skip the entry
+    # the lock orders this with other writers: earlier writes are found here, and later writers skip the entries
     async with files.lock(CURATION_LOCK):
-        change = await changes.rebase(plan, act="forget", who=who, why=why)
-    return ForgottenEntry(entry=found.entry, path=found.path, change=change)
+        return await changes.rebase(plan, act="forget", who=who, why=why)
+
+
+async def _locate_entries(files: FileStore, ids: Collection[str]) -> list[LocatedEntry]:
+    """Return the places of the entries with these full ids."""
+    if len(ids) > 1:
+        return [one for one in await read_all_entries(files) if one.entry.id in ids]
+    return [one for name in ids for one in await find_entries(files, name) if one.entry.id == name]
 
 
 async def forget_copies(
-    files: FileStore, changes: ChangeSets, entry: Entry, *, key: bytes, who: str, why: str = ""
+    files: FileStore, changes: ChangeSets, entries: Sequence[Entry], *, key: bytes, who: str, why: str = ""
 ) -> Change | None:
-    """Remove an entry of another root from the records of this root, add tombstones, and return the change set.
+    """Remove entries of another root from the records of this root, add tombstones, and return the change set.
 
-    Returns None if the records do not mention it. Raises: StorageBusy.
+    Returns None if the records do not mention them. Raises: StorageBusy.
     """
 
     bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        copies = await find_copies(files, [entry], key=key)
-        return await _build_record_edits(files, [entry], copies, bury)
+        copies = await find_copies(files, entries, key=key)
+        return await _build_record_edits(files, entries, copies, bury)
 
     async with files.lock(CURATION_LOCK):
-        says = (await find_copies(files, [entry], key=key)).tombstones or len(await plan()) > 1
+        says = (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1
         return await changes.rebase(plan, act="forget", who=who, why=why) if says else None
 
 

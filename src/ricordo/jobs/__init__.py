@@ -7,7 +7,7 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.jobs.contract import InboxConfig, Job, JobOutcome, JobQueue, JobRecord, JobState, Lease
     from ricordo.jobs.inbox import Inbox
-    from ricordo.jobs.runs import BackgroundRun, list_background_runs
+    from ricordo.jobs.runs import BackgroundRun, list_background_runs, read_background_runs
     from ricordo.jobs.tasks import ReportProgress, TaskState
     from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
     from ricordo.jobs.tasks.contract import Task, TaskProgress
@@ -39,6 +39,7 @@ __all__ = [
     "decode_tasks",
     "encode_tasks",
     "list_background_runs",
+    "read_background_runs",
 ]
 
 __getattr__ = lazy_exports(
@@ -46,7 +47,7 @@ __getattr__ = lazy_exports(
     {
         ".contract": "InboxConfig Job JobOutcome JobQueue JobRecord JobState Lease",
         ".inbox": "Inbox",
-        ".runs": "BackgroundRun list_background_runs",
+        ".runs": "BackgroundRun list_background_runs read_background_runs",
         ".tasks": "ReportProgress TaskState",
         ".tasks.codec": "TaskDocument decode_tasks encode_tasks",
         ".tasks.contract": "Task TaskProgress",

@@ -5,13 +5,13 @@ A model request belongs to the run during which it was made; in an extraction al
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from ricordo.jobs import JobRecord
-from ricordo.models.spending import RequestRecord, SpendingTotal
+from ricordo.jobs import JobQueue, JobRecord
+from ricordo.models.spending import RequestRecord, SpendingJournal, SpendingTotal
 
-__all__ = ["BackgroundRun", "list_background_runs"]
+__all__ = ["BackgroundRun", "list_background_runs", "read_background_runs"]
 
 
 _PURPOSES_BY_KIND: Mapping[str, frozenset[str]] = {
@@ -44,6 +44,16 @@ class BackgroundRun:
     def cost(self) -> Decimal:
         """The cost of its requests in US dollars, as far as prices are known."""
         return self.spent.cost
+
+
+async def read_background_runs(queue: JobQueue, journal: SpendingJournal, *, limit: int) -> list[BackgroundRun]:
+    """Return at most `limit` background runs, newest first, each with its spending by the `journal`."""
+    records = await queue.jobs(limit=limit)
+    if not records:
+        return []
+    # a spending day follows the user's calendar, so it may have begun on the day before
+    first = min(record.created for record in records) - timedelta(days=1)
+    return list_background_runs(records, await journal.read_since(first.date()))
 
 
 def list_background_runs(records: Sequence[JobRecord], asked: Sequence[RequestRecord] = ()) -> list[BackgroundRun]:

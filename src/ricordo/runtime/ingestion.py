@@ -3,32 +3,28 @@
 Invariant: ingestion neither waits for a model nor raises its errors to the caller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidMessage, InvalidQuery
 from ricordo.extraction.flusher import FlushResult
 from ricordo.jobs import Job
 from ricordo.messages import Message
 from ricordo.runtime import Workspace
+from ricordo.runtime.validation import check_type
+from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.history.remaining import Remaining
+from ricordo.workspace.history.log import PERSON
 from ricordo.workspace.history.versions import find_undone_messages
-from ricordo.workspace.session_search import SessionInfo
-from ricordo.workspace.transcript import AppendResult, BrokenLine, Transcript
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.redaction import redact_messages
+from ricordo.workspace.session_search import SessionInfo, find_session
+from ricordo.workspace.transcript import AppendResult, BrokenLine, Transcript, read_transcript
 
-__all__ = ["ForgetResult", "IngestReport", "RecordedSession", "ingest_messages"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForgetResult:
-    """The forgotten entry, and the places that still contain its words, nearest place first.
-
-    `remaining` holds longer entries that contain these words, facts of the profile, and plans, notes, rules and todos
-    in nearly the same words. They are not forgotten with it.
-    """
-
-    entry: Entry
-    remaining: tuple[Remaining, ...] = ()
+__all__ = ["IngestReport", "RecordedSession", "SessionRecorder", "ingest_messages"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,3 +94,51 @@ async def _relearn_undone(workspace: Workspace, recorded: AppendResult, job: Job
         return FlushResult()
     again = before & await find_undone_messages(place.files, place.changes, job.session)
     return await workspace.flush.extract_again(job, again) if again else FlushResult()
+
+
+_MAX_OPEN_TRANSCRIPTS = 64
+
+
+class SessionRecorder:
+    """Records sessions of an open memory; the transcripts used last are kept open."""
+
+    def __init__(self) -> None:
+        """Start without an open transcript."""
+        self._transcripts: dict[str, Transcript] = {}
+
+    async def ingest(
+        self,
+        workspace: Workspace,
+        messages: Iterable[Message],
+        *,
+        session: str,
+        known: Mapping[str, int] | None,
+        part_of: str,
+    ) -> IngestReport:
+        """Check the arguments of `Memory.ingest`, record the messages, and learn from them."""
+        # a single message instead of several is refused below
+        given: list[Message] = list(messages) if isinstance(messages, Iterable) else [messages]
+        check_type("session", session, str, words="the id of a session", error=InvalidMessage)
+        check_type("part_of", part_of, str, words="the id of a change, or empty", error=InvalidMessage)
+        check_type("known", known, Mapping, NoneType, words="counts by fingerprint, or None", error=InvalidMessage)
+        if not all(isinstance(message, Message) for message in given):
+            raise InvalidMessage("Messages are `Message` values: `ricordo.messages.formats.from_openai` makes them.")
+        agent = workspace.scope.agent or DEFAULT_AGENT
+        job = Job(kind="flush", agent=agent, session=session, user=workspace.scope.user or "")
+        transcript = self._open_transcript(workspace.memory_root, transcript_path(agent, session), session)
+        return await ingest_messages(workspace, transcript, given, job, known=known, part_of=part_of, who=PERSON)
+
+    async def read(self, place: MemoryRoot, session_id: str, *, agent: str | None) -> RecordedSession:
+        """Return one session with its messages, without secrets. Raises: SessionNotFound; InvalidQuery for no text."""
+        check_type("The id of a session", session_id, str, words="a text", error=InvalidQuery)
+        info = await find_session(place.files, session_id, agent=agent)
+        logged = await read_transcript(place.files, info.path)
+        messages = await run_sync(redact_messages, logged.messages, place.redactor)
+        return RecordedSession(info=info, messages=messages, lines=logged.lines, broken_lines=logged.broken)
+
+    def _open_transcript(self, place: MemoryRoot, path: str, session: str) -> Transcript:
+        if path not in self._transcripts:
+            while len(self._transcripts) >= _MAX_OPEN_TRANSCRIPTS:
+                del self._transcripts[next(iter(self._transcripts))]
+            self._transcripts[path] = Transcript(place.files, path, session=session, redactor=place.redactor)
+        return self._transcripts[path]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
 from ricordo.concurrency import run_in_thread
+from ricordo.errors import InvalidSetting
 from ricordo.events import Emitter, EventSink, record_span
 from ricordo.extraction.config import NEVER, FlushConfig
 from ricordo.extraction.worker import JobWorker
@@ -23,6 +24,7 @@ from ricordo.models.spending import SpendingMeter
 from ricordo.runtime.guarded_models import guard_embedder
 from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.validation import short_repr
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Query
 from ricordo.search.memory_root import MemoryRoot
@@ -75,8 +77,11 @@ class Dependencies:
     ) -> "Dependencies":
         """Create the dependencies of this machine, except those given.
 
-        An `embedder` and a `reranker` may be names, as in the settings.
+        An `embedder` and a `reranker` may be names, as in the settings. Raises: InvalidSetting for one that is neither.
         """
+        for name, given, act in (("embedder", embedder, "embed"), ("reranker", reranker, "scores")):
+            if given is not None and not isinstance(given, str) and not hasattr(given, act):
+                raise InvalidSetting(f"{name} is a name, None, or what has the method {act}, not {short_repr(given)}.")
         ticking = clock or SystemClock()
         held = settings or Settings.from_environment()
         sinks = (record_span,) if sink is None else (sink, record_span)

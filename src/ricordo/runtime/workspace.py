@@ -11,16 +11,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import SystemClock
-from ricordo.concurrency import background_task, run_in_thread
-from ricordo.errors import StorageError, StorageReadOnly
+from ricordo.concurrency import background_task, run_even_if_cancelled, run_in_thread
+from ricordo.errors import InvalidScope, StorageError, StorageReadOnly
 from ricordo.events import Emitter
 from ricordo.extraction.worker import JobWorker
-from ricordo.guard import Redactor
+from ricordo.guard import Redactor, has_secret
 from ricordo.jobs import Job, JobQueue
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
 from ricordo.models.spending import SpendingMeter
@@ -28,9 +29,18 @@ from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
 from ricordo.runtime.guarded_models import GuardedReranker, guard_embedder
 from ricordo.runtime.models import BackgroundServices, choose_embedder
 from ricordo.runtime.rerankers import choose_reranker
-from ricordo.runtime.roots import LAYOUT_VERSION, cache_folder, claim_folder, read_version, upgrade_version
+from ricordo.runtime.roots import (
+    LAYOUT_VERSION,
+    cache_folder,
+    claim_folder,
+    default_root,
+    read_version,
+    upgrade_version,
+)
 from ricordo.runtime.services import Dependencies, RootServices, create_inbox, writable_folder
+from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
+from ricordo.runtime.validation import check_scope, check_type
 from ricordo.runtime.visible_roots import USER_LABEL, RootLayer, VisibleRoots, list_root_layers
 from ricordo.scope import Scope
 from ricordo.search.index import WorkspaceIndex
@@ -173,14 +183,14 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
     parts, given = replace(parts, embedder=embedder), parts.reranker
     chosen = await run_in_thread(choose_reranker, given) if isinstance(given, str) else given
     opening = _WorkspaceOpener(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
-    with parts.emitter.stage("open", scope):
-        layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data)
-        await opening.claim()
-        place = await opening.open_memory_root(layers[0])
-        await opening.advance_ids(layers[1:])
-    reranker = GuardedReranker(reranker=chosen, redactor=place.redactor) if chosen is not None else None
-    seen = VisibleRoots(layers, place, opening.open_memory_root)
     try:
+        with parts.emitter.stage("open", scope):
+            layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data)
+            await opening.claim()
+            place = await opening.open_memory_root(layers[0])
+            await opening.advance_ids(layers[1:])
+        reranker = GuardedReranker(reranker=chosen, redactor=place.redactor) if chosen is not None else None
+        seen = VisibleRoots(layers, place, opening.open_memory_root)
         clock = MonotonicClock(parts.clock)
         await clock.catch_up(place.files)
         backend = LayeredStore(
@@ -211,7 +221,37 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
                 shared=opening.files if len(layers) > 1 else None,
             )
     finally:
-        await opening.close()
+        await run_even_if_cancelled(opening.close)
+
+
+@asynccontextmanager
+async def open_located_workspace(
+    root: str | Path | None,
+    scope: Scope | None,
+    settings: Settings | None,
+    make_parts: Callable[..., Dependencies],
+    *,
+    trusted: bool,
+) -> AsyncIterator[tuple[Workspace, Settings]]:
+    """Open the workspace of `Memory.open` with its arguments, and yield it with its settings."""
+    folder, held = await run_sync(partial(_locate_root, root, scope, settings, trusted=trusted))
+    async with open_workspace(folder, check_scope(scope), make_parts(settings=held)) as workspace:
+        yield workspace, held
+
+
+def _locate_root(
+    root: str | Path | None, scope: Scope | None, settings: Settings | None, *, trusted: bool
+) -> tuple[Path, Settings]:
+    """Check the arguments of `Memory.open`; return the folder of the root and its settings. It blocks on the disk."""
+    check_type("root", root, str, Path, NoneType, words="a folder or None")
+    check_type("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
+    if any(map(has_secret, check_scope(scope).parts().values())):
+        raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
+    named = Path(root) if root is not None else (settings or Settings.from_environment()).root
+    folder = named or default_root()
+    if settings is None:
+        return folder, Settings.load(folder, trusted=trusted)
+    return folder, settings.with_trusted_root(folder) if trusted else settings
 
 
 @dataclass(kw_only=True)

@@ -14,14 +14,14 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from secrets import token_bytes
-from typing import Protocol, TypeVar, cast, final, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, final, runtime_checkable
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import compute
 from ricordo.context.preamble import DEFAULT_BUDGET, Preamble
-from ricordo.curation.marks import MarkAct
+from ricordo.curation.marks import EntryUpdate, MarkAct
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, has_secret
@@ -31,16 +31,22 @@ from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Query
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.search.results import Hit
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
 from ricordo.workspace.history.tombstones import Tombstone
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
+from ricordo.workspace.history.versions import ChangeDiff
 from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display
+
+if TYPE_CHECKING:
+    from ricordo.workspace.history.remaining import Remaining
 
 __all__ = [
     "Backend",
     "Closes",
+    "DeleteResult",
     "Driver",
+    "ForgetResult",
     "Forgets",
     "KeepsSessions",
     "KeepsTombstones",
@@ -52,6 +58,7 @@ __all__ = [
     "Store",
     "StoreParts",
     "Undoes",
+    "WritesMany",
     "add_forget_hook",
     "build_preamble",
     "entries_as_stored",
@@ -197,12 +204,55 @@ class Closes(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class ForgetResult:
+    """The forgotten entry, and the places that still contain its words, nearest place first.
+
+    `remaining` holds longer entries that contain these words, facts of the profile, and plans, notes, rules and todos
+    in nearly the same words. They are not forgotten with it.
+    """
+
+    entry: Entry
+    remaining: "tuple[Remaining, ...]" = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteResult:
+    """The entries forgotten together, newest first, and the id of the change, empty if there were none."""
+
+    entries: tuple[Entry, ...] = ()
+    change_id: str = ""
+
+
 @runtime_checkable
 class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
-    """A backend over the visible workspaces that lists, forgets, marks and undoes."""
+    """A backend over the visible workspaces that lists, forgets, marks, updates and undoes."""
+
+    async def update_entry(self, entry_id: str, update: EntryUpdate, *, who: str) -> Entry:
+        """Give an entry new values and return it. Raises: EntryNotFound; InvalidEntry."""
+        ...
+
+    async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
+        """Remove the matching entries of one place, by default the narrowest. Raises: ScopeMismatch."""
+        ...
+
+    async def entry_history(self, entry_id: str, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes (all when None) that concern one entry, by its full id, newest first."""
+        ...
 
     async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
+        ...
+
+    async def entries_as_of(self, moment: datetime) -> list[Entry]:
+        """Return the entries as of `moment`, newest first. Raises `ChangeNotFound`."""
+        ...
+
+    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+        """Return what one write did to each of its files; the newest write of the scope's own user without an id.
+
+        Raises `ChangeNotFound`.
+        """
         ...
 
 
@@ -210,6 +260,15 @@ _C = TypeVar("_C")
 _AT_ONCE = 20_000
 """Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
+
+
+@runtime_checkable
+class WritesMany(Protocol):
+    """A driver that stores several entries in one durable write."""
+
+    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Store `entries`, which are as for `Driver.write`, and return them as stored, in the same order."""
+        ...
 
 
 class Driver(Protocol):
@@ -287,26 +346,44 @@ class Store:
         visible beyond the project and has no reason; StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
-            scope = self._resolve_scope(entry.validate())
-            if entry.rule and has_secret(entry.rule):
-                raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
-            if self._parts.catch_up and self._parts.ids.may_lag():
-                await self._parts.catch_up()
-            stamped = replace(
-                entry,
-                id=entry.id or self._parts.ids.new(),
-                time=truncate_to_milliseconds(entry.time) if entry.time else self._parts.clock.now(),
-                since=truncate_to_milliseconds(entry.since) if entry.since else None,
-                scope=scope,
-                source=replace(entry.source, session=entry.source.session or scope.session),
-            )
-            if entry.id:
-                self._parts.ids.follow(entry.id)
+            ready = await self._prepare(entry)
             progress.counts["entries"] = 1
-            clean = await redact_entry_in_thread(stamped, self._parts.redactor)
-            if entry.id or entry.time:
-                await self._refuse_forgotten(replace(clean, time=entry.time))
-            return await self._driver.write(clean)
+            return await self._driver.write(ready)
+
+    async def save_many(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Save several entries as `save` does, and return them in the same order; empty for none.
+
+        All are checked before the first one is written. A backend with `WritesMany` writes them at once; any other one
+        writes them one after the other, and those before an error stay saved. Raises what `save` raises.
+        """
+        with self._parts.emitter.stage("save", self.scope) as progress:
+            ready = [await self._prepare(entry) for entry in entries]
+            progress.counts["entries"] = len(ready)
+            if len(ready) > 1 and isinstance(self._driver, WritesMany):
+                return await self._driver.write_many(ready)
+            return [await self._driver.write(entry) for entry in ready]
+
+    async def _prepare(self, entry: Entry) -> Entry:
+        """Return the checked entry with scope, id and time, without secrets. Raises as `save` does."""
+        scope = self._resolve_scope(entry.validate())
+        if entry.rule and has_secret(entry.rule):
+            raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
+        if self._parts.catch_up and self._parts.ids.may_lag():
+            await self._parts.catch_up()
+        stamped = replace(
+            entry,
+            id=entry.id or self._parts.ids.new(),
+            time=truncate_to_milliseconds(entry.time) if entry.time else self._parts.clock.now(),
+            since=truncate_to_milliseconds(entry.since) if entry.since else None,
+            scope=scope,
+            source=replace(entry.source, session=entry.source.session or scope.session),
+        )
+        if entry.id:
+            self._parts.ids.follow(entry.id)
+        clean = await redact_entry_in_thread(stamped, self._parts.redactor)
+        if entry.id or entry.time:
+            await self._refuse_forgotten(replace(clean, time=entry.time))
+        return clean
 
     async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
         """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
@@ -368,6 +445,8 @@ class Store:
         method: Callable[..., object] = getattr(self._driver, name)
         if name == "forget" and isinstance(self._driver, Forgets):
             return partial(self._forget_and_notify, self._driver)
+        if name == "forget_matching" and isinstance(self._driver, LayeredMemory):
+            return partial(self._forget_many_and_notify, self._driver)
         if name in _RETURNING_ENTRIES and isinstance(self._driver, Lists):
             return partial(self._returning, cast("Callable[..., Awaitable[Entry | list[Entry]]]", method))
         return method
@@ -391,6 +470,15 @@ class Store:
         for act in self._forget_hooks:
             await act(gone, who)
         return gone
+
+    async def _forget_many_and_notify(
+        self, bound: LayeredMemory, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str
+    ) -> DeleteResult:
+        done = await bound.forget_matching(wanted, scope=scope, who=who, why=why)
+        for gone in done.entries:
+            for act in self._forget_hooks:
+                await act(gone, who)
+        return done
 
     async def _refuse_forgotten(self, entry: Entry) -> None:
         if isinstance(self._driver, KeepsTombstones) and (stone := await self._driver.tombstone_of(entry)):

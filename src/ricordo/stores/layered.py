@@ -8,6 +8,7 @@ synced, and in the index. Each write of a session file is a change set, like eve
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -24,9 +25,9 @@ from ricordo.context.preamble import (
     recent_session_items,
 )
 from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.forget import forget, forget_copies
+from ricordo.curation.forget import forget, forget_copies, forget_entries
 from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
-from ricordo.curation.marks import MarkAct, mark_entry
+from ricordo.curation.marks import EntryUpdate, MarkAct, mark_entry, update_entry
 from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
@@ -36,14 +37,15 @@ from ricordo.search.memory_root import MemoryRoot
 from ricordo.search.recall import Reranker, recall_memories
 from ricordo.search.results import Hit
 from ricordo.stores.base import RootTombstones
-from ricordo.stores.contract import Backend, Driver, SessionNotes, StoreParts
+from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
 from ricordo.stores.root_reader import DamageMonitor, RootReader, hits_outward, newest_key, visible_entries
 from ricordo.stores.session_drafts import close_session_file, remove_forgotten
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
+from ricordo.workspace.history.versions import ChangeDiff, diff_change, find_entry_changes, read_entries_as_of
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
 from ricordo.workspace.ledger import append_entries, find_entries, is_curated, read_all_entries
 from ricordo.workspace.session_catalog import SessionCatalog
@@ -270,19 +272,28 @@ class LayeredDriver(RootTombstones):
 
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` durably to today's ledger of its place, and index it. Raises `ScopeMismatch`."""
-        place = await self._roots.root_for(entry.scope or self._scope)
-        day, told = self._clock.today(), [place.to_stored_entry(entry)]
-        block = await append_entries(place.files, day, told, place.redactor, through=place.index)
-        saved = await place.outward_async(block.entries[0])
-        await self._record_author(place, saved)
-        if self._on_saved:
-            await self._on_saved(place)
-        return saved
+        return (await self.write_many([entry]))[0]
 
-    async def _record_author(self, place: MemoryRoot, saved: Entry) -> None:
-        """Record who saved an entry to a shared place, if neither its line nor its place says so."""
-        if place.changes.user and not (saved.scope and saved.scope.user):
-            await place.changes.apply([], act="save", who=saved.by, entries=[saved.id], why=saved.reason or "")
+    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Append `entries` durably, in one write and one change for each of their places. Raises `ScopeMismatch`."""
+        places = [await self._roots.root_for(entry.scope or self._scope) for entry in entries]
+        saved: dict[str, Entry] = {}
+        for place in {place.label: place for place in places}.values():
+            told = [place.to_stored_entry(entry) for entry, own in zip(entries, places, strict=True) if own is place]
+            block = await append_entries(place.files, self._clock.today(), told, place.redactor, through=place.index)
+            done = [await place.outward_async(entry) for entry in block.entries]
+            await self._record_authors(place, done)
+            saved |= {entry.id: entry for entry in done}
+            if self._on_saved:
+                await self._on_saved(place)
+        return [saved[entry.id] for entry in entries]
+
+    async def _record_authors(self, place: MemoryRoot, saved: Sequence[Entry]) -> None:
+        """Record several entries as one change, and who saved to a shared place if neither line nor place says so."""
+        is_unsigned = bool(place.changes.user) and not (saved[0].scope and saved[0].scope.user)
+        if len(saved) > 1 or is_unsigned:
+            ids, first = [entry.id for entry in saved], saved[0]
+            await place.changes.apply([], act="save", who=first.by, entries=ids, why=first.reason or "")
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
@@ -368,6 +379,11 @@ class LayeredDriver(RootTombstones):
         read = [(place, await read_all_entries(place.files)) for place in await self.places()]
         return await run_sync(lambda: visible_entries((place, merge_duplicates(located)) for place, located in read))
 
+    async def entries_as_of(self, moment: datetime) -> list[Entry]:
+        """Return the entries of all visible places as of `moment`, newest first."""
+        then = [(place, await read_entries_as_of(place.files, place.changes, moment)) for place in await self.places()]
+        return await run_sync(visible_entries, then)
+
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, in the version of curated memory if it has one. Raises `EntryNotFound`."""
         standing = await self._locate(entry_id)
@@ -388,13 +404,53 @@ class LayeredDriver(RootTombstones):
             # a conversation in one place may quote an entry of another; users who share the place do not see the
             # reason
             if place.label not in holding:
-                copied, told = standing[0][1].entry, reason if place.scope.user else ""
+                copied, told = [standing[0][1].entry], reason if place.scope.user else ""
                 if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=told):
                     await self._refresh(place)
         for place in holding.values():
             await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason, config=self._config)
             await self._refresh(place)
         return gone
+
+    async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
+        """Remove the matching entries of one place, by default the narrowest, in one change set.
+
+        Raises: ScopeMismatch; ReasonRequired.
+        """
+        place = await self._roots.root_for(scope or self._scope)
+        entries = [
+            entry
+            for entry in visible_entries([(place, merge_duplicates(await read_all_entries(place.files)))])
+            if wanted.matches(entry)
+        ]
+        if not entries:
+            return DeleteResult()
+        reason = self._root.redactor.clean(why)
+        for other in await self.places():
+            if other.label != place.label:
+                told = reason if other.scope.user else ""
+                if await forget_copies(other.files, other.changes, entries, key=other.key, who=who, why=told):
+                    await self._refresh(other)
+        ids = {entry.id for entry in entries}
+        change = await forget_entries(
+            place.files, place.changes, ids, key=place.key, who=who, why=reason, config=self._config
+        )
+        await self._refresh(place)
+        return DeleteResult(entries=tuple(entries), change_id=change.id)
+
+    async def update_entry(self, entry_id: str, update: EntryUpdate, *, who: str) -> Entry:
+        """Give an entry new values in every place that has it, a change set for each."""
+        standing = await self._locate(entry_id)
+        place, found = standing[0]
+        now, updated = truncate_to_milliseconds(self._root.clock.now()), found.entry
+        for where in reversed([*{each.label: each for each, _ in standing}.values()]):
+            result = await update_entry(
+                where.files, where.changes, found.entry.id, update,
+                redactor=where.redactor, at=now, who=who, config=self._config,
+            )  # fmt: skip
+            updated = result.entry
+            await where.index.refresh()
+        return await place.outward_async(updated)
 
     async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
         """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
@@ -442,6 +498,23 @@ class LayeredDriver(RootTombstones):
         await undo_change(place.files, place.changes, item, who=who, config=self._config)
         await self._refresh(place)
         return item
+
+    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+        """Return what one write did to each of its files; the newest write of the scope's own user without an id."""
+        rows = await self._collect_history(others=change_id is not None)
+        if not rows:
+            raise ChangeNotFound("Nothing was written yet.")
+        item = resolve_history_item([item for _, item in rows], change_id) if change_id is not None else rows[0][1]
+        place = next(place for place, each in rows if each is item)
+        return await diff_change(place.files, place.changes, item, redactor=place.redactor)
+
+    async def entry_history(self, entry_id: str, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes that concern one entry, by its full id, newest first."""
+        rows = await self._collect_history(others=True)
+        named: set[str] = set()
+        for place in await self.places():
+            named |= await find_entry_changes(place.changes, entry_id)
+        return [item for _, item in rows if item.id in named or entry_id in item.entries][:limit]
 
     async def _ids_stored_in(self, place: MemoryRoot, ids: Collection[str]) -> list[str]:
         """Return the ids of memories in a place; memories in no place count for the narrowest place."""

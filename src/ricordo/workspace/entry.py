@@ -5,8 +5,8 @@ that is missing or not active contradicts nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -26,15 +26,18 @@ __all__ = [
     "PREDEFINED_KINDS",
     "Author",
     "Entry",
+    "EntryFilter",
     "EntryState",
     "Source",
     "contradicted_ids",
     "contradiction_marker",
     "find_contradictions",
     "is_contradiction_marker",
+    "is_system_field",
     "name_contradiction",
     "parse_memory_rule",
     "set_contradictions",
+    "with_metadata",
 ]
 
 
@@ -46,6 +49,10 @@ Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 EntryState: TypeAlias = Literal["active", "superseded", "retired"]
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
+_SYSTEM_FIELDS = frozenset(
+    {"contradicts", "merged", "replaced", "reworded", "seq", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
+)
+"""The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
 _ID_PATTERN = lazy_compile(r"[0-9A-Za-z-]{1,64}")
 _FIELD_NAME_PATTERN = lazy_compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -99,6 +106,11 @@ class Entry:
     reason: str | None = None
     rule: str | None = None
     extra: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The extra fields that people and programs gave it, by name; empty if there are none."""
+        return {key: value for key, value in self.extra if not is_system_field(key)}
 
     @property
     def said_at(self) -> datetime | None:
@@ -176,6 +188,57 @@ class Entry:
         parse_memory_rule(self.rule)
         if self.by not in {*_PERSON_AUTHORS, "import"}:
             raise InvalidEntry(f"Only a person makes a rule: what is saved by {self.by} can't be one.")
+
+
+def is_system_field(name: str) -> bool:
+    """Return whether an extra field with this name belongs to Ricordo and is no metadata."""
+    return name in _SYSTEM_FIELDS or name in _RESERVED_FIELDS
+
+
+def with_metadata(entry: Entry, metadata: Mapping[str, str]) -> Entry:
+    """Return the entry with exactly this metadata, in this order, after the fields of Ricordo.
+
+    Raises: InvalidEntry for a name that Ricordo uses or that does not begin with a letter, or for a value that is not
+    a text.
+    """
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not _FIELD_NAME_PATTERN.fullmatch(key) or is_system_field(key):
+            raise InvalidEntry(
+                f"The name {key!r} can't be used in metadata: it begins with a letter, has letters, digits, _ and -, "
+                "and is no name of Ricordo such as kind, until or team."
+            )
+        if not isinstance(value, str):
+            raise InvalidEntry(f"The metadata {key} is a text, not {value!r}.")
+    own = tuple((key, value) for key, value in entry.extra if is_system_field(key))
+    return replace(entry, extra=(*own, *metadata.items()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryFilter:
+    """Which entries are wanted; an empty filter matches every entry.
+
+    An entry matches if it has one of `kinds`, one of `tags`, one of `states`, was saved or said from `since` up to
+    `until`, which is exclusive, and has, for each name in `metadata`, one of the values given there.
+    """
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    metadata: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def matches(self, entry: Entry) -> bool:
+        """Return whether `entry` is wanted."""
+        time = entry.said_at
+        return (
+            (not self.kinds or entry.kind in self.kinds)
+            and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
+            and (not self.states or entry.state in self.states)
+            and (self.since is None or (time is not None and time >= self.since))
+            and (self.until is None or (time is not None and time < self.until))
+            and all(entry.metadata.get(name) in values for name, values in self.metadata.items())
+        )
 
 
 def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:

@@ -44,6 +44,7 @@ __all__ = [
     "find_extracted_or_similar",
     "find_newest_id",
     "is_curated",
+    "is_long",
     "load_long_entry",
     "matches_id",
     "may_contain_id",
@@ -154,10 +155,9 @@ async def read_newest_id(files: FileStore) -> str:
 
 
 async def _render_bullet(files: FileStore, entry: Entry) -> str:
-    content = entry.content.encode("utf-8", "surrogatepass")
-    if len(content) <= LONG_ENTRY_BYTES or not _is_encodable(entry.content):
+    if not is_long(entry.content):
         return render_entry(entry)
-    path = long_entry_path(entry.id)
+    path, content = long_entry_path(entry.id), entry.content.encode()
     try:
         await files.create(path, content)
     except AlreadyExists:
@@ -166,13 +166,12 @@ async def _render_bullet(files: FileStore, entry: Entry) -> str:
     return render_entry(entry, long=path.removeprefix(f"{WORKSPACE}/"))
 
 
-def _is_encodable(content: str) -> bool:
-    """Return whether a separate file preserves every character; lone surrogates need the escapes of a bullet."""
+def is_long(content: str) -> bool:
+    """Return whether content gets a file of its own; lone surrogates need the escapes of a bullet."""
     try:
-        content.encode("utf-8")
+        return len(content.encode("utf-8")) > LONG_ENTRY_BYTES
     except UnicodeEncodeError:
         return False
-    return True
 
 
 async def load_long_entry(files: FileStore, found: LocatedEntry) -> LocatedEntry:

@@ -22,7 +22,14 @@ from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_app
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, ledger_date
 from ricordo.workspace.ledger import is_curated, read_all_entries
 
-__all__ = ["ChangeDiff", "FileDiff", "diff_change", "find_undone_messages", "read_entries_as_of"]
+__all__ = [
+    "ChangeDiff",
+    "FileDiff",
+    "diff_change",
+    "find_entry_changes",
+    "find_undone_messages",
+    "read_entries_as_of",
+]
 
 
 async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: datetime) -> list[Entry]:
@@ -93,6 +100,29 @@ def _parse_until(data: bytes, path: str, moment: datetime) -> list[LocatedEntry]
         for one in parse_entries(data, path)
         if (not is_later if one.entry.said_at is None else one.entry.said_at <= moment)
     ]
+
+
+async def find_entry_changes(changes: ChangeSets, entry_id: str) -> set[str]:
+    """Return the ids of the changes that rewrote or removed the line of an entry, as far as history holds both."""
+    mark, found = f"^{entry_id}".encode(), set[str]()
+    for change in await changes.list_changes():
+        for changed in change.files:
+            if is_memory(changed.path):
+                with suppress(FileMissing, DocumentInvalid):
+                    before, after = [
+                        await changes.read_content(version) or b"" for version in (changed.before, changed.after)
+                    ]
+                    if _entry_bullets(before, mark, changed.path) != _entry_bullets(after, mark, changed.path):
+                        found |= {change.id, change.part_of}
+    return found - {""}
+
+
+def _entry_bullets(data: bytes, mark: bytes, path: str) -> list[bytes]:
+    """Return the bullets of a document that contain `mark`."""
+    if mark not in data:
+        return []
+    located = parse_entries(data, path, only=lambda bullet: mark in bullet)
+    return [data[one.offset : one.offset + one.length] for one in located]
 
 
 _CONTEXT_LINES = 3

@@ -1,0 +1,81 @@
+"""Finding in an open memory: recall, search, explanation and answer over all visible places."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ricordo import search
+from ricordo.messages.tokens import Tokens
+from ricordo.runtime.workspace import Workspace
+from ricordo.search.contract import Query
+from ricordo.search.results import Answer, Explanation, Hit, SearchSource
+from ricordo.stores.contract import LayeredMemory, record_shown
+from ricordo.workspace.entry import EntryFilter
+
+__all__ = ["Finder"]
+
+
+_CANDIDATES_PER_HIT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finder:
+    """Searches the visible places of an open memory, and records what was shown."""
+
+    workspace: Workspace
+    layers: LayeredMemory
+
+    async def recall(
+        self, query: Query, *, limit: int, budget: Tokens | None, around: bool, metadata: Mapping[str, tuple[str, ...]]
+    ) -> list[Hit]:
+        """Return at most `limit` entries with this `metadata`, best first, within the `budget`."""
+        wanted = EntryFilter(metadata=metadata)
+        most = limit if budget is None else _CANDIDATES_PER_HIT * limit
+        found = await self.workspace.store.recall(query, most)
+        matching = [hit for hit in found if wanted.matches(hit.entry)]
+        # the index knows no metadata, so more is read until there are enough hits, or no further ones
+        while len(matching) < limit and len(found) == most:
+            most *= _CANDIDATES_PER_HIT
+            found = await self.workspace.store.recall(query, most)
+            matching = [hit for hit in found if wanted.matches(hit.entry)]
+        hits = search.fit_budget(matching, limit, budget)[0]
+        return self._record(await search.attach_neighbours(await self._sources(), hits) if around else hits, "recall")
+
+    async def search(self, query: Query, *, limit: int, around: bool) -> list[Hit]:
+        """Return at most `limit` hits in what the sorts of `query` name, best first."""
+        with self.workspace.emitter.stage("recall", self.workspace.scope) as progress:
+            now = self.workspace.memory_root.clock.now()
+            sources = await self._sources()
+            hits = await search.search(sources, query, limit=limit, now=now, reranker=self.workspace.reranker)
+            hits = await search.attach_neighbours(sources, hits) if around else hits
+            progress.counts["entries"] = len(hits)
+            return self._record(hits, "search")
+
+    async def explain(
+        self, query: Query, *, limit: int, rejected: int, budget: Tokens | None, around: bool
+    ) -> Explanation:
+        """Return the hits for `query` with their signals, and at most `rejected` candidates with reasons."""
+        with self.workspace.emitter.stage("recall", self.workspace.scope) as progress:
+            now = self.workspace.memory_root.clock.now()
+            sources = await self._sources()
+            found = await search.explain(
+                sources, query, limit=limit, rejected=rejected, budget=budget, now=now, reranker=self.workspace.reranker
+            )
+            progress.counts["entries"] = len(found.hits)
+            return replace(found, hits=tuple(await search.attach_neighbours(sources, found.hits))) if around else found
+
+    async def answer(self, question: str) -> Answer:
+        """Return the best hit quoted, or "not in memory"."""
+        with self.workspace.emitter.stage("answer", self.workspace.scope) as progress:
+            now = self.workspace.memory_root.clock.now()
+            found = await search.answer_question(await self._sources(), question, now=now)
+            progress.counts["entries"] = int(found.found)
+            self._record([found.hit] if found.hit else [], "answer")
+            return found
+
+    async def _sources(self) -> list[SearchSource]:
+        return [await place.source(self.workspace.scope) for place in await self.layers.places()]
+
+    def _record(self, hits: list[Hit], how: str) -> list[Hit]:
+        """Record that these hits were shown, without waiting for it, and return them."""
+        record_shown(self.workspace.store, hits, how=how, session=self.workspace.scope.session or "")
+        return hits
