@@ -23,7 +23,7 @@ READING = [
     ["remember", "A."],
     ["undo"],
     ["--version"],
-    ["demo", "chat.jsonl", "--ask", "Where do we deploy from?"],
+    ["replay", "chat.jsonl"],
 ]
 FAILING = [
     (["forget", "01k00000000000000000000000"], 1, "EntryNotFound"),

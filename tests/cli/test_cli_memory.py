@@ -11,6 +11,7 @@ import pytest
 from command_line import chat, ricordo
 from places import place_of
 from ricordo.cli.options import parse_time
+from ricordo.cli.render import pluralize
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.jobs import Inbox, Job, JobOutcome
 
@@ -340,3 +341,18 @@ def test_a_long_message_is_cut_with_a_note_and_shown_whole_where_asked() -> None
     assert len(shown) < 10_000
     assert "more characters: --full shows all" in shown
     assert len(ricordo("session", "show", "monday", "--full").out) > 900_000
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "phrase"),
+    [
+        (1, "transcript", "1 transcript"),
+        (0, "transcript", "0 transcripts"),
+        (2, "entry", "2 entries"),
+        (2, "day", "2 days"),
+        (2, "session-summary", "2 session-summaries"),
+        (1_200, "wish", "1,200 wishes"),
+    ],
+)
+def test_a_count_has_its_noun_in_the_right_number(count: int, noun: str, phrase: str) -> None:
+    assert pluralize(count, noun) == phrase

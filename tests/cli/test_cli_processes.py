@@ -179,53 +179,26 @@ def _check_what_is_told(told: Any) -> None:
     assert not never_said["found"]
 
 
-def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
+def test_an_answer_changes_with_the_sentence_it_rests_on() -> None:
     lines = CONVERSATION.read_text(encoding="utf-8").splitlines(keepends=True)
     # the sessions in which a person speaks of either; the others only take their time
     heard = [line for line in lines if json.loads(line)["session"][-5:] in {"10-05", "10-29", "11-09"}]
     rest = [line for line in heard if "Postgres" not in line and "ord-<ticket>" not in line]
     assert len(rest) < len(heard)
     Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
-    asked = ("--ask", "Which database does the orders service use?", "--ask", "How are branches named?")
-    database, branches = run_here("demo", "without.jsonl", *asked, "--json").document["answers"]
+    assert run_here("replay", "without.jsonl", "--budget", "2000").code == 0
+    database = run_here("ask", "Which database does the orders service use?", "--json").document
     assert "MySQL 8" in database["hit"]["entry"]["content"]
     assert database["superseded"] == []
-    assert "ord-<ticket>" not in json.dumps(branches)
+    assert "ord-<ticket>" not in run_here("ask", "How are branches named?").out
 
 
 @pytest.mark.soak
 def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    question = ("--ask", "How are branches named?")
-    chat(Path("chat.jsonl"), [("user", "Branches are named ord-<ticket>-<slug>.")])
-    _run("demo", "chat.jsonl", *question)
+    _run("demo")
     assert list(tmp_path.iterdir()) == []
-    assert [path.name for path in Path.cwd().iterdir()] == ["chat.jsonl"]
-    kept = re.search(r"--root (\S+)", _run("demo", "chat.jsonl", *question, "--keep").stdout)
+    assert list(Path.cwd().iterdir()) == []
+    kept = re.search(r"--root (\S+)", _run("demo", "--keep").stdout)
     assert kept is not None
-    assert "ord-<ticket>-<slug>" in _run("ask", question[1], "--root", kept[1]).stdout
-
-
-@pytest.mark.parametrize(
-    ("file", "problem"), [("notes.txt", "holds no conversation"), ("nosuch.json", "There is no file nosuch.json.")]
-)
-def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line_and_promises_nothing(
-    file: str, problem: str
-) -> None:
-    Path("notes.txt").write_text("no conversation", encoding="utf-8")
-    done = run_here("demo", file)
-    assert (done.code, done.out) == (1, "")
-    assert problem in done.err
-    assert done.err.count("\n") == 1
-
-
-@pytest.mark.soak
-def test_the_demo_makes_its_questions_where_none_are_brought_and_lives_nothing_twice() -> None:
-    chat(Path("chat.jsonl"))
-    shown = _run("demo", "chat.jsonl", "--root", "kept/.ricordo").stdout
-    assert "questions are made from what was learned" in shown
-    assert 1 <= shown.count("What was said about") <= 3
-    assert "5433" in shown
-    again = _run("demo", "chat.jsonl", "--root", "kept/.ricordo").stdout
-    assert "left alone 1 session that had been there before" in again
-    assert "5433" in again
+    assert "ord-<ticket>-<slug>" in _run("ask", "How are branches named?", "--root", kept[1]).stdout

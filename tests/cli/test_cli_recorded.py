@@ -1,7 +1,7 @@
 """A record is cut into turns that lose nothing, and answers again what it holds."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -15,12 +15,14 @@ from ricordo.cli.recording import (
     RecordedModel,
     RecordedTool,
     RecordedTurn,
-    find_remaining_turns,
     split_turns,
 )
 from ricordo.errors import ReplyInvalid, ToolFailed
-from ricordo.messages import Message, ToolResult, get_mark
+from ricordo.messages import Message, ToolResult
 from ricordo.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
@@ -170,38 +172,3 @@ def test_a_tool_answers_fails_and_has_nothing_as_it_was_recorded() -> None:
     for unknown in ("c", "d"):
         with pytest.raises(ToolFailed, match="no result"):
             anyio.run(ask, unknown)
-
-
-@given(conversations(), st.data())
-def test_what_is_in_the_transcript_and_what_is_left_are_the_record(
-    messages: tuple[Message, ...], data: st.DataObject
-) -> None:
-    heard = [message for message in messages if message.role != "system" and get_mark(message) is None]
-    cut = data.draw(st.integers(0, len(heard)))
-    rest = find_remaining_turns(split_turns(heard), heard[:cut])
-    left = [*rest.messages, *(message for turn in rest.turns for message in turn.messages)]
-
-    def spoken(found: Sequence[Message]) -> list[tuple[str, str]]:
-        return [(each.role, each.text) for each in found if each.role != "tool" and (each.text or each.tool_calls)]
-
-    assert spoken([*heard[:cut], *left]) == spoken(heard)
-
-
-def test_of_a_whole_record_and_of_another_conversation_nothing_is_left() -> None:
-    talk = [said("Go."), call("a"), result("a", "1"), _replied("Ok."), said("Thanks.")]
-    for logged in (talk, [*talk, _replied("More.")], [said("Something else.")]):
-        rest = find_remaining_turns(split_turns(talk), logged)
-        assert (rest.messages, rest.turns) == ((), ())
-
-
-def test_a_secret_that_was_replaced_does_not_make_it_another_conversation() -> None:
-    talk = [said("The key is abc."), _replied("Ok."), said("Thanks."), _replied("Bye.")]
-    rest = find_remaining_turns(split_turns(talk), [said("The key is [secret:token:12345678]."), _replied("Ok.")])
-    assert [message.text for turn in rest.turns for message in turn.messages] == ["Thanks.", "Bye."]
-
-
-def test_of_a_turn_that_was_cut_off_only_what_is_not_there_is_left() -> None:
-    talk = [said("Go."), call("a", "b"), result("a", "1"), result("b", "2"), _replied("Ok."), said("Bye.")]
-    rest = find_remaining_turns(split_turns(talk), talk[:3])
-    assert list(rest.messages) == talk[3:5]
-    assert [turn.messages for turn in rest.turns] == [talk[5:]]

@@ -29,9 +29,7 @@ __all__ = ["demo"]
 
 _PROJECT = "demo"
 _KEPT_VARIABLES = frozenset({"RICORDO_EMBEDDER"})
-_MAX_QUESTIONS = 3
 _BUDGET = 2_000
-_SESSIONS_SHOWN = 12
 _SUMMARY_LINES = 12
 _MEMORY_LINES = 60
 _PREAMBLE_LINES = 6
@@ -61,11 +59,10 @@ class _DemoRoot:
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """A question, and words that a right answer holds, where they are known beforehand."""
+    """A question, and words that a right answer holds; None if the answer is not in memory."""
 
     text: str
-    expects: str | None = None
-    is_checked: bool = False
+    expects: str | None
 
     def is_answered_by(self, answer: Mapping[str, Any]) -> bool:
         """Tell whether the answer holds the words, or is that it is not in memory where there are none."""
@@ -77,66 +74,34 @@ class _Question:
 
 def demo(
     *,
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", show_default=False, help="A conversation of yours; else one that is built in."),
-    ] = None,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option("--ask", metavar="QUESTION", help="Ask this instead; more than one may be given."),
-    ] = None,
-    budget: Annotated[
-        int, typer.Option("--budget", metavar="TOKENS", min=500, help="How large the agent's window may get.")
-    ] = _BUDGET,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folder that the demo writes.")] = False,
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See it work, with no key and no network.
 
-    An agent lives through a conversation with a small window, and a new process answers questions about it. It plays in
-    a temporary folder.
+    An agent goes through a conversation of several weeks with a small window, and a new process answers questions about
+    it. It plays in a temporary folder.
     """
-    if file:
-        _check_conversation(file)
+    listed = json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))
+    questions = [_Question(text=each["question"], expects=each["expects"]) for each in listed if each["shown"]]
     with ExitStack() as stack:
         stage = _make_demo_root(stack, root, keep=keep)
-        conversation = file or stack.enter_context(as_file(_DEMO_DATA / "conversation.jsonl"))
+        conversation = stack.enter_context(as_file(_DEMO_DATA / "conversation.jsonl"))
         if as_json:
-            first, told = _run_replay(stage, conversation, budget)
-            questions, _ = _choose_questions(ask, file, stage)
+            first, result = _run_replay(stage, conversation)
             second, answers = _run_ask(stage, questions)
-            print_json({"lived": told, "answers": list(answers), "processes": [first, second]})
+            print_json({"lived": result, "answers": list(answers), "processes": [first, second]})
             return
-        name = file or "a built-in conversation"
-        window = f"with a window of about {budget:,} tokens"
-        print_line(wrap(f"An agent lives through {name} {window}, and its process ends."))
+        window = f"with a window of about {_BUDGET:,} tokens"
+        print_line(wrap(f"An agent goes through a built-in conversation {window}, and its process ends."))
         print_line("A new process answers from what was kept. No key, no server, no network.")
-        first = _show_replay(stage, conversation, budget)
+        first = _show_replay(stage, conversation)
         _show_memory(stage)
-        questions, are_made = _choose_questions(ask, file, stage)
-        second = _show_answers(stage, questions, made=are_made)
+        second = _show_answers(stage, questions)
         processes = f"Process {first} lived and learned, process {second} answered"
         print_line(wrap(f"\n{processes}; between them lay nothing but files."))
         _show_next_steps(stage, is_kept=keep or root is not None)
-
-
-def _check_conversation(file: Path) -> None:
-    """Look whether there is a conversation before anything is promised. Raises: FileMissing, HistoryUnreadable."""
-    from ricordo.messages.importers import read_history
-
-    next(iter(read_history(file, on_problem=lambda problem: None)), None)
-
-
-def _choose_questions(asked: Sequence[str] | None, file: Path | None, stage: _DemoRoot) -> tuple[list[_Question], bool]:
-    """Return what is asked, and whether it was made from what was learned."""
-    if asked:
-        return [_Question(text=text) for text in asked], False
-    if file:
-        from ricordo.cli.demo_questions import make_questions
-
-        return [_Question(text=text) for text in make_questions(_list_entries(stage), _MAX_QUESTIONS)], True
-    return _marked_questions(json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))), False
 
 
 def _make_demo_root(stack: ExitStack, root: Path | None, *, keep: bool) -> _DemoRoot:
@@ -152,20 +117,18 @@ def _make_demo_root(stack: ExitStack, root: Path | None, *, keep: bool) -> _Demo
     return _DemoRoot(root=(root or folder / ".ricordo").absolute(), environment=environment)
 
 
-def _run_replay(stage: _DemoRoot, conversation: Path, budget: int) -> tuple[int, Any]:
-    return _run(stage, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(budget))
+def _run_replay(stage: _DemoRoot, conversation: Path) -> tuple[int, Any]:
+    return _run(stage, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(_BUDGET))
 
 
-def _show_replay(stage: _DemoRoot, conversation: Path, budget: int) -> int:
-    process, told = _run_replay(stage, conversation, budget)
+def _show_replay(stage: _DemoRoot, conversation: Path) -> int:
+    process, told = _run_replay(stage, conversation)
     lives = told["sessions"]
     print_line(f"\n{bold(f'1. Living (process {process})')}")
     print_line("   session, and its tokens:      said   largest window sent   left at the end")
-    for life in lives[:_SESSIONS_SHOWN]:
+    for life in lives:
         sizes = f"{life['said_tokens']:>9,}{life['largest_tokens']:>22,}{life['left_tokens']:>18,}"
         print_line(f"   {escape(life['session'])[:24]:<24} {sizes}")
-    if len(lives) > _SESSIONS_SHOWN:
-        print_line(f"   … and {pluralize(len(lives) - _SESSIONS_SHOWN, 'more session')}")
     _show_reductions(lives)
     learned = ", ".join(pluralize(count, escape(kind)) for kind, count in told["learned"].items())
     total = pluralize(sum(told["learned"].values()), "entry")
@@ -174,9 +137,7 @@ def _show_replay(stage: _DemoRoot, conversation: Path, budget: int) -> int:
     older = f", {replaced:,} in the place of what no longer holds" if replaced else ""
     print_line(f"   curated {kept:,} of them{older}")
     if told["known"]:
-        print_line(f"   left alone {pluralize(len(told['known']), 'session')} that had been there before")
-    if told["problems"]:
-        print_line(f"   skipped {pluralize(told['problems'], 'record')}")
+        print_line(f"   skipped {pluralize(len(told['known']), 'session')} that the root has")
     return process
 
 
@@ -270,11 +231,9 @@ def _run_ask(stage: _DemoRoot, questions: Sequence[_Question]) -> tuple[int, lis
     return process, [{key: value for key, value in told.items() if key != "also"}, *told.get("also", [])]
 
 
-def _show_answers(stage: _DemoRoot, questions: Sequence[_Question], *, made: bool) -> int:
+def _show_answers(stage: _DemoRoot, questions: Sequence[_Question]) -> int:
     process, answers = _run_ask(stage, questions)
     print_line(f"\n{bold(f'3. Answering (process {process})')}")
-    if made:
-        print_line(f"   No --ask was given, so up to {_MAX_QUESTIONS} questions are made from what was learned.")
     for question, answer in zip(questions, answers, strict=True):
         print_line(f"\n   {bold(escape(question.text))}")
         _print_answer(answer, stage)
@@ -283,10 +242,8 @@ def _show_answers(stage: _DemoRoot, questions: Sequence[_Question], *, made: boo
         f"\n   {curated} of {pluralize(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on "
         f"curated memory."
     )
-    checked = [(question, answer) for question, answer in zip(questions, answers, strict=True) if question.is_checked]
-    if checked:
-        met = sum(question.is_answered_by(answer) for question, answer in checked)
-        print_line(f"   {met} of {len(checked)} hold the words that the demo's list of questions expects.")
+    right = sum(question.is_answered_by(answer) for question, answer in zip(questions, answers, strict=True))
+    print_line(f"   {right} of {len(answers)} hold the words that the demo's list of questions expects.")
     return process
 
 
@@ -324,8 +281,8 @@ def _show_next_steps(stage: _DemoRoot, *, is_kept: bool) -> None:
         print_line(f'   ricordo ask "QUESTION" --root {place}')
         print_line(f"   ricordo memory list --root {place}")
     else:
-        print_line("   ricordo demo FILE       the same with a conversation of yours")
         print_line("   ricordo demo --keep     keep the files, to look at them")
+        print_line("   ricordo replay FILE --root trial      the same with a conversation of yours")
     print_line("   ricordo ingest FILE     begin a memory here")
 
 
@@ -335,25 +292,9 @@ def _run(stage: _DemoRoot, *arguments: str) -> tuple[int, Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(stage.environment), encoding="utf-8") as process:
         output, _ = process.communicate()
     told = json.loads(output or "{}")
-    problems = [each["message"] for each in told.get("unreadable", [])] + [told.get("understood") or ""]
     if process.returncode:
-        raise RicordoError(
-            " ".join(filter(None, problems)) or told.get("message") or f"`ricordo {arguments[0]}` did not end well."
-        )
+        raise RicordoError(told.get("message") or f"`ricordo {arguments[0]}` failed.")
     return process.pid, told
-
-
-def _list_entries(stage: _DemoRoot) -> list[Mapping[str, Any]]:
-    _, told = _run(stage, "memory", "list", "--limit", "1000")
-    found: list[Mapping[str, Any]] = told["entries"]
-    return found
-
-
-def _marked_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
-    """Return the questions that are marked for the demo."""
-    return [
-        _Question(text=each["question"], expects=each["expects"], is_checked=True) for each in listed if each["shown"]
-    ]
 
 
 def _list_files(root: Path, place: Path) -> list[tuple[str, int]]:

@@ -1,7 +1,4 @@
-"""`replay`: an agent replays a recorded conversation with a small window.
-
-A session that the root has whole is skipped; one that an earlier replay did not end goes on where that one stopped.
-"""
+"""`replay`: an agent replays a recorded conversation with a small window. A session that the root has is skipped."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,8 +16,6 @@ from ricordo.cli.recording import (
     RecordedModel,
     RecordedTool,
     RecordedTurn,
-    RemainingTurns,
-    find_remaining_turns,
     split_turns,
 )
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, print_note, progress_bar
@@ -57,10 +52,7 @@ class RecordedReduction:
 @dataclass(kw_only=True)
 class SessionReplay:
     """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that
-    was sent.
-
-    `window` is what was left of it at the end. `resumed_messages` counts the messages that an earlier run, cut off, had
-    lived through already.
+    was sent. `window` is what was left of it at the end.
     """
 
     session: str
@@ -71,7 +63,6 @@ class SessionReplay:
     window: "tuple[Message, ...]" = ()
     left_tokens: int = 0
     reductions: list[RecordedReduction] = field(default_factory=list)
-    resumed_messages: int = 0
 
     def record_window(self, messages: "Sequence[Message]") -> None:
         """Take in a window as it is sent: it is what the newest reductions left."""
@@ -97,33 +88,29 @@ class ReplayResult:
 async def replay_sessions(
     target: Target, sessions: "dict[str, list[Message]]", *, budget: int, on_turn: Callable[[int], None]
 ) -> ReplayResult:
-    """Let an agent live through `sessions`, one after the other, with a window of about `budget` tokens.
+    """Let an agent replay `sessions`, one after the other, with a window of about `budget` tokens.
 
-    `on_turn` is told how many messages each turn had. A session that the root has whole is left alone; one that an
-    earlier run did not end goes on where that one stopped.
+    `on_turn` gets the number of messages of each turn. A session that the root has is skipped.
     """
     async with open_memory(target) as memory:
-        there = {info.session for info in await memory.sessions()}
-        logged = {name: (await memory.session(name)).messages for name in sessions if name in there}
+        known = {info.session for info in await memory.sessions()}
         before = {entry.id for entry in await memory.entries()}
-    living = _Replayer(target=target, scope=await load_scope(target), budget=budget, on_turn=on_turn)
-    lived = living.result
+    replayer = _Replayer(target=target, scope=await load_scope(target), budget=budget, on_turn=on_turn)
+    result = replayer.result
     for session, messages in sessions.items():
-        found = logged.get(session, ())
-        rest = find_remaining_turns(split_turns(messages), found)
-        if found and not rest.turns and not rest.messages:
-            lived.skipped_sessions.append(session)
+        if session in known:
+            result.skipped_sessions.append(session)
             on_turn(len(messages))
         else:
-            lived.sessions.append(await living.replay_session(session, messages, rest))
+            result.sessions.append(await replayer.replay_session(session, messages))
     async with open_memory(target) as memory:
-        lived.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
-    return lived
+        result.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Replayer:
-    """Lives through one session after the other, and adds up."""
+    """Replays one session after the other, and adds up."""
 
     target: Target
     scope: "Scope"
@@ -131,23 +118,16 @@ class _Replayer:
     on_turn: Callable[[int], None]
     result: ReplayResult = field(default_factory=ReplayResult)
 
-    async def replay_session(self, session: str, messages: "Sequence[Message]", rest: RemainingTurns) -> SessionReplay:
-        """Live through what is left of one session."""
+    async def replay_session(self, session: str, messages: "Sequence[Message]") -> SessionReplay:
+        """Replay one session."""
         from anyio.to_thread import run_sync
 
         clock = RecordedClock()
         life = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
         model = RecordedModel(clock, on_window=life.record_window)
         tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
-        left = len(rest.messages) + sum(len(turn.messages) for turn in rest.turns)
-        life.resumed_messages = sum(message.role != "system" for message in messages) - left
-        self.on_turn(len(messages) - left)
         async with self._build_agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
-            if rest.messages:
-                clock.advance(rest.messages)
-                await agent.record(rest.messages)
-                self._count_turn(life, len(rest.messages))
-            for turn in rest.turns:
+            for turn in split_turns(messages):
                 clock.advance(turn.messages[:1])
                 model.start_turn(turn)
                 for tool in tools.values():
@@ -257,12 +237,11 @@ def replay(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let an agent live through a recorded conversation.
+    """Let an agent replay a recorded conversation.
 
-    The replies and what the tools answered are those of the record. Everything else happens as it would have: the
-    window is kept in the budget, what is worth remembering is learned, and memory is consolidated after each session. A
-    session that is there already is left alone, and one that was cut off goes on where it stopped. A root is created
-    when there is none.
+    The replies and the results of tools are those of the record. Everything else happens as it would have: the window
+    is kept in the budget, what is worth remembering is learned, and memory is consolidated after each session. A
+    session that the root already has is skipped. A root is created when there is none.
     """
     target = find_target(root, user, project, strict=True)
     sessions, problems = _read_sessions(file)
@@ -279,7 +258,7 @@ def _print_result(lived: ReplayResult, target: Target) -> None:
     for life in lived.sessions:
         _print_session(life)
     if lived.skipped_sessions:
-        print_line(f"{pluralize(len(lived.skipped_sessions), 'session')} had been there before.")
+        print_line(f"{pluralize(len(lived.skipped_sessions), 'session')} skipped: the root has a session of that name.")
     place = escape(str(target.root))
     print_line(f"{'Memory is in' if target.exists else 'Created a memory in'} {place}.")
     learned = ", ".join(pluralize(count, escape(kind)) for kind, count in lived.learned.items())
@@ -308,12 +287,7 @@ def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
 
 
 def _print_session(life: SessionReplay) -> None:
-    begun = (
-        f"; goes on after {pluralize(life.resumed_messages, 'message')} of an earlier run"
-        if life.resumed_messages
-        else ""
-    )
-    print_line(f"{escape(life.session)}: {pluralize(life.turns, 'turn')}, {pluralize(life.messages, 'message')}{begun}")
+    print_line(f"{escape(life.session)}: {pluralize(life.turns, 'turn')}, {pluralize(life.messages, 'message')}")
     print_line(
         f"   said {life.said_tokens:,} tokens, the largest window sent had {life.largest_tokens:,}, "
         f"{life.left_tokens:,} are left"
@@ -341,7 +315,6 @@ def _session_document(life: SessionReplay) -> "JsonValue":
         "session": life.session,
         "turns": life.turns,
         "messages": life.messages,
-        "begun": life.resumed_messages,
         "said_tokens": life.said_tokens,
         "largest_tokens": life.largest_tokens,
         "left_tokens": life.left_tokens,
