@@ -285,13 +285,39 @@ def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_comma
         assert "agent tuesday" in out
 
 
+@pytest.mark.req("HE-O-audit-list")
+def test_the_list_of_another_store_has_the_same_rows_and_filters() -> None:
+    over = ["--store", "jsonl:./notes", "--session", "tuesday"]
+    first = _chat("Remember that Nadia owns staging.", "/memory list --json", "/memory", options=over).out
+    document, end = json.JSONDecoder().raw_decode(first, first.index("{"))
+    (saved,) = document["entries"]
+    number, kind, by, scope = saved["id"], saved["kind"], saved["by"], saved["scope"]
+    row = first[end:].split("\n")[1].split("  ")
+    assert (row[0], row[1], row[3], row[4]) == (number, kind, f"{by} tuesday", scope)
+    (user,) = re.findall(r"user=\w+", scope)
+    passing = [f"--id {number[-14:]}", f"--kind {kind}", "--newer-than 30d", f"--scope {user}", "--source tuesday"]
+    others = ["--id 0000000", "--kind errand", "--older-than 30d", "--scope user=somebody", "--source hand"]
+    found = _documents(_chat(*(f"/memory list {each} --json" for each in (*passing, *others)), options=over).out)
+    assert [each["total"] for each in found] == [1] * len(passing) + [0] * len(others)
+    done = _chat("/memory list --as-of 7d", "/memory list --root=/x", f"/memory show {number}", options=over)
+    assert "takes no --as-of" in done.err
+    assert "takes no --root" in done.err
+    assert scope in done.out
+
+
+def _documents(out: str) -> list[dict[str, Any]]:
+    """Return the JSON documents that were printed one after the other."""
+    found = []
+    while out.strip():
+        document, end = json.JSONDecoder().raw_decode(out.lstrip())
+        found.append(document)
+        out = out.lstrip()[end:]
+    return found
+
+
 def _listed(*filters: str) -> dict[str, dict[str, Any]]:
     """Return what each of these lists, by content, the same on the command line and in a chat."""
-    rest, inside = _chat(*(f"/memory list {each} --json" for each in filters)).out, []
-    while rest.strip():
-        document, end = json.JSONDecoder().raw_decode(rest.lstrip())
-        inside.append(document)
-        rest = rest.lstrip()[end:]
+    inside = _documents(_chat(*(f"/memory list {each} --json" for each in filters)).out)
     outside = [ricordo("memory", "list", *each.split(), "--json").document for each in filters]
     assert inside == outside
     assert all(len(each["entries"]) == each["total"] for each in outside)

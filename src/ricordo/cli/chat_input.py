@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ricordo.agent.tools import Approval
     from ricordo.cli.target import Target
+    from ricordo.workspace.entry import Entry
 
 __all__ = [
     "COMMAND_NAMES",
@@ -152,14 +153,19 @@ def print_help() -> None:
         print_line(f"  {bold(f'{name:<{width}}')}  {text}")
 
 
-def run_command(group: "TyperGroup", target: "Target", arguments: Sequence[str]) -> int:
-    """Run a command of the command line in this thread, on this chat's root, and return its exit code."""
+def run_command(
+    group: "TyperGroup", target: "Target", arguments: Sequence[str], *, entries: "Sequence[Entry] | None" = None
+) -> int:
+    """Run a command of the command line in this thread, on this chat's root, and return its exit code.
+
+    `memory list` lists `entries` if they are given, else the memories of the root.
+    """
     given = ["--root", str(target.root), "--user", target.user]
     if target.project:
         given += ["--project", target.project]
     with _default_interrupts():
         try:
-            group.main([*given, *arguments], prog_name="ricordo", standalone_mode=True)
+            group.main([*given, *arguments], prog_name="ricordo", standalone_mode=True, obj=entries)
         except SystemExit as ended:
             return ended.code if isinstance(ended.code, int) else 0
     return 0

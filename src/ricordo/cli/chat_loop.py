@@ -8,7 +8,7 @@ Invariant: whatever ends the chat, but for a kill, the session is closed in orde
 
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,6 +33,7 @@ from ricordo.cli.chat_session_commands import (
     format_ended_tasks,
     format_stopped_tasks,
     has_session_state,
+    load_store_entries,
     permanent_rule,
     run_memory_command,
     run_state_command,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ricordo.agent.contract import TurnResult
     from ricordo.agent.tools import Approval
     from ricordo.jobs.tasks import Task
+    from ricordo.workspace.entry import Entry
 
 __all__ = ["Chat"]
 
@@ -312,6 +314,11 @@ class Chat:
     async def _run_store_command(self, slash: SlashCommand) -> None:
         agent = await self._ensure_agent()
         with self.main_thread.cancel_on_signal():
+            entries = await load_store_entries(agent, slash)
+        if entries is not None:
+            await self._run_cli_command(slash, entries=entries)
+            return
+        with self.main_thread.cancel_on_signal():
             lines = await run_memory_command(agent, slash, self._confirm if self.input.is_terminal else None)
             await self._call(lambda: print_line("\n".join(lines)))
 
@@ -323,14 +330,17 @@ class Chat:
         except (EOFError, ReadInterrupted):
             return False
 
-    async def _run_cli_command(self, slash: SlashCommand) -> None:
-        """Run what the command line has a command for; what it changed is in the next request."""
+    async def _run_cli_command(self, slash: SlashCommand, *, entries: "Sequence[Entry] | None" = None) -> None:
+        """Run what the command line has a command for; what it changed is in the next request.
+
+        With `entries`, `memory list` lists these and not those of the root.
+        """
         arguments = cli_arguments(slash)
         if arguments is None:
             await self._call(partial(print_error, unknown_command_message(slash)))
             self.code = self.code or (0 if self.input.is_terminal else _EXIT_USAGE)
             return
-        act = partial(run_command, self.options.command_group, self.options.target, arguments)
+        act = partial(run_command, self.options.command_group, self.options.target, arguments, entries=entries)
         try:
             code = await self.main_thread.call(act, reads=True)
         except ReadInterrupted:

@@ -9,7 +9,7 @@ Invariant: what a person allows for a session matches exactly the call that was 
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ricordo.cli.chat_input import SlashCommand
+from ricordo.cli.chat_input import SlashCommand, cli_arguments
 from ricordo.cli.render import bold, dim, escape, format_age, pluralize, wrap
 from ricordo.cli.target import Target
 from ricordo.cli.task_output import (
@@ -40,6 +40,7 @@ __all__ = [
     "format_ended_tasks",
     "format_stopped_tasks",
     "has_session_state",
+    "load_store_entries",
     "permanent_rule",
     "run_memory_command",
     "run_state_command",
@@ -303,10 +304,27 @@ NO_UNDO_MESSAGE = (
     "/undo CHANGE takes back a change of the root."
 )
 """What `/undo` says: the newest write of the root is none of this chat's memories."""
-_MAX_LISTED = 100
 _MAX_FOUND = 10
 _MAX_MEMORY_CHARS = 300
-_MEMORY_USAGE = "over this store /memory takes list, show ID, search QUERY or forget ID, and no options"
+_ROOT_OPTIONS = frozenset({"--as-of", "--project", "--root", "--user"})
+_MEMORY_USAGE = (
+    "over this store /memory takes list, show ID, search QUERY or forget ID; "
+    "only list takes options, of a store that can list its memories"
+)
+
+
+async def load_store_entries(agent: "HarnessAgent", slash: SlashCommand) -> "Sequence[Entry] | None":
+    """Return the entries of the store of `agent` if `slash` lists them; None for another command or store.
+
+    Raises `InvalidInput` for an option that only the root's own memory has, and the errors of the store.
+    """
+    lists, arguments = agent.store.offers(Lists), cli_arguments(slash) or []
+    if lists is None or arguments[:2] != ["memory", "list"]:
+        return None
+    refused = _ROOT_OPTIONS.intersection(word.partition("=")[0] for word in arguments)
+    if refused:
+        raise InvalidInput(f"The list of this store takes no {min(refused)}: only the root's own memory does.")
+    return await lists.entries()
 
 
 async def run_memory_command(
@@ -314,12 +332,14 @@ async def run_memory_command(
 ) -> list[str]:
     """Carry out `/memory` on the store of `agent` and return what is said of it; `approve` asks before one goes.
 
+    It lists only a store that can't list its entries itself: the command line's own command lists every other one.
     Raises `RicordoError`.
     """
     act, _, rest = slash.rest.partition(" ")
     match act, rest.strip():
         case (("" | "list"), ""):
-            return await _list_memories(agent)
+            items = (await build_preamble(agent.store)).items
+            return [wrap(item.text) for item in items] or ["Nothing is remembered."]
         case "search", query if query:
             hits = await agent.store.recall(query, _MAX_FOUND)
             return [line for hit in hits for line in _format_memory(hit.entry)] or ["Nothing found."]
@@ -329,17 +349,6 @@ async def run_memory_command(
         case "forget", wanted if wanted:
             return [await _forget_memory(agent, wanted, approve)]
     raise InvalidInput(f"{_MEMORY_USAGE}.")
-
-
-async def _list_memories(agent: "HarnessAgent") -> list[str]:
-    lists = agent.store.offers(Lists)
-    if lists is None:
-        return [wrap(item.text) for item in (await build_preamble(agent.store)).items] or ["Nothing is remembered."]
-    entries = await lists.entries()
-    more = [dim(f"… and {len(entries) - _MAX_LISTED:,} more")] if len(entries) > _MAX_LISTED else []
-    return [*(line for entry in entries[:_MAX_LISTED] for line in _format_memory(entry)), *more] or [
-        "Nothing is remembered."
-    ]
 
 
 async def _find_memory(agent: "HarnessAgent", wanted: str) -> "Entry":
@@ -381,7 +390,9 @@ async def _forget_memory(
 
 def _format_memory(entry: "Entry") -> list[str]:
     tags = "".join(f" #{tag}" for tag in entry.tags)
-    facts = [bold(escape(entry.id)), escape(entry.kind), format_age(entry.time), escape(entry.by)]
+    source = f"{entry.by} {entry.source.session or ''}".rstrip()
+    scope = str(entry.scope) if entry.scope else "-"
+    facts = [bold(escape(entry.id)), escape(entry.kind), format_age(entry.time), escape(source), dim(escape(scope))]
     text = (
         entry.content
         if len(entry.content) <= _MAX_MEMORY_CHARS

@@ -136,6 +136,7 @@ class _EntryFilter:
 
 
 def list_memories(
+    context: typer.Context,
     *,
     part: _Id = "",
     kind: KindOption = None,
@@ -156,7 +157,11 @@ def list_memories(
 
     Each memory with its id, kind, age, source and scope, then its text.
     """
-    target = require_target(root, user, project)
+    # a chat over a store other than the root's own gives the entries of that store
+    remembered: Sequence[Entry] | None = context.obj
+    if remembered is None:
+        target = require_target(root, user, project)
+        remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
     wanted = _EntryFilter(
         part=part,
         kinds=kind or (),
@@ -167,7 +172,6 @@ def list_memories(
         after=newer_than,
         rules=rules,
     )
-    remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
     entries = [entry for entry in remembered if wanted.matches(entry)]
     from ricordo.workspace.entry import find_contradictions
 
@@ -184,9 +188,8 @@ def list_memories(
     if len(entries) > limit:
         print_line(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
     if entries:
-        print_line(
-            dim(f"\nThe last {length} characters of an id are enough: ricordo memory show {entries[0].id[-length:]}")
-        )
+        show_command = "ricordo memory show" if context.obj is None else "/memory show"
+        print_line(dim(f"\nThe last {length} characters of an id are enough: {show_command} {entries[0].id[-length:]}"))
 
 
 def show(
