@@ -24,7 +24,7 @@ from ricordo.context.strategies.truncate import clip_arguments
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
 from ricordo.messages import JsonValue, Message, Text, Usage, dumps, estimate_text, loads, with_ids, with_mark
 from ricordo.models import Reply, StopReason
-from scripted_summaries import SUMMARY, Scripted, talk
+from scripted_summaries import SUMMARY, Scripted, ids, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +39,9 @@ async def test_the_prompt_asks_for_exactly_four_sections_and_another_one_needs_a
     own = Scripted("Kurz: alles gut.")
     config = CompactionConfig(summary_prompt="Fasse zusammen:\n{messages}\nEnde.")
     assert await ModelSummarizer(own, config)(talk(4), limit_tokens=500) == CompactionSummary(text="Kurz: alles gut.")
+    await ModelSummarizer(own, config)(talk(4), limit_tokens=500, pending=ids(talk(4)))
+    assert own.asked[1].startswith("Fasse zusammen:\n<conversation ")
+    assert "</conversation>\nEnde." in own.asked.pop(), "also where lessons are asked for"
     narrow = Scripted("Kurz: alles gut.", window=4_000)
     await ModelSummarizer(narrow, config)(talk(12, words="wide " * 500), limit_tokens=500)
     assert len(narrow.asked) > 1, "in parts"

@@ -78,7 +78,7 @@ def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
 def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_changed(
     tag: str, parts: int, first: str
 ) -> None:
-    texts = [upload(tag), "Summarise chapter two."]
+    texts = [f"{upload(tag)}\n{upload(tag)}", "Summarise chapter two."]
     texts = texts if first == "upload" else texts[::-1]
     original = user(*texts) if parts == 2 else user("\n\n".join(texts))
     before = replace(original)

@@ -197,11 +197,16 @@ async def test_what_a_search_has_no_time_to_take_in_is_read_from_the_files(tmp_p
     place(tmp_path, "workspace/memory/topics/t23.md", "- Animal animal99 moved in.\n")
     assert await index.search("animal23") == []
     assert places(await index.search("animal99")) == [("workspace/memory/topics/t23.md", 1)]
-    for number in range(12):
-        place(tmp_path, f"workspace/memory/topics/t{number:02d}.md", f"# Topic\n\n- Animal animal{number:02d} lives.\n")
+    changed = {f"workspace/memory/topics/t{number:02d}.md" for number in range(12)}
+    for path in changed:
+        place(tmp_path, path, "# Topic\n\n- Animal lives.\n" if "0.md" in path else "# Topic\n\n- An animal.\n")
     found = await index.search("animal lives", 10)
     assert [match.rank for match in found] == [*range(1, 11)]
-    assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
+    scores = [match.score for match in found]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) > 1
+    assert found[0].path in changed, "read from the files, and best"
+    assert {match.path for match in found} - changed
     await index.close()
 
 

@@ -450,12 +450,16 @@ async def test_work_done_at_once_is_in_the_inbox_while_it_is_done_and_asks_for_a
     assert bench.consolidated == 1
 
 
-@pytest.mark.req("DF-C18")
+@pytest.mark.req("DF-C18", "DF-B1")
 async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) -> None:
     bench.acts = {"a": unavailable}
     with pytest.raises(ModelUnavailable):
         await bench.worker().run_now(Job(kind="flush", session="a"))
     assert await bench.states() == {"a": "waiting"}
+    assert await bench.worker().drain(seconds=30) == DrainResult(left=1), "not before its pause"
+    bench.acts = {}
+    bench.clock.turn(seconds=30)
+    assert (await bench.worker().drain(seconds=30)).done == 1
 
 
 async def test_without_a_usable_inbox_work_is_done_all_the_same(bench: Bench) -> None:

@@ -18,7 +18,7 @@ from ricordo.curation.profile.storage import SavedProfile
 from ricordo.errors import VersionConflict
 from ricordo.events import Emitter
 from ricordo.extraction import FlushResult, JobWorker, process_messages
-from ricordo.jobs import Inbox, Job
+from ricordo.jobs import Inbox, Job, JobOutcome, JobRecord, Lease
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.scope import Scope
 from ricordo.workspace import Fact, Profile
@@ -37,14 +37,23 @@ FACT: dict[str, JsonValue] = {
 
 
 class StubQueue:
-    """Takes jobs and does nothing with them."""
+    """Takes jobs, and gives each of them away once."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
+        self.put_jobs: list[Job] = []
 
     async def put(self, job: Job) -> Job:
-        self.jobs.append(job)
+        self.put_jobs.append(job)
         return job
+
+    async def lease(self, **_given: object) -> Lease | None:
+        return Lease(job=self.put_jobs.pop(), token="t", until=HandClock().now()) if self.put_jobs else None
+
+    async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
+        assert (lease.token, outcome.state) == ("t", "done")
+
+    async def jobs(self, **_given: object) -> list[JobRecord]:
+        return []
 
 
 class StubStore(InMemoryProfileStore):
@@ -79,23 +88,26 @@ async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_a
     await compose([added, ask], _answered)(turn)
     await compose([ask, added], _answered)(turn)
     assert passed == ["s", "s"]
-    assert len({(job.kind, job.session, job.user) for job in queue.jobs}) == 1
+    assert len({(job.kind, job.session, job.user) for job in queue.put_jobs}) == 1
 
 
 @pytest.mark.req("DF-LAYERS")
-async def test_the_queue_needs_no_more_than_a_function_for_its_jobs(tmp_path: Path) -> None:
-    clock = HandClock()
-    done: list[str] = []
+async def test_the_queue_and_its_worker_need_no_more_of_each_other_than_jobs_and_a_function_for_them(
+    tmp_path: Path,
+) -> None:
+    clock, done = HandClock(), list[str]()
 
     async def flush(job: Job) -> FlushResult:
         done.append(job.session)
         return FlushResult()
 
-    queue = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
-    await queue.put(Job(kind="flush", session="s"))
-    assert (await JobWorker(queue, flush=flush, emitter=Emitter(clock), clock=clock).drain(seconds=30)).done == 1
-    assert done == ["s"]
-    await queue.close()
+    inbox, stub = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock)), StubQueue()
+    for queue in (inbox, stub):
+        await queue.put(Job(kind="flush", session="s"))
+        worker = JobWorker(queue, flush=flush, emitter=Emitter(clock), clock=clock)  # type: ignore[arg-type]
+        assert (await worker.drain(seconds=30)).done == 1
+    assert done == ["s", "s"]
+    await inbox.close()
 
 
 @pytest.mark.req("DF-LAYERS")
