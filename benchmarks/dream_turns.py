@@ -63,7 +63,7 @@ async def measured(name: str, folder: Path, entries: int, rounds: int) -> None:
     busy: list[float] = []
     dreams: list[float] = []
     agent = HarnessAgent(
-        ScriptedModel(lambda _: Say("Noted.")), workspace=root, scope=SCOPE, session="s", settings=settings
+        ScriptedModel(lambda _: Say("Noted.")), memory=root, scope=SCOPE, session="s", settings=settings
     )
     async with agent:
         await agent.consolidate()

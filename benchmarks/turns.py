@@ -87,7 +87,7 @@ def agent(folder: Path) -> HarnessAgent:
     )
     return HarnessAgent.with_recommended_settings(
         ScriptedModel(answered),
-        workspace=folder / ".ricordo",
+        memory=folder / ".ricordo",
         scope=Scope(user="me", project="shop"),
         session="s",
         tools=[look_up],

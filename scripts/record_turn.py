@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ricordo import Scope
+from ricordo import BuiltinTools, Scope
 from ricordo.agent.sync import SyncHarnessAgent
 from ricordo.agent.tools import tool
 from ricordo.models.provider import load_model
@@ -46,10 +46,10 @@ def recorded(name: str) -> Iterator[dict[str, object]]:
         model = load_model(name, base_url=server.url + MODELS[name], api_key="not-a-key")
         with SyncHarnessAgent.open(
             model,
-            workspace=root / ".ricordo",
+            memory=root / ".ricordo",
             scope=Scope(user="me", project="shop"),
             tools=[branch],
-            memory_tools=False,
+            builtin_tools=BuiltinTools(memory=False),
             settings=Settings(root=None, user="me", data=root / "data", cache=root / "cache", flush=None),
         ) as agent:
             agent.send("Which branch do we deploy from?")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import anyio
 
-from ricordo import CompactionConfig, HarnessAgent, Scope
+from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, MemoryConfig, Scope
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tools import Approval, tool
 from ricordo.clock import SystemClock
@@ -204,15 +204,22 @@ async def part(number: int, folder: Path) -> None:
 
     settings = Settings(root=None, user="me", data=folder / "data", cache=folder / "cache", consolidation=None)
     described = HarnessAgent(
-        ScriptedModel(player), workspace=folder / ".ricordo", scope=SCOPE, session="move", tools=[killing],
-        compaction=CompactionConfig(trigger_messages=1_000, keep_messages=2), planning=True, approve=approve,
+        ScriptedModel(player),
+        memory=MemoryConfig(root=folder / ".ricordo", hooks=False),
+        scope=SCOPE,
+        session="move",
+        tools=[killing],
+        compaction=CompactionConfig(trigger_messages=1_000, keep_messages=2),
+        builtin_tools=BuiltinTools(planning=True),
+        approve=approve,
         sub_agents=[
             SubAgent(name="counter", description="Counts.", tools=()),
             RemoteAgent(name="patient", description="Works elsewhere, and takes its time.", ask=patient),
             RemoteAgent(name="lost", description="Works elsewhere, and is never heard of again.", ask=lost),
         ],
-        memory_hooks=False, settings=settings, clock=Later(LATER * (number - 1)),
-    )  # fmt: skip
+        settings=settings,
+        clock=Later(LATER * (number - 1)),
+    )
     async with described as agent:
         await (_first, _second, _third)[number - 1](agent, player, may_end)
 

@@ -54,7 +54,7 @@ async def trace_flows() -> dict[str, Trace]:
             found["remember"] = await tracer.trace(lambda: memory.remember("The staging gateway listens on port 9494."))
             await memory.recall("Which branch do we deploy from?")
             found["recall"] = await tracer.trace(lambda: memory.recall("Where does the gateway listen?"))
-        async with HarnessAgent("offline", workspace=base / "root", scope=SCOPE, settings=settings) as agent:
+        async with HarnessAgent("offline", memory=base / "root", scope=SCOPE, settings=settings) as agent:
             await agent.send("Which branch do we deploy from?")
             found["send"] = await tracer.trace(lambda: agent.send("Where does the gateway listen?"))
             await agent.consolidate()

@@ -63,7 +63,7 @@ def agent(folder: Path, desk: Desk, way: Way) -> HarnessAgent:
     make = HarnessAgent.with_recommended_settings if way.recommended else HarnessAgent
     return make(
         desk.model(),
-        workspace=folder / ".ricordo",
+        memory=folder / ".ricordo",
         scope=Scope(user=USER, project="shop"),
         session="s",
         tools=desk.tools(),

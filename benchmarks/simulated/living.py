@@ -124,6 +124,6 @@ class Life:
 
     def _agent(self, user: str, session: str) -> HarnessAgent:
         return HarnessAgent(
-            OFFLINE, workspace=self.root, scope=self.scope, session=session, settings=self.settings,
+            OFFLINE, memory=self.root, scope=self.scope, session=session, settings=self.settings,
             clock=self.clock, on_event=self.hear,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.agent import HarnessAgent
+    from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig, TurnLimits
     from ricordo.agent.sub_agents import RemoteAgent, SubAgent
     from ricordo.context.config import (
         ClearResultsConfig,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.entry import Entry
 
 __all__ = [
+    "BuiltinTools",
     "ClearResultsConfig",
     "CompactionConfig",
     "DedupeReadsConfig",
@@ -33,6 +34,7 @@ __all__ = [
     "FlushConfig",
     "HarnessAgent",
     "Memory",
+    "MemoryConfig",
     "Message",
     "RemoteAgent",
     "RicordoError",
@@ -40,6 +42,7 @@ __all__ = [
     "SubAgent",
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
+    "TurnLimits",
     "__version__",
     "read_history",
 ]
@@ -51,6 +54,8 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".agent.agent": "HarnessAgent",
+        ".agent.loop": "TurnLimits",
+        ".agent.options": "BuiltinTools MemoryConfig",
         ".agent.sub_agents": "RemoteAgent SubAgent",
         ".context.config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig "
         "TruncateArgsConfig",

@@ -27,7 +27,7 @@ def answered(request: RecordedRequest) -> ScriptItem:
 async def main() -> None:
     agent = HarnessAgent(
         ScriptedModel(answered),
-        workspace=ROOT,
+        memory=ROOT,
         scope=SCOPE,
         session=SESSION,
         tools=[look_up],

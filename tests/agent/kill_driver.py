@@ -64,7 +64,7 @@ class Killing:
 def agent(root: Path, model: ChatModel, on_event: Callable[[Event], None] | None = None) -> HarnessAgent:
     return HarnessAgent(
         model,
-        workspace=root,
+        memory=root,
         scope=SCOPE,
         session="s",
         tools=[look_up],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from anyio.to_thread import run_sync
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from ricordo import Entry, HarnessAgent
@@ -55,9 +56,9 @@ class Bench:
         self.requests = []
         given = {"settings": settings(self.root), "clock": self.clock, "working_directory": self.folder} | options
         return HarnessAgent(
-            ScriptedModel(self._played), workspace=self.root, store=address(self.scheme, self.folder), scope=SCOPE,
-            **given,  # type: ignore[arg-type]
-        )  # fmt: skip
+            ScriptedModel(self._played),
+            **agent_arguments(workspace=self.root, store=address(self.scheme, self.folder), scope=SCOPE, **given),
+        )
 
     def _played(self, request: RecordedRequest) -> ScriptItem:
         if not request.tools:

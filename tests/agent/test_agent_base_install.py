@@ -43,7 +43,7 @@ async def main(root):
         assert await memory.recall("deployment branch") == []
         assert "deploy" not in await memory.preamble()
     eviction = ToolResultEvictionConfig.defaults()
-    given = {"workspace": root, "scope": scope, "session": "s", "tool_result_eviction": eviction}
+    given = {"memory": root, "scope": scope, "session": "s", "tool_result_eviction": eviction}
     async with HarnessAgent("offline", **given) as agent:
         call = ToolCall(id="1", name="look", arguments="{}")
         result = ToolResult(call_id="1", name="look", parts=(Text(text="wide " * 40_000),))

@@ -32,7 +32,7 @@ def answered(request: RecordedRequest) -> ScriptItem:
 def agent(model: ScriptedModel, root: Path) -> HarnessAgent:
     return HarnessAgent(
         model,
-        workspace=root,
+        memory=root,
         scope=SCOPE,
         session="s",
         tools=[look_up],

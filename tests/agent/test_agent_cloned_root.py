@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, settings
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from desks import Person
 from hand_made_roots import begun
-from ricordo import HarnessAgent
+from ricordo import BuiltinTools, HarnessAgent, MemoryConfig
 from ricordo.errors import RootNotTrusted
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
@@ -30,9 +30,14 @@ def acting(command: str) -> ScriptedModel:
 
 def agent(root: Path, pwned: Path, person: Person, *, session: str = SESSION, trusted: bool = False) -> HarnessAgent:
     return HarnessAgent(
-        acting(f"touch {pwned}"), workspace=root, scope=SCOPE, session=session, shell=True, approve=person,
-        settings=settings(root), trusted=trusted, memory_hooks=False,
-    )  # fmt: skip
+        acting(f"touch {pwned}"),
+        memory=MemoryConfig(root=root, hooks=False, trusted=trusted),
+        scope=SCOPE,
+        session=session,
+        builtin_tools=BuiltinTools(shell=True),
+        approve=person,
+        settings=settings(root),
+    )
 
 
 async def test_a_program_with_a_fixed_session_runs_no_command_in_a_cloned_root(tmp_path: Path) -> None:
@@ -144,7 +149,7 @@ async def test_nothing_of_a_cloned_root_reaches_the_model_or_names_it(tmp_path: 
     root = await cloned_root(tmp_path)
     model = acting("true")
     with pytest.raises(RootNotTrusted) as caught:
-        async with HarnessAgent(model, workspace=root, scope=SCOPE, session=SESSION):
+        async with HarnessAgent(model, memory=root, scope=SCOPE, session=SESSION):
             pass
     assert model.requests == ()
     assert PLANTED not in str(caught.value)

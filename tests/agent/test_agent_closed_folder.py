@@ -6,7 +6,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from desks import Person
-from ricordo import HarnessAgent
+from ricordo import BuiltinTools, HarnessAgent, TurnLimits
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -31,13 +31,12 @@ async def test_a_denied_path_is_denied_under_the_name_of_a_link_too(tmp_path: Pa
     person = Person(True)
     async with HarnessAgent(
         ScriptedModel([*calls, Call("write_file", {"path": "src/a", "content": "a\n"}), Say("Done.")]),
-        workspace=tmp_path / ".ricordo",
+        memory=tmp_path / ".ricordo",
         scope=SCOPE,
-        working_directory=tmp_path,
-        file_tools=True,
+        builtin_tools=BuiltinTools(files=True, working_directory=tmp_path),
         approve=person,
         permissions=["deny *(secret/*)"],
-        max_iters=40,
+        limits=TurnLimits(max_iters=40),
         settings=settings(tmp_path / ".ricordo"),
     ) as agent:
         await agent.send("Go.")

@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
@@ -52,7 +53,7 @@ class Bench:
             "store": f"sessions:{self.folder / '.harness'}", "settings": settings(self.folder / "r"), "scope": SCOPE,
         } | options  # fmt: skip
         model = _Priced(self._answer)
-        return HarnessAgent(model, workspace=self.folder / "r", session=session, **given)  # type: ignore[arg-type]
+        return HarnessAgent(model, **agent_arguments(workspace=self.folder / "r", session=session, **given))
 
     @property
     def files(self) -> dict[str, str]:

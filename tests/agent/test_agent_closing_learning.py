@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from agents_at_work import SCOPE, ledgers, settings
-from ricordo import FlushConfig, HarnessAgent
+from ricordo import FlushConfig, HarnessAgent, MemoryConfig
 from ricordo.agent.session_closing import ClosingMode
 from ricordo.extraction import JobWorker
 from ricordo.testing import Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -28,9 +28,12 @@ class Bench:
     def agent(self, session: str, mode: ClosingMode | None = None, store: str | None = None) -> HarnessAgent:
         flush = FlushConfig(model="offline", closing_seconds=self.closing_seconds)
         return HarnessAgent(
-            ScriptedModel(self._played), workspace=self.root, scope=SCOPE, session=session, store=store,
-            closing_summary=mode, settings=settings(self.root), flush=flush,
-        )  # fmt: skip
+            ScriptedModel(self._played),
+            memory=MemoryConfig(root=self.root, store=store, closing_summary=mode, flush=flush),
+            scope=SCOPE,
+            session=session,
+            settings=settings(self.root),
+        )
 
     def _played(self, request: RecordedRequest) -> ScriptItem:
         if request.tools:

@@ -13,7 +13,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings, transcript
 from places import place_of
-from ricordo import CompactionConfig, Entry, FlushConfig, HarnessAgent
+from ricordo import BuiltinTools, CompactionConfig, Entry, FlushConfig, HarnessAgent, MemoryConfig
 from ricordo.curation import ConsolidationConfig
 from ricordo.events import Event, EventSink
 from ricordo.extraction import JobWorker
@@ -89,12 +89,11 @@ def agent(
 ) -> HarnessAgent:
     return HarnessAgent(
         asked,
-        workspace=root,
+        memory=MemoryConfig(root=root, hooks=hooks),
         scope=replace(SCOPE, agent=name),
         session=session,
         compaction=config,
-        memory_tools=False,
-        memory_hooks=hooks,
+        builtin_tools=BuiltinTools(memory=False),
         on_event=on_event,
         settings=replace(settings(root), flush=FlushConfig()),
     )
@@ -105,7 +104,7 @@ async def test_a_turn_that_learns_is_answered_while_the_consolidation_it_asks_fo
     root, asked, hanging = tmp_path / ".ricordo", model(), ScriptedModel(lambda _: Hang())
     consolidation = ConsolidationConfig(model=hanging, min_gap=0)
     held = replace(settings(root), flush=FlushConfig(closing_seconds=0.1), consolidation=consolidation)
-    async with HarnessAgent(asked, workspace=root, scope=SCOPE, session="s", compaction=CONFIG, settings=held) as one:
+    async with HarnessAgent(asked, memory=root, scope=SCOPE, session="s", compaction=CONFIG, settings=held) as one:
         with anyio.fail_after(20):
             for number in range(TURNS):
                 await one.send(decided(number))

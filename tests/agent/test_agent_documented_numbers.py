@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
@@ -22,7 +23,7 @@ SUMMARY = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked.\n## ARTIFACTS\nNone\n##
 
 def agent(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "memory_tools": False} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def answering() -> ScriptedModel:

@@ -67,7 +67,7 @@ def agent(root: Path, held: Settings, *, session: str = "s", heard: list[Event] 
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
     sink = heard.append if heard is not None else None
     return HarnessAgent(
-        model, workspace=root, scope=SCOPE, session=session, clock=HandClock(), on_event=sink, settings=held
+        model, memory=root, scope=SCOPE, session=session, clock=HandClock(), on_event=sink, settings=held
     )
 
 
@@ -124,7 +124,7 @@ async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_i
     said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
     model = ScriptedModel(lambda request: Say(said if "MEMORY.md" in str(request.messages[-1].text) else "Fine."))
     held = given(root)
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=held) as one:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=held) as one:
         await one.send(FACT)
         assert await one.flush()
         done = await one.consolidate()

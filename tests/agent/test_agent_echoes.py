@@ -54,7 +54,7 @@ async def test_an_agent_that_repeats_what_memory_showed_it_teaches_nothing(tmp_p
         clock.turn(days=3)
         model = answering(looks=how == "tool")
         async with HarnessAgent(
-            model, workspace=root, scope=SCOPE, session=f"s{number}", settings=given, clock=clock
+            model, memory=root, scope=SCOPE, session=f"s{number}", settings=given, clock=clock
         ) as one:
             assert str(await one.send("From where do we deploy?")) == ECHO
             assert await one.flush()
@@ -66,7 +66,7 @@ async def test_an_agent_that_repeats_what_memory_showed_it_teaches_nothing(tmp_p
         assert (FACT in asked) is (how != "tool")
     # what a person says is learned
     async with HarnessAgent(
-        answering(looks=False), workspace=root, scope=SCOPE, session="own", settings=given, clock=clock
+        answering(looks=False), memory=root, scope=SCOPE, session="own", settings=given, clock=clock
     ) as one:
         await one.send("We also tag: We deploy only from main.")
         assert await one.flush()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from reached_models import KEY, load_packages
 from ricordo import HarnessAgent
@@ -32,7 +33,7 @@ def look() -> str:
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [look]} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o", "anthropic:claude-sonnet-5"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent, ToolResultEvictionConfig
 from ricordo.agent import tool
@@ -25,7 +26,7 @@ def report() -> str:
 
 def agent(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [report], "tool_result_eviction": SMALL} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def results(request: RecordedRequest) -> list[str]:

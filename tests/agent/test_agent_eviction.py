@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from anyio.to_thread import run_sync
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, said, settings, spoken, transcript
 from conversation_strategies import call, result
 from hand_made_roots import begun
@@ -45,7 +46,7 @@ def look_up(what: str) -> str:
 
 def agent(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [look_up], "tool_result_eviction": SMALL} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def results(request: RecordedRequest) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, ledgers, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
@@ -72,7 +73,7 @@ def agent(root: Path, model: ChatModel, flush: FlushConfig | None = None, **opti
         "session": "s",
         "memory_tools": False,
     } | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, flush=flush, **given)
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, flush=flush, **given))
 
 
 async def contents(root: Path) -> list[str]:

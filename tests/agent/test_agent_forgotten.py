@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, transcript
 from places import place_of
 from ricordo import HarnessAgent, Memory
@@ -27,8 +28,8 @@ MAIN = "We deploy only from main."
 
 def agent(model: ChatModel, root: Path, session: str = "one", **more: object) -> HarnessAgent:
     return HarnessAgent(
-        model, workspace=root, scope=SCOPE, session=session, settings=settings(root), file_tools=True,
-        closing_summary="sync", **more,  # type: ignore[arg-type]
+        model, **agent_arguments(workspace=root, scope=SCOPE, session=session, settings=settings(root), file_tools=True,
+        closing_summary="sync", **more),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, MemoryConfig
 from ricordo.curation import ConsolidationConfig
 from ricordo.runtime import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
@@ -105,7 +105,7 @@ async def test_no_request_of_memory_holds_a_secret_that_stands_in_a_file_of_the_
     place = place_of(begun(root, tmp_path / "data"))
     held = replace(settings(root), consolidation=ConsolidationConfig(min_gap=0), flush=FlushConfig())
     model = ScriptedModel(lambda request: Say(ANSWER))
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=held) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=held) as agent:
         await agent.send("We decided to push the gondola on Mondays.")
         await agent.flush()
     write_by_hand(place, root)
@@ -113,7 +113,12 @@ async def test_no_request_of_memory_holds_a_secret_that_stands_in_a_file_of_the_
     log.write_text(log.read_text(encoding="utf-8").replace("the gondola on Mondays", line(41)), encoding="utf-8")
     compaction = CompactionConfig(keep_messages=1)
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="s", settings=held, closing_summary="sync", compaction=compaction
+        model,
+        memory=MemoryConfig(root=root, closing_summary="sync"),
+        scope=SCOPE,
+        session="s",
+        settings=held,
+        compaction=compaction,
     ) as agent:
         await agent.send(f"{SAID} The token is {token(45)}. {'And so on, as people talk of tea. ' * 200}")
         await agent.send("Thank you.")

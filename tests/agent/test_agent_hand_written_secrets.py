@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
-from ricordo import HarnessAgent, Memory
+from ricordo import BuiltinTools, HarnessAgent, Memory
 from ricordo.agent import tool
 from ricordo.guard import parse_fence
 from ricordo.messages import Text, Tokens, estimate_text
@@ -97,7 +98,7 @@ async def test_what_a_tool_or_the_shell_returns_reaches_the_model_without_its_se
         begun(root, tmp_path / "data").joinpath("project.json").write_text("no marker")
     model = ScriptedModel([Call("deploy", {}), Call("shell", {"command": f"echo TOKEN={TOKEN}"}), Say("Done.")])
     given = {"settings": settings(root), "tools": [deploy], "shell": True, "approve": yes} | options
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, **given) as agent:  # type: ignore[arg-type]
+    async with HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given)) as agent:
         await agent.send("Deploy it.")
         has_shell = agent.is_recorded or "incognito" in options
     results = [each.text for message in model.requests[2].messages for each in message.tool_results]
@@ -124,13 +125,11 @@ async def test_no_request_of_an_agent_holds_one_whatever_it_opens(tmp_path: Path
     model = ScriptedModel([*opened[:8], Say("Half."), *opened[8:], Say("Done.")])
     async with HarnessAgent(
         model,
-        workspace=root,
+        memory=root,
         scope=SCOPE,
         session="s",
         settings=settings(root),
-        file_tools=True,
-        working_directory=folder,
-        opt_in_tools=["memory"],
+        builtin_tools=BuiltinTools(opt_in=["memory"], files=True, working_directory=folder),
     ) as agent:
         await agent.send("What do we push the gondola with?")
         await agent.send("And the database?")

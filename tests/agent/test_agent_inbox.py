@@ -13,6 +13,7 @@ import anyio
 import pytest
 from opentelemetry import trace
 
+from agent_arguments import agent_arguments
 from agents_at_work import settings
 from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
@@ -63,7 +64,7 @@ def agent(root: Path, model: ChatModel, clock: HandClock, *, user: str = "me", *
     usual: dict[str, Any] = {
         "settings": base, "session": "s", "memory_tools": False, "scope": Scope(user=user, project="shop"),
     }  # fmt: skip
-    return HarnessAgent(model, workspace=root, clock=clock, **(usual | options))
+    return HarnessAgent(model, **agent_arguments(workspace=root, clock=clock, **(usual | options)))
 
 
 async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord]:

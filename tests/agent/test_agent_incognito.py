@@ -6,11 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, SubAgent
+from ricordo import CompactionConfig, HarnessAgent, Memory, MemoryConfig, Scope, SubAgent
 from ricordo.agent import Approval
 from ricordo.events import Event
 from ricordo.messages import Message
@@ -45,7 +46,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 def shy(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"settings": settings(root), "scope": SCOPE, "workspace": root} | options
-    return HarnessAgent.with_recommended_settings(model, incognito=True, **given)  # type: ignore[arg-type]
+    return HarnessAgent.with_recommended_settings(model, **agent_arguments(incognito=True, **given))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ async def grown(root: Path) -> None:
         await memory.remember(HABIT, rule="deny shell(git push --force*)")
         await memory.profile().add_fact("Prefers Rust over Zig.")
     model = ScriptedModel([Say("Noted.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="old", settings=settings(root)) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="old", settings=settings(root)) as agent:
         await agent.send("I live in Ljubljana. We deploy only from the heron branch.")
         await agent.flush()
         await agent.consolidate()
@@ -124,7 +125,7 @@ async def test_the_next_session_knows_what_was_known_and_nothing_of_the_incognit
     async with shy(ScriptedModel([Say("Oh.")]), root, session="same") as agent:
         await agent.send(SECRETLY)
     model = ScriptedModel([Say("Hello.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="same", settings=settings(root)) as later:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="same", settings=settings(root)) as later:
         assert not later.window
         await later.send("Hello. From which branch do we deploy?")
         assert await later.memory.search("Zanzibar") == [] if later.memory else False
@@ -143,9 +144,11 @@ async def test_where_there_is_no_root_none_is_made(tmp_path: Path) -> None:
 async def test_a_store_that_is_given_or_named_is_neither_asked_nor_written(tmp_path: Path) -> None:
     root, notes = tmp_path / ".ricordo", tmp_path / "notes"
     async with HarnessAgent(
-        ScriptedModel([Call("remember", {"content": KNOWN}), Say("Kept.")]), workspace=root, store=f"jsonl:{notes}",
-        scope=SCOPE, settings=settings(root),
-    ) as agent:  # fmt: skip
+        ScriptedModel([Call("remember", {"content": KNOWN}), Say("Kept.")]),
+        memory=MemoryConfig(root=root, store=f"jsonl:{notes}"),
+        scope=SCOPE,
+        settings=settings(root),
+    ) as agent:
         await agent.send("Keep that.")
     before, model = files(tmp_path), ScriptedModel([Say("Oh.")])
     async with shy(model, root, store=f"jsonl:{notes}", closing_summary="sync", require_memory=True) as agent:

@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import Entry, HarnessAgent, Memory
+from ricordo import BuiltinTools, Entry, HarnessAgent, Memory, MemoryConfig
 from ricordo.context.memory_excerpt import MemoryCut
 from ricordo.curation import ConsolidationConfig
 from ricordo.events import Event
@@ -62,7 +62,9 @@ def given(root: Path, config: ConsolidationConfig | None = None) -> Settings:
 
 async def prompt(root: Path, config: ConsolidationConfig | None = None, *, tools: bool = True) -> str:
     model, chosen = ScriptedModel([Say("So it is.")]), given(root, config)
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=chosen, memory_tools=tools) as agent:
+    async with HarnessAgent(
+        model, memory=root, scope=SCOPE, settings=chosen, builtin_tools=BuiltinTools(memory=tools)
+    ) as agent:
         await agent.send("Hello.")
     return system(model.requests[0])
 
@@ -201,7 +203,7 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
     ]
     model = ScriptedModel([*calls, Say("Done.")])
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True, session="s"
+        model, memory=root, scope=SCOPE, settings=given(root), builtin_tools=BuiltinTools(files=True), session="s"
     ) as agent:
         await agent.send("Keep these rules.")
     results = [result.text for message in model.requests[-1].messages for result in message.tool_results]
@@ -233,7 +235,9 @@ async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) 
     text = grown(root, filling=0)
     calls = [Call("edit_file", {"path": "/MEMORY.md", "old_text": "- Rule 7 of the quay.\n", "new_text": ""})]
     model = ScriptedModel([*calls, Say("Done.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True) as agent:
+    async with HarnessAgent(
+        model, memory=root, scope=SCOPE, settings=given(root), builtin_tools=BuiltinTools(files=True)
+    ) as agent:
         await agent.send("Rule 7 is gone.")
     assert curated(root) == text.replace("- Rule 7 of the quay.\n", "")
 
@@ -249,7 +253,11 @@ async def test_a_memory_folder_of_another_tool_is_shown_within_the_same_bounds(t
     model = ScriptedModel([Call("remember", {"content": "We sail at dawn.", "kind": "decision"}), Say("Kept.")])
     root = tmp_path / ".ricordo"
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, settings=given(root), store=f"folder:{folder}", session="one"
+        model,
+        memory=MemoryConfig(root=root, store=f"folder:{folder}"),
+        scope=SCOPE,
+        settings=given(root),
+        session="one",
     ) as agent:
         await agent.send("Hello.")
     index = index_of(system(model.requests[0]))
@@ -257,9 +265,12 @@ async def test_a_memory_folder_of_another_tool_is_shown_within_the_same_bounds(t
     assert "no more than 200 lines are shown" in system(model.requests[0])
     assert (folder / "MEMORY.md").read_text(encoding="utf-8") == text, "a full index gets no line more"
     async with HarnessAgent(
-        again := ScriptedModel([Say("Hello.")]), workspace=root, scope=SCOPE, settings=given(root),
-        store=f"folder:{folder}", session="two",
-    ) as agent:  # fmt: skip
+        again := ScriptedModel([Say("Hello.")]),
+        memory=MemoryConfig(root=root, store=f"folder:{folder}"),
+        scope=SCOPE,
+        settings=given(root),
+        session="two",
+    ) as agent:
         await agent.send("Hello.")
     said = system(again.requests[0])
     assert "(project.md)" in said, "the prompt lists the topic all the same"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.agent import tool
@@ -43,7 +44,7 @@ def write(text: str) -> str:
 
 def agent(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [look_up, write]} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def told(request: RecordedRequest, text: str) -> ScriptItem:
@@ -82,7 +83,7 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
     make = partial(HarnessAgent, compaction=CompactionConfig()) if alone else HarnessAgent.with_recommended_settings
     async with make(
         model,
-        workspace=tmp_path / "root",
+        memory=tmp_path / "root",
         scope=SCOPE,
         tools=[look_up, write],
         settings=settings(tmp_path / "root"),

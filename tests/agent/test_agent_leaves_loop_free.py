@@ -29,7 +29,7 @@ async def test_compacting_and_consolidating_thousands_of_messages_leaves_the_loo
     config = CompactionConfig(trigger_messages=0, trigger_tokens=None, keep_tokens=None, model="offline")
     async with HarnessAgent(
         ScriptedModel(lambda _: Say("Yes.")),
-        workspace=tmp_path,
+        memory=tmp_path,
         scope=SCOPE,
         session="s",
         settings=settings(tmp_path, consolidates=True),

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
@@ -58,7 +59,7 @@ def agent(
     session: str, root: Path, clock: HandClock, ear: Ear, *, consolidates: bool = True, held: Settings | None = None
 ) -> HarnessAgent:
     return HarnessAgent(
-        talking(), workspace=root, scope=SCOPE, session=session, clock=clock, on_event=ear,
+        talking(), memory=root, scope=SCOPE, session=session, clock=clock, on_event=ear,
         settings=held or settings(root, consolidates=consolidates),
     )  # fmt: skip
 
@@ -174,7 +175,7 @@ async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_t
 
     def living(session: str) -> HarnessAgent:
         return HarnessAgent(
-            talking(), workspace=root, scope=SCOPE, session=session, clock=clock, on_event=hear,
+            talking(), memory=root, scope=SCOPE, session=session, clock=clock, on_event=hear,
             settings=settings(root, consolidates=True),
         )  # fmt: skip
 
@@ -240,7 +241,7 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
 
         model = talking()
         given = {"workspace": root, "scope": SCOPE, "session": name, "clock": clock, "settings": held, "on_event": hear}
-        async with HarnessAgent(model, **given) as one:  # type: ignore[arg-type]
+        async with HarnessAgent(model, **agent_arguments(**given)) as one:
             if after:
                 with anyio.fail_after(20):
                     await done.wait()
@@ -287,7 +288,7 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     assert not log.exists(), "a rule names it"
     assert not evicted.exists()
     archived.write_bytes(before + b"- We decided to buy skis. [kind:: decision]\n")
-    async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="last", clock=clock, settings=held) as one:
+    async with HarnessAgent(talking(), memory=root, scope=SCOPE, session="last", clock=clock, settings=held) as one:
         assert one.memory is not None
         found = [(hit.path, hit.entry.content) for hit in await one.memory.recall("buy skis")]
         assert found[0] == (f"workspace/memory/archive/{archived.name}", "We decided to buy skis.")

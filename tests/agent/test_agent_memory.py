@@ -8,7 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, system
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
+from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.curation import ConsolidationConfig
 from ricordo.errors import StorageFailed
 from ricordo.guard import parse_fence
@@ -29,11 +29,10 @@ HOSTILE = (
 def agent(model: ChatModel, root: Path, session: str = "s", *, tools: bool = True, hooks: bool = True) -> HarnessAgent:
     return HarnessAgent(
         model,
-        workspace=root,
+        memory=MemoryConfig(root=root, hooks=hooks),
         scope=SCOPE,
         session=session,
-        memory_tools=tools,
-        memory_hooks=hooks,
+        builtin_tools=BuiltinTools(memory=tools),
         settings=settings(root, consolidates=True),
     )
 
@@ -50,12 +49,12 @@ async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_pat
     async def prompted(session: str, user: str = "me") -> str:
         model = talking()
         scope = replace(SCOPE, user=user)
-        async with HarnessAgent(model, workspace=root, scope=scope, session=session, settings=asked) as one:
+        async with HarnessAgent(model, memory=root, scope=scope, session=session, settings=asked) as one:
             await one.send("Hello.")
         assert len(model.requests) == 1
         return system(model.requests[0])
 
-    async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="one", settings=asked) as one:
+    async with HarnessAgent(talking(), memory=root, scope=SCOPE, session="one", settings=asked) as one:
         await one.send(FACT)
         assert await one.drain() == 0
         assert FACT in ledgers(root)
@@ -107,7 +106,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
     root, written = tmp_path / ".ricordo", tmp_path / "AGENTS.md"
     model = talking()
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="one", instructions="BASE.", settings=settings(root)
+        model, memory=root, scope=SCOPE, session="one", instructions="BASE.", settings=settings(root)
     ) as one:
         assert one.memory is not None
         await one.memory.remember(FACT)
@@ -120,7 +119,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
     written.write_text("Answer in short sentences.\n")
     model = ScriptedModel([Call("remember", {"content": "Tests run at night."}), Say("Kept.")])
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="two", instructions="BASE.", settings=settings(root)
+        model, memory=root, scope=SCOPE, session="two", instructions="BASE.", settings=settings(root)
     ) as two:
         await two.send("We deploy on Fridays.")
         await two.drain()
@@ -138,7 +137,7 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
     shop, library = tmp_path / "shop" / ".ricordo", tmp_path / "library" / ".ricordo"
     for root, project in ((shop, "shop"), (library, "library")):
         scope = Scope(user="me", project=project)
-        async with HarnessAgent(talking(), workspace=root, scope=scope, settings=settings(shop)) as one:
+        async with HarnessAgent(talking(), memory=root, scope=scope, settings=settings(shop)) as one:
             await one.send("Hello.")
         rules = place_of(root) / "workspace" / "rules"
         rules.mkdir(exist_ok=True)
@@ -151,12 +150,10 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
             scope = Scope(user="me", project=project)
             async with HarnessAgent(
                 model,
-                workspace=root,
+                memory=MemoryConfig(root=root, hooks=session == "a", incognito=session == "incognito"),
                 scope=scope,
                 session=session,
-                incognito=session == "incognito",
-                memory_tools=session == "a",
-                memory_hooks=session == "a",
+                builtin_tools=BuiltinTools(memory=session == "a"),
                 settings=settings(shop),
             ) as one:
                 await one.send("Hello.")
@@ -239,7 +236,7 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
+        model, memory=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
     ) as one:
         await one.send("Hello.")
         assert one.memory is not None
@@ -315,7 +312,7 @@ async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
 async def test_a_question_is_answered_without_a_model_however_often_it_was_asked(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     question = "Where do our test fixtures live?"
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)) as one:
         assert str(await one.send(question)) == "Not in memory."
         assert str(await one.send("Our test fixtures live in tests/data.")).startswith("Noted.")
         await one.drain()
@@ -332,7 +329,7 @@ async def test_what_is_said_is_not_quoted_back_because_it_was_learned_before_the
         await memory.remember("The staging database runs on port 5433.")
         await memory.ingest([said(text)], session="s")
         assert text in [entry.content for entry in await memory.entries()]
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)) as one:
         assert str(await one.send(text)).startswith("The staging database runs on port 5433.")
 
 

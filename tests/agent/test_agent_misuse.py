@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from ricordo import HarnessAgent, RemoteAgent, SubAgent
 from ricordo.errors import InvalidSetting
@@ -21,7 +22,7 @@ READER = SubAgent(name="reader", description="Reads.")
 
 def agent(root: Path, **options: object) -> HarnessAgent:
     given = {"model": "offline", "settings": settings(root)} | options
-    return HarnessAgent(workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(**agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 @pytest.mark.req("AS-CFG-01")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.agent import Tool, ToolContext, tool
@@ -61,7 +62,7 @@ def chosen(on: str, own: Sequence[Tool] = ()) -> dict[str, object]:
 
 def agent(root: Path, options: Mapping[str, object]) -> HarnessAgent:
     given: dict[str, Any] = {"session": "s", "settings": settings(root), **options}
-    return HarnessAgent(ScriptedModel(_working), workspace=root, scope=SCOPE, **given)
+    return HarnessAgent(ScriptedModel(_working), **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def _working(request: RecordedRequest) -> ScriptItem:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings, spoken, system
-from ricordo import Entry, HarnessAgent, Memory, Scope
+from ricordo import Entry, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.messages import estimate_text
 from ricordo.runtime import Settings, open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
@@ -30,9 +30,7 @@ async def kept(root: Path, texts: Sequence[str]) -> None:
     async with Memory.open(root, scope=SCOPE, settings=settings(root, consolidates=True)) as memory:
         for text in texts:
             await memory.remember(text)
-    async with HarnessAgent(
-        "offline", workspace=root, scope=SCOPE, settings=settings(root, consolidates=True)
-    ) as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root, consolidates=True)) as agent:
         assert (await agent.consolidate()).kept
 
 
@@ -41,7 +39,10 @@ async def asked(
 ) -> list[RecordedRequest]:
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
     async with HarnessAgent(
-        model, workspace=root, scope=scope, settings=given or settings(root), store=store, closing_summary="off"
+        model,
+        memory=MemoryConfig(root=root, store=store, closing_summary="off"),
+        scope=scope,
+        settings=given or settings(root),
     ) as agent:
         for text in texts:
             await agent.send(text)
@@ -164,7 +165,7 @@ async def test_what_one_session_taught_is_chosen_and_in_the_prompt_before_the_fi
         " looked through all of them and signed each single page by hand."
     )
     async with HarnessAgent(
-        ScriptedModel(lambda request: Say("Good.")), workspace=root, scope=SCOPE, session="one", settings=given
+        ScriptedModel(lambda request: Say("Good.")), memory=root, scope=SCOPE, session="one", settings=given
     ) as agent:
         for text in (walnuts, invoices):
             await agent.send(text)

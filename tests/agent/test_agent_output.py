@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, settings
 from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
@@ -68,7 +69,7 @@ def look(city: str = "") -> str:
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [look], "memory_tools": False} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,7 +126,7 @@ async def test_a_turn_that_ends_without_an_answer_raises_and_goes_on(tmp_path: P
         with pytest.raises(OutputInvalid, match="max_iters"):
             await one.send("What is the weather?", output_type=Weather)
         assert str(await one.send("Are you there?")) == "Yes."
-    async with agent(model, tmp_path, turn_limits=TurnLimits(tokens=1)) as one:
+    async with agent(model, tmp_path, limits=TurnLimits(tokens=1)) as one:
         with pytest.raises(OutputInvalid, match="no JSON object"):
             await one.send("What is the weather?", output_type=Weather)
     assert len(model.requests) == 4, "beyond its limit nothing is asked for again"
@@ -157,6 +158,6 @@ async def test_a_compaction_in_the_middle_of_such_a_turn_changes_nothing(tmp_pat
 
 def test_programs_that_do_not_await_get_the_same(tmp_path: Path) -> None:
     with BlockingAgent.open(
-        ScriptedModel([Say(RAIN)]), workspace=tmp_path, scope=SCOPE, settings=settings(tmp_path)
+        ScriptedModel([Say(RAIN)]), memory=tmp_path, scope=SCOPE, settings=settings(tmp_path)
     ) as one:
         assert one.send("What is the weather?", output_type=Weather).output == WEATHER

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from fake_models import call, calling, reply
 from places import place_of
@@ -94,7 +95,7 @@ class Narrow:
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [wide]} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 async def answer(one: HarnessAgent, text: str, *, streamed: bool) -> str:

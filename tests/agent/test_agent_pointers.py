@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, settings, spoken, system
 from command_line import ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import HarnessAgent, Memory
+from ricordo import HarnessAgent, Memory, MemoryConfig
 from ricordo.context import TurnRecallConfig
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -32,11 +32,11 @@ async def learned(root: Path) -> None:
     given = settings(root, consolidates=True)
     async with HarnessAgent(
         ScriptedModel(lambda request: Say(f"Reply {request.number}.")),
-        workspace=root, scope=SCOPE, session="one", settings=given,
+        memory=root, scope=SCOPE, session="one", settings=given,
     ) as agent:  # fmt: skip
         for text in ("Good morning.", DECIDED, "See you."):
             await agent.send(text)
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=given) as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=given) as agent:
         await agent.consolidate()
 
 
@@ -90,7 +90,7 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
     model = ScriptedModel(answer)
     given = replace(settings(root), turn_recall=TurnRecallConfig(seconds=20.0))
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="two", settings=given, memory_hooks=False
+        model, memory=MemoryConfig(root=root, hooks=False), scope=SCOPE, session="two", settings=given
     ) as agent:
         await agent.send(QUESTION)
     assert "Okonkwo" in "".join(each.text for each in model.requests[0].messages)
@@ -126,7 +126,7 @@ async def test_a_topic_is_not_in_the_prompt_until_it_is_asked_for_or_has_to_do_w
         model = ScriptedModel(
             lambda request, path=name: Call("memory_get", {"path": path}) if request.number == 1 else Say("Good.")  # type: ignore[misc]
         )
-        async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        async with HarnessAgent(model, memory=root, scope=SCOPE, settings=settings(root)) as agent:
             await agent.send(text)
         shown.append((system(model.requests[0]), spoken(model.requests[1].messages)[-1][1]))
     (without, read), (with_it, _) = shown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, said, settings, system, transcript
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import BuiltinTools, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.curation import InjectionConfig
 from ricordo.messages import estimate_text, get_mark
 from ricordo.models import ChatModel
@@ -25,7 +25,12 @@ def agent(
 ) -> HarnessAgent:  # fmt: skip
     chosen = replace(settings(root), injection=injection)
     return HarnessAgent(
-        model, workspace=root, scope=scope, session=session, settings=chosen, memory_tools=hooks, memory_hooks=hooks
+        model,
+        memory=MemoryConfig(root=root, hooks=hooks),
+        scope=scope,
+        session=session,
+        settings=chosen,
+        builtin_tools=BuiltinTools(memory=hooks),
     )
 
 

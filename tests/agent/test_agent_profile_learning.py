@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, transcript
 from hand_clock import HandClock
 from noting_models import lessons, note
@@ -57,7 +58,7 @@ def answering(**profile: Any) -> ScriptedModel:
 
 def agent(root: Path, model: ChatModel, **options: Any) -> HarnessAgent:
     given: dict[str, Any] = {"settings": replace(settings(root), flush=FlushConfig()), "session": "s"} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, memory_tools=False, **given)
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, memory_tools=False, **given))
 
 
 def learning(root: Path, config: ProfileConfig) -> Settings:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, said, settings, spoken, system, transcript
 from hand_clock import HandClock
 from hand_made_roots import begun
@@ -49,7 +50,7 @@ def talking() -> ScriptedModel:
 
 def agent(model: ChatModel, root: Path, session: str = "s", **options: object) -> HarnessAgent:
     given = {"settings": settings(root)} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, session=session, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, session=session, **given))
 
 
 async def curated(root: Path, text: str) -> None:

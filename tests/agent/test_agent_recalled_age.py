@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
-from ricordo import HarnessAgent, Memory
+from ricordo import BuiltinTools, HarnessAgent, Memory, MemoryConfig
 from ricordo.context import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 
@@ -31,7 +31,12 @@ async def shown(root: Path, clock: HandClock) -> list[str]:
     model = ScriptedModel(answer)
     given = replace(settings(root), preamble_tokens=0, turn_recall=TurnRecallConfig(seconds=20.0))
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False, session_tools=False, clock=clock
+        model,
+        memory=MemoryConfig(root=root, hooks=False),
+        scope=SCOPE,
+        settings=given,
+        builtin_tools=BuiltinTools(sessions=False),
+        clock=clock,
     ) as one:
         await one.send(QUESTION)
     results = [result.text for each in model.requests[-1].messages for result in each.tool_results]

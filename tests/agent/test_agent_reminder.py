@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.guard import parse_fence
@@ -21,7 +22,7 @@ LONG = "Some more words about it. " * 60
 
 def agent(model: ScriptedModel, root: Path, **options: object) -> HarnessAgent:
     given = {"settings": settings(root), "planning": True, "memory_hooks": False} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, session="s", **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, session="s", **given))
 
 
 def talking() -> ScriptedModel:

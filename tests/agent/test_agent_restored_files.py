@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, settings
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.messages import Message, get_mark
@@ -21,7 +22,7 @@ def config(**more: int) -> CompactionConfig:
 def agent(root: Path, script: list[ScriptItem], **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "file_tools": True, "compaction": config()} | options
     place = {"workspace": root / ".ricordo", "working_directory": root, "scope": SCOPE}
-    return HarnessAgent(ScriptedModel(script), **place, **given)  # type: ignore[arg-type]
+    return HarnessAgent(ScriptedModel(script), **agent_arguments(**place, **given))
 
 
 def reading(*names: str) -> list[ScriptItem]:

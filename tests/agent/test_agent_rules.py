@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, settings, system
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, SubAgent
+from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, Memory, MemoryConfig, Scope, SubAgent
 from ricordo.agent import Tool, tool
 from ricordo.agent.tools import ApprovalHandler
 from ricordo.messages import get_mark
@@ -42,14 +42,13 @@ class Bench:
     ) -> HarnessAgent:
         return HarnessAgent(
             self.model,
-            workspace=self.root,
+            memory=MemoryConfig(root=self.root, hooks=kept),
             scope=SCOPE,
             session=session,
             tools=[self._shell(), self._look()],
             approve=approve,
             permissions=["allow shell"],
-            memory_tools=kept,
-            memory_hooks=kept,
+            builtin_tools=BuiltinTools(memory=kept),
             sub_agents=sub_agents,
             compaction=CompactionConfig(trigger_messages=most, keep_messages=2),
             settings=settings(self.root),

@@ -7,7 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings, spoken
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, Scope, ToolResultEvictionConfig
+from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, Memory, Scope, ToolResultEvictionConfig
 from ricordo.agent import tool
 from ricordo.errors import InvalidMessage
 from ricordo.storage.local import LocalFiles
@@ -29,10 +29,16 @@ def look_up(what: str) -> str:
 
 def agent(model: ScriptedModel, root: Path, session: str) -> HarnessAgent:
     return HarnessAgent(
-        model, workspace=root, scope=SCOPE, session=session, settings=settings(root), tools=[look_up], planning=True,
+        model,
+        memory=root,
+        scope=SCOPE,
+        session=session,
+        settings=settings(root),
+        tools=[look_up],
+        builtin_tools=BuiltinTools(planning=True),
         compaction=CompactionConfig(model="offline", trigger_messages=4, keep_messages=2),
         tool_result_eviction=ToolResultEvictionConfig(max_result_chars=4_000, preview_chars=500),
-    )  # fmt: skip
+    )
 
 
 async def work(root: Path, session: str, text: str) -> ScriptedModel:

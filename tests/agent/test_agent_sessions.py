@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
@@ -25,7 +26,7 @@ LONG = "some more words to fill a line, "
 
 def agent(model: ChatModel, root: Path, *, scope: Scope = SCOPE, session: str = "s", **options: object) -> HarnessAgent:
     given = {"scope": scope, "session": session, "settings": settings(root), "memory_hooks": False} | options
-    return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, **given))
 
 
 def offered(model: ScriptedModel) -> set[str]:

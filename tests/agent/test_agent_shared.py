@@ -45,7 +45,7 @@ async def test_processes_that_chat_on_one_root_lose_nothing(tmp_path: Path, sess
             ]
         assert len(pair_calls(logged).answered) == _TURNS * list(sessions.values()).count(session)
         model = ScriptedModel([Say("Here.")])
-        agent = HarnessAgent(model, workspace=root, scope=SCOPE, session=session, settings=settings(root))
+        agent = HarnessAgent(model, memory=root, scope=SCOPE, session=session, settings=settings(root))
         async with agent as one:
             assert str(await one.send("Who is there?")) == "Here."
             assert is_valid(one.window)
@@ -63,7 +63,7 @@ async def test_two_agents_in_one_process_go_on_in_one_session(tmp_path: Path) ->
 
     def agent() -> HarnessAgent:
         model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
-        return HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root))
+        return HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=settings(root))
 
     async with agent() as one, agent() as other:
         for number in range(3):

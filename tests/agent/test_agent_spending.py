@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from noting_models import lessons, note
@@ -66,7 +67,7 @@ async def test_over_the_daily_cost_memory_asks_no_more_for_anything_and_goes_on(
 
     async def a_day(number: int) -> None:
         at_most = CompactionConfig(trigger_messages=50, keep_messages=1)
-        async with HarnessAgent(model, session=f"a{number}", compaction=at_most, **given) as one:
+        async with HarnessAgent(model, **agent_arguments(session=f"a{number}", compaction=at_most, **given)) as one:
             await one.send(f"We deploy service {number} only from main.")
             assert await one.flush()
             assert str(await one.send("And now?")).startswith("That is noted.")
@@ -78,7 +79,7 @@ async def test_over_the_daily_cost_memory_asks_no_more_for_anything_and_goes_on(
             for asked in ("pager", "deploy")[:number]:
                 assert any(f"service {number}" in hit.entry.content for hit in await one.memory.recall(asked, limit=20))
         kept: dict[str, Any] = {"store": f"sessions:{tmp_path / 'notes'}", "closing_summary": "sync"}
-        async with HarnessAgent(model, session=f"b{number}", **given, **kept) as other:
+        async with HarnessAgent(model, **agent_arguments(session=f"b{number}", **given, **kept)) as other:
             await other.send(f"What is known of service {number}?")
 
     await a_day(1)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, said, settings
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory, RemoteAgent, SubAgent
+from ricordo import CompactionConfig, HarnessAgent, Memory, MemoryConfig, RemoteAgent, SubAgent
 from ricordo.agent import ToolContext, tool
 from ricordo.guard import parse_fence
 from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, get_mark
@@ -45,7 +46,7 @@ class Bench:
             "memory_hooks": False,
             "settings": settings(self.root),
         } | options
-        return HarnessAgent(ScriptedModel(self._answer), workspace=self.root, scope=SCOPE, **given)  # type: ignore[arg-type]
+        return HarnessAgent(ScriptedModel(self._answer), **agent_arguments(workspace=self.root, scope=SCOPE, **given))
 
     @property
     def reminded(self) -> tuple[str, ...]:
@@ -376,7 +377,7 @@ async def test_what_the_user_asked_is_carried_up_to_a_budget_the_first_and_the_l
 
 async def test_an_agent_without_a_model_is_not_led_astray_by_its_reminders(bench: Bench) -> None:
     async with HarnessAgent(
-        "offline", workspace=bench.root, scope=SCOPE, settings=settings(bench.root), memory_hooks=False
+        "offline", memory=MemoryConfig(root=bench.root, hooks=False), scope=SCOPE, settings=settings(bench.root)
     ) as agent:
         assert agent.plan is not None
         await agent.plan.enter("Release", by="user")

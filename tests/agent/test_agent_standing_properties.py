@@ -20,7 +20,15 @@ from agents_at_work import settings as settings_of
 from hand_clock import HandClock
 from known_standing import Job, KnownStanding, holds_plan, in_short
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, RemoteAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo import (
+    BuiltinTools,
+    CompactionConfig,
+    HarnessAgent,
+    MemoryConfig,
+    RemoteAgent,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
 from ricordo.agent import Approval, Tool, tool
 from ricordo.agent.tools.plan_mode import PlanOutcome
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
@@ -101,11 +109,11 @@ class Life:
     def agent(self) -> HarnessAgent:
         return HarnessAgent(
             ScriptedModel(self._answer, window=WINDOW),
-            workspace=self.root,
+            memory=MemoryConfig(root=self.root, hooks=False),
             scope=SCOPE,
             session="s",
             tools=self._tools(),
-            planning=True,
+            builtin_tools=BuiltinTools(memory=False, sessions=False, planning=True),
             approve=self._approve,
             sub_agents=[RemoteAgent(name="helper", description="Helps.", ask=self._work)],
             compaction=CompactionConfig(
@@ -116,9 +124,9 @@ class Life:
             clear_results=ClearResultsConfig(trigger_tokens=2_000, keep_results=1, min_tokens=100),
             dedupe_reads=DedupeReadsConfig(min_tokens=50),
             truncate_args=TruncateArgsConfig(trigger_messages=4, keep_messages=2, max_arg_length=400),
-            memory_tools=False,
-            memory_hooks=False,
-            session_tools=False,
+
+
+
             settings=settings_of(self.root),
             clock=self.clock,
             disk=SwiftDisk(),

@@ -16,7 +16,7 @@ from hand_clock import HandClock
 from hand_made_roots import begun
 from named_disks import NamedDisk
 from places import place_of
-from ricordo import HarnessAgent
+from ricordo import BuiltinTools, HarnessAgent, MemoryConfig
 from ricordo.errors import StorageError
 from ricordo.guard import parse_fence
 from ricordo.jobs import ReportProgress, Task, decode_tasks
@@ -54,9 +54,15 @@ class Bench:
 
     def agent(self) -> HarnessAgent:
         return HarnessAgent(
-            ScriptedModel(self._answer), workspace=self.root, scope=SCOPE, session="s", planning=True,
-            memory_hooks=False, settings=settings(self.root), disk=NamedDisk(self._reached), clock=self.clock,
-        )  # fmt: skip
+            ScriptedModel(self._answer),
+            memory=MemoryConfig(root=self.root, hooks=False),
+            scope=SCOPE,
+            session="s",
+            builtin_tools=BuiltinTools(planning=True),
+            settings=settings(self.root),
+            disk=NamedDisk(self._reached),
+            clock=self.clock,
+        )
 
     async def work(self, report: ReportProgress) -> str:
         del report

@@ -61,7 +61,7 @@ def filled(root: Path, *, ledgers: int, topics: int, lines: int) -> int:
 async def started(root: Path, opening: str = QUESTION) -> tuple[int, str]:
     """Return the tokens of memory in the prompt of a session that begins so, and that prompt."""
     model = ScriptedModel([Say("From Okonkwo.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=given(root)) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=given(root)) as agent:
         await agent.send(opening)
         usage = await agent.get_context_usage()
     (request,) = model.requests
@@ -91,7 +91,7 @@ async def prompt(root: Path, opening: str, *, consolidates: bool = False) -> str
     """Return the system prompt of a new session that begins with `opening`."""
     model = ScriptedModel([Say("So it is.")])
     on = replace(given(root), consolidation=settings(root, consolidates=consolidates).consolidation)
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=on) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, settings=on) as agent:
         await agent.send(opening)
     return system(model.requests[0])
 
@@ -102,7 +102,7 @@ async def test_what_was_learned_is_searched_for_and_what_was_saved_is_shown_at_o
 ) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("remember", {"content": SAVED, "kind": "decision"}), Say("Kept.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="one", settings=given(root)) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="one", settings=given(root)) as agent:
         await agent.send(f"I prefer {LEARNED}.")
         assert await agent.flush()
     assert LEARNED in ledgers(root)
@@ -125,7 +125,7 @@ async def test_what_was_learned_is_searched_for_and_what_was_saved_is_shown_at_o
         for entry in newest:
             await memory.forget(entry.id)
     on = settings(root, consolidates=True)
-    async with HarnessAgent(ScriptedModel([]), workspace=root, scope=SCOPE, settings=on) as agent:
+    async with HarnessAgent(ScriptedModel([]), memory=root, scope=SCOPE, settings=on) as agent:
         assert (await agent.consolidate()).kept
     placed = await prompt(root, "Do I prefer oolong or coffee?", consolidates=True)
     assert placed.count(SAVED) == 1

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, said, settings
 from desks import Person
 from fake_models import FakeModel, Hanging, Item, call, calling, reply
@@ -38,7 +39,7 @@ CONFIG = CompactionConfig(trigger_messages=12, keep_messages=4, model="offline")
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "compaction": CONFIG} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def document(root: Path) -> dict[str, Any]:

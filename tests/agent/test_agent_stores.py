@@ -15,7 +15,7 @@ from agents_at_work import SCOPE, settings, spoken, system, transcript
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import Entry, HarnessAgent, Scope
+from ricordo import Entry, HarnessAgent, MemoryConfig, Scope
 from ricordo.context import Preamble
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
 from ricordo.messages import Tokens
@@ -89,7 +89,7 @@ def _backends() -> list[Path]:
 async def test_the_same_session_with_the_same_tools_runs_on_every_store(tmp_path: Path, scheme: str) -> None:
     root, model = tmp_path / ".ricordo", remembering()
     async with HarnessAgent(
-        model, workspace=root, store=address(scheme, tmp_path), scope=SCOPE, settings=settings(root)
+        model, memory=MemoryConfig(root=root, store=address(scheme, tmp_path)), scope=SCOPE, settings=settings(root)
     ) as agent:
         assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
         assert [hit.entry.content for hit in await agent.store.recall("tests/data")][:1] != []
@@ -118,7 +118,7 @@ async def test_what_a_store_kept_is_in_the_prompt_of_the_next_session(tmp_path: 
     kind = "preamble" if scheme == "kv" else "fact"
     for model in (remembering(kind), ScriptedModel(lambda request: Say("In tests/data."))):
         async with HarnessAgent(
-            model, workspace=root, store=address(scheme, tmp_path), scope=SCOPE, settings=settings(root)
+            model, memory=MemoryConfig(root=root, store=address(scheme, tmp_path)), scope=SCOPE, settings=settings(root)
         ) as agent:
             await agent.send("Where do our test fixtures live?")
             requests = len(model.requests)
@@ -130,14 +130,18 @@ async def test_learning_and_consolidating_are_off_with_another_store_than_the_ro
     root = tmp_path / ".ricordo"
     model = ScriptedModel(lambda request: Say("Fine."))
     async with HarnessAgent(
-        model, workspace=root, store="ring:", scope=SCOPE, session="s", settings=settings(root, consolidates=True)
+        model,
+        memory=MemoryConfig(root=root, store="ring:"),
+        scope=SCOPE,
+        session="s",
+        settings=settings(root, consolidates=True),
     ) as agent:
         await agent.send("We deploy only from main.")
         assert await agent.drain() == 0
         assert (await agent.consolidate()).skipped
     assert memory_files(root) == []
     async with HarnessAgent(
-        "offline", workspace=root, scope=SCOPE, session="t", settings=settings(root, consolidates=True)
+        "offline", memory=root, scope=SCOPE, session="t", settings=settings(root, consolidates=True)
     ) as agent:
         assert await agent.drain() == 0
     assert memory_files(root) == []
@@ -153,10 +157,12 @@ async def test_the_settings_name_the_store_and_an_argument_wins(tmp_path: Path) 
     begun(root, tmp_path / "data")
     (root / "config.toml").write_text('store = "jsonl:./notes"\n')
     held = await loaded(root, {"RICORDO_DATA": str(tmp_path / "data"), "RICORDO_CACHE": str(tmp_path / "cache")})
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=held) as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=held) as agent:
         await agent.store.save(Entry(content=FACT))
     assert FACT in "".join(path.read_text() for path in (root / "notes").glob("*.jsonl"))
-    async with HarnessAgent("offline", workspace=root, store="none", scope=SCOPE, settings=held) as agent:
+    async with HarnessAgent(
+        "offline", memory=MemoryConfig(root=root, store="none"), scope=SCOPE, settings=held
+    ) as agent:
         assert await agent.store.recall("") == []
     named = await loaded(root, {"RICORDO_STORE": f"json:{tmp_path / 'elsewhere'}"})
     assert named.store == f"json:{tmp_path / 'elsewhere'}"
@@ -170,7 +176,7 @@ async def test_a_folder_that_came_with_a_config_can_not_send_memories_elsewhere(
     (root / "config.toml").write_text(f'store = "{store}"\n')
     held = await loaded(root, {})
     with pytest.raises(InvalidSetting, match=r"config\.toml can't name"):
-        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=held):
+        async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=held):
             pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -180,13 +186,13 @@ async def test_the_default_of_the_process_is_the_store_of_agents_that_name_none(
     root = tmp_path / ".ricordo"
     set_default_store(f"jsonl:{tmp_path / 'notes'}")
     try:
-        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)) as agent:
             await agent.store.save(Entry(content=FACT))
             assert agent.memory is None
     finally:
         set_default_store(None)
     assert list((tmp_path / "notes").glob("*.jsonl"))
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)) as agent:
         assert agent.memory is not None
         assert await agent.store.recall("") == []
 
@@ -207,7 +213,7 @@ async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on
     model = ScriptedModel([Call("remember", {"content": FACT}), Say("Kept."), Say("Fine.")])
     with caplog.at_level(logging.WARNING, "ricordo"):
         async with HarnessAgent(
-            model, workspace=root, store="refusing:", scope=SCOPE, session="s", settings=settings(root)
+            model, memory=MemoryConfig(root=root, store="refusing:"), scope=SCOPE, session="s", settings=settings(root)
         ) as agent:
             assert str(await agent.send("Remember this.")) == "Kept."
             assert str(await agent.send("And?")) == "Fine."
@@ -220,7 +226,10 @@ async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on
     assert len(await transcript(root)) == 6
     with pytest.raises((type(error), StorageFailed)):
         async with HarnessAgent(
-            model, workspace=root, store="refusing:", scope=SCOPE, settings=settings(root), require_memory=True
+            model,
+            memory=MemoryConfig(root=root, store="refusing:", required=True),
+            scope=SCOPE,
+            settings=settings(root),
         ):
             pass
 
@@ -228,16 +237,16 @@ async def test_a_store_that_can_not_be_opened_is_told_once_and_the_agent_goes_on
 @pytest.mark.req("GO-SWAP")
 async def test_an_address_of_no_store_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="names no store"):
-        HarnessAgent("offline", workspace=tmp_path, store=" ", scope=SCOPE)
+        HarnessAgent("offline", memory=MemoryConfig(root=tmp_path, store=" "), scope=SCOPE)
     with pytest.raises(InvalidSetting, match="jsnol"):
-        async with HarnessAgent("offline", workspace=tmp_path / "r", store="jsnol:x", scope=SCOPE):
+        async with HarnessAgent("offline", memory=MemoryConfig(root=tmp_path / "r", store="jsnol:x"), scope=SCOPE):
             pass
 
 
 @pytest.mark.req("GO-G3")
 async def test_no_memory_has_no_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="takes no place"):
-        async with HarnessAgent("offline", workspace=tmp_path / "r", store="none:./x", scope=SCOPE):
+        async with HarnessAgent("offline", memory=MemoryConfig(root=tmp_path / "r", store="none:./x"), scope=SCOPE):
             pass
 
 
@@ -246,7 +255,7 @@ async def test_no_memory_has_no_place(tmp_path: Path) -> None:
 async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_path: Path, given: str) -> None:
     root, model = tmp_path / ".ricordo", ScriptedModel([Say("Hello.")])
     async with HarnessAgent(
-        model, workspace=root, store=given, scope=SCOPE, session="s", settings=settings(root)
+        model, memory=MemoryConfig(root=root, store=given), scope=SCOPE, session="s", settings=settings(root)
     ) as agent:
         await agent.send("Hello.")
         saved = await agent.store.save(Entry(content=FACT))
@@ -266,7 +275,9 @@ async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_p
 async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_path: Path) -> None:
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two."), Call("remember", {"content": "Mine."}), Say("3."), Say("4.")])
-    async with HarnessAgent(model, workspace=root, store=where, scope=SCOPE, settings=settings(root)) as agent:
+    async with HarnessAgent(
+        model, memory=MemoryConfig(root=root, store=where), scope=SCOPE, settings=settings(root)
+    ) as agent:
         await agent.send("First.")
         async with open_store(where, scope=SCOPE, settings=settings(root)) as other:
             await other.save(Entry(content=FACT))
@@ -286,7 +297,7 @@ async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: 
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two.")])
     async with HarnessAgent(
-        model, workspace=root, store=where, scope=SCOPE, settings=settings(root), refresh="step"
+        model, memory=MemoryConfig(root=root, store=where, refresh="step"), scope=SCOPE, settings=settings(root)
     ) as agent:
         await agent.send("First.")
         async with open_store(where, scope=SCOPE, settings=settings(root)) as other:
@@ -299,7 +310,9 @@ async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: 
 @pytest.mark.req("GO-G2", "FC-NOKEY")
 async def test_an_agent_without_a_model_quotes_its_store(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    async with HarnessAgent("offline", workspace=root, store="ring:", scope=SCOPE, settings=settings(root)) as agent:
+    async with HarnessAgent(
+        "offline", memory=MemoryConfig(root=root, store="ring:"), scope=SCOPE, settings=settings(root)
+    ) as agent:
         await agent.store.save(Entry(content=FACT))
         await agent.store.save(Entry(content="Nadia owns the staging database."))
         assert FACT in str(await agent.send("Where do our test fixtures live?"))
@@ -357,7 +370,10 @@ async def test_leaving_the_agent_closes_its_store_however_it_is_left(tmp_path: P
 
     async def used() -> None:
         async with HarnessAgent(
-            remembering(), workspace=tmp_path / "r", store="held:", scope=SCOPE, settings=settings(tmp_path / "r")
+            remembering(),
+            memory=MemoryConfig(root=tmp_path / "r", store="held:"),
+            scope=SCOPE,
+            settings=settings(tmp_path / "r"),
         ) as agent:
             await agent.send("Remember where the fixtures are.")
             if ending == "error":
@@ -377,7 +393,7 @@ async def test_a_store_that_can_not_be_closed_is_told_and_hides_no_error(
 ) -> None:
     holding(StorageFull("There is no room."))
     with caplog.at_level(logging.WARNING, "ricordo"), pytest.raises(KeyError):
-        async with HarnessAgent("offline", workspace=tmp_path / "r", store="held:", scope=SCOPE):
+        async with HarnessAgent("offline", memory=MemoryConfig(root=tmp_path / "r", store="held:"), scope=SCOPE):
             raise KeyError
     assert [record.getMessage().count("There is no room.") for record in caplog.records] == [1]
 
@@ -390,7 +406,10 @@ async def test_a_folder_that_is_gone_at_the_end_is_told_and_ends_nothing_else(
     root, where = tmp_path / ".ricordo", tmp_path / "kept"
     with caplog.at_level(logging.WARNING, "ricordo"), suppress(KeyError):
         async with HarnessAgent(
-            remembering(), workspace=root, store=f"sessions:{where}", scope=SCOPE, settings=settings(root)
+            remembering(),
+            memory=MemoryConfig(root=root, store=f"sessions:{where}"),
+            scope=SCOPE,
+            settings=settings(root),
         ) as agent:
             assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
             where.rename(tmp_path / "elsewhere")
@@ -408,7 +427,7 @@ async def test_the_draft_of_the_running_session_becomes_its_file(tmp_path: Path,
 
     async def used(store: str | Store) -> None:
         async with HarnessAgent(
-            remembering(), workspace=root, store=store, scope=SCOPE, settings=settings(root)
+            remembering(), memory=MemoryConfig(root=root, store=store), scope=SCOPE, settings=settings(root)
         ) as agent:
             await agent.send("Remember where the fixtures are.")
             assert not list((where / "sessions").glob("2*.md"))
@@ -430,11 +449,11 @@ async def test_the_draft_of_the_running_session_becomes_its_file(tmp_path: Path,
 async def test_a_store_that_is_bound_to_somebody_else_is_refused(tmp_path: Path) -> None:
     async with open_store("ring:", scope=Scope(user="you", project="shop")) as store:
         with pytest.raises(ScopeMismatch):
-            async with HarnessAgent("offline", workspace=tmp_path / "r", store=store, scope=SCOPE):
+            async with HarnessAgent("offline", memory=MemoryConfig(root=tmp_path / "r", store=store), scope=SCOPE):
                 pass
     async with (
         open_store("ring:", scope=SCOPE) as store,
-        HarnessAgent("offline", workspace=tmp_path / "r", store=store, scope=SCOPE) as agent,
+        HarnessAgent("offline", memory=MemoryConfig(root=tmp_path / "r", store=store), scope=SCOPE) as agent,
     ):
         assert agent.store is store
 
@@ -444,7 +463,10 @@ async def test_one_line_makes_the_preamble_the_whole_file_and_recall_a_search_of
     root = tmp_path / ".ricordo"
     first, second = remembering(), ScriptedModel([Call("recall", {"query": "nadia"}), Say("Nadia does.")])
     async with HarnessAgent(
-        first, workspace=root, store=f"markdown:{tmp_path / 'notes'}", scope=SCOPE, settings=settings(root)
+        first,
+        memory=MemoryConfig(root=root, store=f"markdown:{tmp_path / 'notes'}"),
+        scope=SCOPE,
+        settings=settings(root),
     ) as agent:
         await agent.send("Remember where the fixtures are.")
     file = tmp_path / "notes" / "memory.md"
@@ -453,7 +475,10 @@ async def test_one_line_makes_the_preamble_the_whole_file_and_recall_a_search_of
         f"{head}\nBy hand: ask Nadia before you touch staging.\n\n## Who owns what\n\n- Nadia owns billing. #people\n"
     )
     async with HarnessAgent(
-        second, workspace=root, store=f"markdown:{tmp_path / 'notes'}", scope=SCOPE, settings=settings(root)
+        second,
+        memory=MemoryConfig(root=root, store=f"markdown:{tmp_path / 'notes'}"),
+        scope=SCOPE,
+        settings=settings(root),
     ) as agent:
         assert str(await agent.send("Who owns billing?")) == "Nadia does."
     prompt = system(second.requests[0])
@@ -483,7 +508,11 @@ async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing
     for number in range(1, 8):
         model = ScriptedModel([Say("Done."), Say(f"Chapter {number} was written.\nTAGS: chapter")])
         async with HarnessAgent(
-            model, workspace=root, store=str(tmp_path / "kept"), scope=SCOPE, settings=settings(root), clock=clock
+            model,
+            memory=MemoryConfig(root=root, store=str(tmp_path / "kept")),
+            scope=SCOPE,
+            settings=settings(root),
+            clock=clock,
         ) as agent:
             await agent.send("We write one more chapter of the manual.")
         first = first or system(model.requests[0])
@@ -492,7 +521,7 @@ async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing
     for store in (str(tmp_path / "kept"), "none"):
         model = ScriptedModel(lambda request: Say("Hello."))
         async with HarnessAgent(
-            model, workspace=root, store=store, scope=SCOPE, settings=settings(root), clock=clock
+            model, memory=MemoryConfig(root=root, store=store), scope=SCOPE, settings=settings(root), clock=clock
         ) as agent:
             await agent.send("Hello.")
         prompts[store] = system(model.requests[0]), {"recall", "remember"} & set(tool_names(model))
@@ -544,7 +573,7 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
     async with open_store("least:", scope=SCOPE) as store:
         assert [store.offers(capability) for capability in (Lists, Forgets, Closes, KeepsSessions)] == [None] * 4
         async with HarnessAgent(
-            model, workspace=root, store=store, scope=SCOPE, session="s", settings=settings(root)
+            model, memory=MemoryConfig(root=root, store=store), scope=SCOPE, session="s", settings=settings(root)
         ) as agent:
             assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
             remembered, recalled = (request.messages[-1].tool_results[0].text for request in model.requests[1:3])
@@ -570,7 +599,9 @@ async def test_the_default_store_keeps_nothing_and_an_agent_without_memory_runs(
             tmp_path / ".ricordo",
             ScriptedModel([Say("One."), Call("remember", {"content": FACT}), Say("2.")]),
         )
-        async with HarnessAgent(model, workspace=root, store=store, scope=SCOPE, settings=settings(root)) as agent:
+        async with HarnessAgent(
+            model, memory=MemoryConfig(root=root, store=store), scope=SCOPE, settings=settings(root)
+        ) as agent:
             assert str(await agent.send("Hello.")) == "One."
             assert str(await agent.send("Remember it.")) == "2."
     assert "Memory is off" in model.requests[2].messages[-1].tool_results[0].text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings, spoken, system
-from ricordo import Entry, HarnessAgent
+from ricordo import Entry, HarnessAgent, MemoryConfig
 from ricordo.agent.memory_context import folder_fingerprint
 from ricordo.events import Event
 from ricordo.runtime import open_store
@@ -22,9 +22,12 @@ SCHEMES = ("jsonl", "json", "kv", "markdown", "fulltext", "sessions", "folder")
 
 def agent(folder: Path, model: ScriptedModel, scheme: str, heard: list[Event] | None = None) -> HarnessAgent:
     return HarnessAgent(
-        model, workspace=folder / ".ricordo", store=f"{scheme}:{folder / 'kept'}", scope=SCOPE, closing_summary="off",
-        settings=settings(folder / ".ricordo"), on_event=None if heard is None else heard.append,
-    )  # fmt: skip
+        model,
+        memory=MemoryConfig(root=folder / ".ricordo", store=f"{scheme}:{folder / 'kept'}", closing_summary="off"),
+        scope=SCOPE,
+        settings=settings(folder / ".ricordo"),
+        on_event=None if heard is None else heard.append,
+    )
 
 
 @pytest.mark.req("AS-CURATED-03")

@@ -420,7 +420,7 @@ async def test_its_transcript_is_its_own_and_belongs_to_the_user_of_its_parent(b
     assert name in theirs
     assert [path.name for path in bench.path("sessions", "").iterdir()] == ["s.log.jsonl"]
     other = HarnessAgent(
-        ScriptedModel([Call("session_list", {"agent_id": "researcher"}), Say("Nothing.")]), workspace=bench.root,
+        ScriptedModel([Call("session_list", {"agent_id": "researcher"}), Say("Nothing.")]), memory=bench.root,
         scope=Scope(user="you", project="shop"), settings=settings(bench.root),
     )  # fmt: skip
     async with other as one:

@@ -7,7 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.agent import options as reductions
+from ricordo.context import pipeline
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from scripted_summaries import SUMMARY, both
@@ -42,7 +42,7 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
         reached.append((name, base_url))
         return other
 
-    monkeypatch.setattr(reductions, "load_model", load)
+    monkeypatch.setattr(pipeline, "load_model", load)
     name = named.removesuffix(" at its own")
     own_address = "http://127.0.0.1:8" if named != name else None
     model = other if named == "a model" else name or None
@@ -51,7 +51,7 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
     )
     root = tmp_path / ".ricordo"
     given = replace(settings(root), base_url="http://127.0.0.1:9")
-    async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=given) as agent:
+    async with HarnessAgent(own, memory=root, scope=SCOPE, compaction=config, settings=given) as agent:
         for number in range(7):
             await agent.send(f"Number {number}: tell me how the shop is doing, in a sentence or in two of them.")
         assert any("Port the shop." in message.text for message in agent.window)

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
 from desks import Person
@@ -29,7 +30,7 @@ NOTE = Call("memory", {"command": "create", "path": "/memories/release.md", "fil
 def agent(folder: Path, *script: ScriptItem, **options: object) -> tuple[HarnessAgent, ScriptedModel]:
     model = ScriptedModel(list(script) or [Say("Hello.")])
     given = {"settings": settings(folder / ".ricordo"), "scope": SCOPE, "closing_summary": "off"} | options
-    return HarnessAgent(model, workspace=folder / ".ricordo", **given), model  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=folder / ".ricordo", **given)), model
 
 
 async def first_request(folder: Path, **options: object) -> RecordedRequest:
@@ -79,7 +80,7 @@ async def test_an_argument_counts_before_the_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["forget", ["recall"], ["forget", "undo"], [1], 7])
 def test_what_is_no_name_of_them_is_refused_in_words(tmp_path: Path, given: object) -> None:
-    with pytest.raises(InvalidSetting, match=r"opt_in_tools .*forget, memory"):
+    with pytest.raises(InvalidSetting, match=r"opt_in .*forget, memory"):
         agent(tmp_path, opt_in_tools=given)
 
 

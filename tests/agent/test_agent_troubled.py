@@ -57,7 +57,7 @@ def packages() -> None:
 
 
 def agent(model: ChatModel, root: Path, session: str = "s") -> HarnessAgent:
-    return HarnessAgent(model, workspace=root, scope=SCOPE, session=session, settings=settings(root))
+    return HarnessAgent(model, memory=root, scope=SCOPE, session=session, settings=settings(root))
 
 
 @pytest.mark.req("AS-BUG-12")
@@ -180,9 +180,7 @@ async def test_calls_that_a_turn_did_not_live_to_answer_are_answered_by_the_next
         return ""
 
     model = ScriptedModel([Calls(Call("look"), Call("look")), Say("Done.")])
-    async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="s", settings=settings(root), tools=[look]
-    ) as one:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=settings(root), tools=[look]) as one:
         async with anyio.create_task_group() as group:
             group.start_soon(one.send, "Look.")
             await waiting.wait()

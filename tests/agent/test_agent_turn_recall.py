@@ -8,8 +8,9 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings, transcript
-from ricordo import Entry, HarnessAgent, Memory
+from ricordo import Entry, HarnessAgent, Memory, MemoryConfig
 from ricordo.agent import tool
 from ricordo.context import TurnRecallConfig
 from ricordo.errors import InvalidSetting, ModelError
@@ -34,7 +35,7 @@ def on(root: Path, **config: float) -> Settings:
 
 def agent(model: ScriptedModel, root: Path, given: Settings, **options: object) -> HarnessAgent:
     options = {"session": "s", "memory_hooks": False} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, settings=given, **options)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, settings=given, **options))
 
 
 def talking() -> ScriptedModel:
@@ -217,7 +218,7 @@ async def test_a_recommended_agent_has_it_on_until_its_settings_switch_it_off(tm
         given = await run_sync(Settings.load, None, environment, {"preamble_tokens": 0, **arguments})
         model = talking()
         async with HarnessAgent.with_recommended_settings(
-            model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False
+            model, memory=MemoryConfig(root=root, hooks=False), scope=SCOPE, settings=given
         ) as one:
             for _ in range(5):  # one look may be late on a busy machine
                 await one.send(ABOUT_HARVEST)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
@@ -41,7 +42,7 @@ def agent(model: ChatModel, root: Path | None, **options: object) -> HarnessAgen
     given = {
         "session": "s", "settings": settings(root or Path()), "tools": [look], "compaction": CONFIG, "scope": SCOPE,
     } | options  # fmt: skip
-    return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, **given))
 
 
 def talking(window: int | None = None) -> ScriptedModel:

@@ -23,7 +23,7 @@ def agent(root: Path, *, keep: int | None = None, strategies: Sequence[Strategy]
     compaction = None if keep is None else CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=keep)
     return HarnessAgent(
         ScriptedModel(lambda request: Say(f"Yes. {LONG}")),
-        workspace=root,
+        memory=root,
         scope=SCOPE,
         session="s",
         settings=settings(root),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import settings, transcript
 from named_disks import NamedDisk
 from ricordo import FlushConfig, HarnessAgent, Scope
@@ -22,7 +23,7 @@ DECIDED = "We decided to use {} for module 3."
 def agent(root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "scope": SCOPE} | options
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
-    return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, **given))
 
 
 def ledgers(root: Path) -> str:

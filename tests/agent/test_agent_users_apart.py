@@ -6,7 +6,7 @@ import pytest
 
 from agents_at_work import settings, spoken
 from places import place_of
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import BuiltinTools, HarnessAgent, Memory, Scope
 from ricordo.testing import Call, Say, ScriptedModel
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test makes links and files itself")]
@@ -32,9 +32,13 @@ def of(user: str) -> Scope:
 def agent(root: Path, user: str, *script: object, session: str = "s") -> tuple[HarnessAgent, ScriptedModel]:
     model = ScriptedModel([*script, Say("Done.")])  # type: ignore[list-item]
     described = HarnessAgent(
-        model, workspace=root, scope=of(user), session=session, settings=settings(root), file_tools=True,
-        session_tools=True, working_directory=root.parent,
-    )  # fmt: skip
+        model,
+        memory=root,
+        scope=of(user),
+        session=session,
+        settings=settings(root),
+        builtin_tools=BuiltinTools(sessions=True, files=True, working_directory=root.parent),
+    )
     return described, model
 
 

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, transcript
 from hand_made_roots import begun
 from places import place_of
-from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo import (
+    ClearResultsConfig,
+    CompactionConfig,
+    HarnessAgent,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+    TurnLimits,
+)
 from ricordo.agent import tool
 from ricordo.agent.tools.expand import render_record
 from ricordo.context import SlidingWindow
@@ -55,7 +63,7 @@ def broken() -> str:
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [wide, picture, write, broken]} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 def talking(window: int | None = None) -> ScriptedModel:
@@ -391,7 +399,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
         lambda request: calls[request.number - 1] if request.number <= len(calls) else Say(words), window=limit
     )
     async with HarnessAgent.with_recommended_settings(
-        model, workspace=root, scope=SCOPE, session="s", tools=[wide, write], on_event=events.append
+        model, memory=root, scope=SCOPE, session="s", tools=[wide, write], on_event=events.append
     ) as one:
         assert (await one.send("Look.")).ending == "max_iters", "the limit is that of config.toml"
         for number in range(26):
@@ -413,7 +421,7 @@ async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_p
     (root / "config.toml").write_text("compaction = false\n")
     events: list[Event] = []
     async with HarnessAgent.with_recommended_settings(
-        talking(), workspace=root, scope=SCOPE, on_event=events.append, truncate_args=TruncateArgsConfig()
+        talking(), memory=root, scope=SCOPE, on_event=events.append, truncate_args=TruncateArgsConfig()
     ) as one:
         for number in range(30):
             await one.send(f"Number {number}. {LONG}")
@@ -426,7 +434,7 @@ async def test_an_agent_refuses_what_it_can_not_be_made_of(tmp_path: Path) -> No
     with pytest.raises(ScopeRequired):
         HarnessAgent("offline", scope=None)
     with pytest.raises(InvalidSetting):
-        HarnessAgent("offline", scope=SCOPE, max_iters=0)
+        HarnessAgent("offline", scope=SCOPE, limits=TurnLimits(max_iters=0))
     for strategies in (SlidingWindow(keep_messages=3), "slide", [SlidingWindow(keep_messages=3), "slide"]):
         with pytest.raises(InvalidSetting):
             HarnessAgent("offline", scope=SCOPE, strategies=strategies)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from agents_at_work import SCOPE, said, transcript
 from agents_at_work import settings as settings_of
 from dialect_validity import anthropic_faults, openai_faults
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.agent import tool
 from ricordo.agent.session_state import repair_window
 from ricordo.context import ClearResultsConfig, DedupeReadsConfig
@@ -133,7 +133,7 @@ class Life:
     def agent(self) -> HarnessAgent:
         return HarnessAgent(
             ScriptedModel(self.script, window=WINDOW),
-            workspace=self.root,
+            memory=self.root,
             scope=SCOPE,
             session="s",
             tools=[look, read_file, broken],
@@ -144,8 +144,7 @@ class Life:
             clear_results=ClearResultsConfig(trigger_tokens=2_000, keep_results=1, min_tokens=100),
             dedupe_reads=DedupeReadsConfig(min_tokens=50),
             truncate_args=TruncateArgsConfig(trigger_messages=4, keep_messages=2, max_arg_length=400),
-            memory_tools=False,
-            session_tools=False,
+            builtin_tools=BuiltinTools(memory=False, sessions=False),
             on_event=self.script.events.append,
             settings=settings_of(self.root),
             disk=SwiftDisk(),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, said, settings
 from reached_models import KEY, load_packages, reach
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
@@ -72,7 +73,7 @@ def wide(number: int = 0) -> str:
 
 def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
     given = {"session": "s", "settings": settings(root), "tools": [look, wide], "memory_tools": False} | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))
 
 
 @pytest.mark.parametrize("name", [CHAT, CLAUDE])

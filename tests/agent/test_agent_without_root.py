@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from disks import FailingDisk
 from hand_made_roots import begun
 from places import place_of
-from ricordo import HarnessAgent, Scope
+from ricordo import HarnessAgent, MemoryConfig, Scope
 from ricordo.errors import (
     DocumentInvalid,
     IndexUnavailable,
@@ -32,7 +33,7 @@ async def _chats_without_memory(root: Path, caplog: pytest.LogCaptureFixture, **
     model = ScriptedModel([Call("remember", {"content": "We deploy only from main."}), Say("Kept."), Say("Fine.")])
     given = {"settings": settings(root)} | options
     with caplog.at_level(logging.WARNING, "ricordo"):
-        async with HarnessAgent(model, workspace=root, scope=SCOPE, **given) as one:  # type: ignore[arg-type]
+        async with HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given)) as one:
             assert one.memory is None
             assert str(await one.send("Remember that we deploy only from main.")) == "Kept."
             assert str(await one.send("And?")) == "Fine."
@@ -105,11 +106,11 @@ async def test_an_agent_on_a_disk_that_takes_no_root_goes_on(tmp_path: Path, cap
 @pytest.mark.req("GO-G22-fallback")
 async def test_a_root_of_another_project_stays_an_error(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)):
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)):
         pass
     other = Scope(user="me", project="library")
     with pytest.raises(ScopeMismatch):
-        async with HarnessAgent("offline", workspace=root, scope=other, settings=settings(root)):
+        async with HarnessAgent("offline", memory=root, scope=other, settings=settings(root)):
             pass
     assert json.loads((root / "project.json").read_text())["scope"] == {"project": "shop"}
 
@@ -117,7 +118,7 @@ async def test_a_root_of_another_project_stays_an_error(tmp_path: Path) -> None:
 async def test_an_error_in_the_block_of_an_agent_comes_out_as_it_is(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     with pytest.raises(StorageFull, match="mine"):
-        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)):
+        async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)):
             raise StorageFull("mine")
 
 
@@ -129,7 +130,9 @@ async def test_where_memory_is_required_a_root_that_is_none_is_raised(
     root = tmp_path / ".ricordo"
     damage(root)
     with pytest.raises(DocumentInvalid):
-        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root), require_memory=True):
+        async with HarnessAgent(
+            "offline", memory=MemoryConfig(root=root, required=True), scope=SCOPE, settings=settings(root)
+        ):
             pass
 
 
@@ -137,7 +140,7 @@ async def test_where_memory_is_required_a_root_that_is_none_is_raised(
 async def test_an_agent_without_model_and_memory_says_that_nothing_is_kept(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     _a_damaged_key(root)
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root)) as one:
         assert one.memory is None
         assert not one.is_recorded
         assert str(await one.send("The treasure is under the oak.")) == "Nothing of this is kept."
@@ -150,7 +153,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
 ) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Say("From main."), Say("Fine.")])
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, session="s", settings=settings(root)) as one:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, session="s", settings=settings(root)) as one:
         assert one.is_recorded
         await one.send("Hello.")
         assert one.memory is not None
@@ -158,7 +161,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
     before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
     monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
     with caplog.at_level(logging.WARNING, "ricordo"):
-        async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as two:
+        async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=settings(root)) as two:
             assert not two.is_recorded
             assert two.memory is not None
             assert str(await two.send("Nadia owns staging.")) == "From main."

@@ -104,7 +104,7 @@ STRATEGY = Addition(
             model, stages = ScriptedModel([Say("Yes.")]), []
             def note(event):
                 stages.append(event.stage)
-            async with make(model, workspace=Path("root"), scope=Scope(user="me"), on_event=note, **options) as agent:
+            async with make(model, memory=Path("root"), scope=Scope(user="me"), on_event=note, **options) as agent:
                 await agent.send("hello")
             return [each.text for each in model.requests[0].messages if each.role == "user"], "shout" in stages
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
-from ricordo import HarnessAgent, Memory
+from ricordo import HarnessAgent, Memory, MemoryConfig
 from ricordo.context import TurnRecallConfig
 from ricordo.errors import EntryNotFound, StorageFull
 from ricordo.storage import AppendedRange
@@ -117,7 +117,11 @@ async def test_an_agents_prompt_its_reminders_and_its_tools_are_noted(tmp_path: 
     for tokens, how in ((0, "turn"), (2_000, "prompt")):
         given_settings = replace(settings(root), preamble_tokens=tokens, turn_recall=TurnRecallConfig(seconds=20.0))
         async with HarnessAgent(
-            ScriptedModel(answer), workspace=root, scope=SCOPE, settings=given_settings, memory_hooks=False, session=how
+            ScriptedModel(answer),
+            memory=MemoryConfig(root=root, hooks=False),
+            scope=SCOPE,
+            settings=given_settings,
+            session=how,
         ) as agent:
             await agent.send(QUESTION)
         noted = [(row["act"], row["how"]) for row in rows(root) if row.get("session") == how]
@@ -135,7 +139,7 @@ async def test_a_prompt_shows_curated_memory_whatever_its_words_are(tmp_path: Pa
     line = f"- The <memory> tag: {HARVEST} [kind:: fact] ^01jd0000000000000000000001\n"
     (place_of(root) / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}", encoding="utf-8")
     async with HarnessAgent(
-        ScriptedModel([Say("Yes.")]), workspace=root, scope=SCOPE, settings=settings(root), memory_hooks=False
+        ScriptedModel([Say("Yes.")]), memory=MemoryConfig(root=root, hooks=False), scope=SCOPE, settings=settings(root)
     ) as agent:
         await agent.send("Hello.")
     assert [(row["how"], row["ids"]) for row in rows(root)] == [("prompt", ["01jd0000000000000000000001"])]

@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, said, settings
 from command_line import loopback_model, ricordo
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, MemoryConfig
 from ricordo.agent import tool
 from ricordo.curation import ConsolidationConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult
@@ -73,10 +73,9 @@ async def test_each_purpose_is_sent_what_the_page_says_and_finding_asks_nobody(t
     models = {name: answering(name) for name in ("agent", "flush", "compaction", "consolidation")}
     described = HarnessAgent(
         models["agent"],
-        workspace=root,
+        memory=MemoryConfig(root=root, flush=FlushConfig(model=models["flush"])),
         scope=SCOPE,
         tools=[barometer],
-        flush=FlushConfig(model=models["flush"]),
         compaction=CompactionConfig(model=models["compaction"], keep_messages=1),
         settings=replace(settings(root), consolidation=ConsolidationConfig(model=models["consolidation"])),
     )
@@ -114,7 +113,7 @@ async def test_the_agents_model_is_asked_for_all_of_it_and_what_is_offline_sends
         summary = CompactionConfig(model=own, keep_messages=1)
         model = answering("agent")
         async with HarnessAgent(
-            model, workspace=root, scope=SCOPE, tools=[barometer], settings=given, compaction=summary
+            model, memory=root, scope=SCOPE, tools=[barometer], settings=given, compaction=summary
         ) as agent:
             await at_work(agent)
         lines = [
@@ -139,7 +138,7 @@ async def test_without_a_model_nothing_is_sent_anywhere(tmp_path: Path, monkeypa
         await memory.embed()
         assert await memory.recall("deploy")
         assert (await memory.answer("Who owns the staging database?")).found
-    async with HarnessAgent.with_recommended_settings("offline", workspace=root, scope=SCOPE, settings=given) as agent:
+    async with HarnessAgent.with_recommended_settings("offline", memory=root, scope=SCOPE, settings=given) as agent:
         await at_work(agent)
     assert reached == []
 

@@ -36,7 +36,7 @@ async def _live(root: Path) -> None:
         for number in range(SESSIONS):
             agent = HarnessAgent(
                 ScriptedModel([Say("Noted.")]),
-                workspace=root,
+                memory=root,
                 scope=SCOPE,
                 session=f"s{number}",
                 settings=settings_of(root),

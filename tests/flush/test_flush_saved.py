@@ -22,7 +22,7 @@ def calling(arguments: str, *, is_error: bool = False) -> list[Message]:
 async def test_what_was_saved_on_request_stands_in_memory_once_and_what_else_was_said_is_learned(
     tmp_path: Path,
 ) -> None:
-    async with HarnessAgent("offline", workspace=tmp_path / ".ricordo", scope=SCOPE) as agent:
+    async with HarnessAgent("offline", memory=tmp_path / ".ricordo", scope=SCOPE) as agent:
         await agent.send("Remember that the office closes at six.")
         await agent.send("We deploy only from main.")
         await agent.drain(seconds=30)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fake_models import FakeModel, FunctionTool, Hanging, Item, call, calling, reply, say
-from ricordo.agent import AgentLoop, ToolContext, Turn, TurnResult
+from ricordo.agent import AgentLoop, ToolContext, Turn, TurnLimits, TurnResult
 from ricordo.agent.contract import TurnEvent, TurnListener
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, RicordoError, StorageFull, ToolFailed
@@ -315,7 +315,9 @@ async def random_turn(steps: list[list[str]], end: str, *, native: bool, patienc
         for kind in OUTCOMES
         if kind != "missing"
     ]
-    harness = AgentLoop(FakeModel(*script(steps, end, reached)), tools=tools, record=kept, max_iters=limit)
+    harness = AgentLoop(
+        FakeModel(*script(steps, end, reached)), tools=tools, record=kept, limits=TurnLimits(max_iters=limit)
+    )
 
     async def run() -> TurnResult:
         try:

@@ -9,7 +9,16 @@ import anyio.lowlevel
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
-from ricordo.agent import AgentLoop, ModelRequest, ModelResponse, ToolContext, ToolFinished, Turn, TurnResult
+from ricordo.agent import (
+    AgentLoop,
+    ModelRequest,
+    ModelResponse,
+    ToolContext,
+    ToolFinished,
+    Turn,
+    TurnLimits,
+    TurnResult,
+)
 from ricordo.agent.contract import StepHandler, ToolStarted, TurnEvent, TurnHandler, TurnListener
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, StorageFull
@@ -200,7 +209,7 @@ async def test_at_its_limit_a_turn_ends_with_a_notice_that_is_not_the_models_and
         return "ok"
 
     model = FakeModel(*(calling(call("note", id=f"c{number}")) for number in range(3)))
-    result = await AgentLoop(model, tools=[FunctionTool("note", note)], max_iters=3).run(turn())
+    result = await AgentLoop(model, tools=[FunctionTool("note", note)], limits=TurnLimits(max_iters=3)).run(turn())
     assert (result.ending, result.steps, len(model.asked)) == ("max_iters", 3, 3)
     assert get_mark(result.message) == "notice"
     assert "limit of 3 requests" in result.message.text
@@ -418,7 +427,7 @@ async def test_a_harness_that_could_not_work_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="called echo"):
         AgentLoop(FakeModel(), tools=tools)
     with pytest.raises(InvalidSetting, match="max_iters"):
-        AgentLoop(FakeModel(), max_iters=0)
+        AgentLoop(FakeModel(), limits=TurnLimits(max_iters=0))
     with pytest.raises(InvalidSetting, match="parallel"):
         AgentLoop(FakeModel(), parallel=0)
 

@@ -26,8 +26,8 @@ async def test_a_turn_that_has_taken_its_tokens_is_stopped_and_goes_on_with_anot
     calls = [Call("look", usage=usage) for _ in range(3)]
     model = ScriptedModel([*calls, Say("It rains.", usage=usage)])
     async with HarnessAgent(
-        model, workspace=tmp_path, scope=SCOPE, tools=[look], settings=settings(tmp_path),
-        turn_limits=TurnLimits(tokens=900),
+        model, memory=tmp_path, scope=SCOPE, tools=[look], settings=settings(tmp_path),
+        limits=TurnLimits(tokens=900),
     ) as agent:  # fmt: skip
         result = await agent.send("Look.")
         assert (result.ending, result.steps) == ("limit", 2)
@@ -41,8 +41,8 @@ async def test_a_turn_that_has_taken_its_tokens_is_stopped_and_goes_on_with_anot
 async def test_a_reply_without_calls_ends_a_turn_as_ever(tmp_path: Path) -> None:
     model = ScriptedModel([Calls(Call("look")), Say("It rains.", usage=Usage(input=5_000, output=1))])
     async with HarnessAgent(
-        model, workspace=tmp_path, scope=SCOPE, tools=[look], settings=settings(tmp_path),
-        turn_limits=TurnLimits(tokens=4_000),
+        model, memory=tmp_path, scope=SCOPE, tools=[look], settings=settings(tmp_path),
+        limits=TurnLimits(tokens=4_000),
     ) as agent:  # fmt: skip
         assert (await agent.send("Look.")).ending == "end"
 

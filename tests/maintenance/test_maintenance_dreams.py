@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def agent(root: Path) -> HarnessAgent:
-    return HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root, consolidates=True))
+    return HarnessAgent("offline", memory=root, scope=SCOPE, settings=settings(root, consolidates=True))
 
 
 async def saved(root: Path) -> None:

@@ -30,7 +30,7 @@ class Killing(ScriptedModel):
 async def main(root, session):
     given = replace(settings(root), flush=FlushConfig(model=Killing([])))
     model = ScriptedModel([Say("Noted.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, session=session, settings=given) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, session=session, settings=given) as agent:
         if session == "deploying":
             await agent.send("We deploy only from main.")
 

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from command_line import ricordo
 from hand_clock import HandClock
@@ -183,7 +184,10 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     def agent(session: str, **more: Any) -> HarnessAgent:
         model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
         return HarnessAgent(
-            model, workspace=root, scope=SCOPE, session=session, clock=clock, settings=settings(root), **more
+            model,
+            **agent_arguments(
+                workspace=root, scope=SCOPE, session=session, clock=clock, settings=settings(root), **more
+            ),
         )
 
     for session in ("old", "new"):
@@ -220,7 +224,7 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         assert "zeppelin of old" not in found
     model = ScriptedModel([Call("session_list"), Say("That is all.")])
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="look", clock=clock, settings=settings(root)
+        model, memory=root, scope=SCOPE, session="look", clock=clock, settings=settings(root)
     ) as one:
         await one.send("Which sessions are there?")
     [listed] = [each.text for message in model.requests[-1].messages for each in message.tool_results]

@@ -50,7 +50,7 @@ async def test_every_write_is_one_change_that_can_be_looked_at_dated_and_taken_b
         second = passing()
     before = documents(root)
     model = ScriptedModel([Say("Good.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given, clock=clock) as agent:
+    async with HarnessAgent(model, memory=root, scope=SCOPE, settings=given, clock=clock) as agent:
         run = await agent.consolidate()
     assert run.change_id
     third = passing()
@@ -166,7 +166,7 @@ async def test_runs_tell_what_was_done_in_the_background(tmp_path: Path) -> None
     root, clock = tmp_path / ".ricordo", HandClock()
     model = ScriptedModel([Say("Good.")])
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="one", settings=settings(root), clock=clock
+        model, memory=root, scope=SCOPE, session="one", settings=settings(root), clock=clock
     ) as agent:
         await agent.send("We deploy only from main.")
         assert await agent.flush()

@@ -48,7 +48,7 @@ async def whole(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) ->
         await memory.mark_used(kept.id)
         gone = await memory.remember("Soon gone.")
         await memory.forget(gone.id)
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=given, session="s") as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=given, session="s") as agent:
         await agent.send("My name is Mira.")
         await agent.consolidate(deep=True)
         await agent.compact()
@@ -90,7 +90,7 @@ async def trouble(root: Path) -> AsyncIterator[str]:
             found.extend([told for act in acts if (told := await bare(act))])
 
     async def agent_acts() -> None:
-        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=given, session="s") as agent:
+        async with HarnessAgent("offline", memory=root, scope=SCOPE, settings=given, session="s") as agent:
             found.extend([told for act in (lambda: agent.send("Where?"), agent.compact) if (told := await bare(act))])
 
     found: list[str] = []

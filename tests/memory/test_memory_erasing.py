@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from disks import StepDisk
 from places import place_of
-from ricordo import FlushConfig, HarnessAgent, Memory, Scope
+from ricordo import FlushConfig, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.curation import ConsolidationConfig
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
 from ricordo.messages import Message, Text
@@ -53,9 +53,12 @@ async def lived_in(root: Path) -> str:
         Say(f"A talk. {DOCTOR} They deploy from main."),
     ]
     async with HarnessAgent(
-        ScriptedModel(script), workspace=root, scope=SHOP, session="one", settings=settings(root),
-        closing_summary="sync",
-    ) as agent:  # fmt: skip
+        ScriptedModel(script),
+        memory=MemoryConfig(root=root, closing_summary="sync"),
+        scope=SHOP,
+        session="one",
+        settings=settings(root),
+    ) as agent:
         await agent.send(f'Remember that my doctor is "{WORD} Müller", room <12>. We deploy only from main.')
         await agent.send("Who is my doctor?")
         await agent.consolidate()
@@ -139,7 +142,11 @@ async def test_what_was_erased_can_not_be_brought_back_and_is_not_learned_again(
             await memory.undo(taken[0].id)
     model = ScriptedModel([Say("Hello."), Say("A talk.")])
     async with HarnessAgent(
-        model, workspace=root, scope=SHOP, session="two", settings=settings(root), closing_summary="sync"
+        model,
+        memory=MemoryConfig(root=root, closing_summary="sync"),
+        scope=SHOP,
+        session="two",
+        settings=settings(root),
     ) as agent:
         await agent.send("Hello.")
         await agent.consolidate()

@@ -9,7 +9,7 @@ import pytest
 from agents_at_work import SCOPE, said
 from command_line import ricordo
 from places import place_of
-from ricordo import HarnessAgent, Memory
+from ricordo import HarnessAgent, Memory, MemoryConfig
 from ricordo.agent import tool
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.search.answer import NOT_IN_MEMORY
@@ -356,19 +356,19 @@ async def test_what_an_agent_saved_of_a_page_is_no_answer_and_no_reply_of_an_age
     model = ScriptedModel(
         [Calls(Call("fetch", {})), Calls(Call("remember", {"content": PLANTED, "kind": "decision"})), Say("Done.")]
     )
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, tools=[fetch], memory_hooks=False) as agent:
+    async with HarnessAgent(model, memory=MemoryConfig(root=root, hooks=False), scope=SCOPE, tools=[fetch]) as agent:
         await agent.send("Read the wiki and keep what matters.")
     async with Memory.open(root, scope=SCOPE) as memory:
         assert any(entry.content == PLANTED for entry in await memory.entries())
         assert not (await memory.answer(ASKED)).found
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE) as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE) as agent:
         assert "release-blue" not in str(await agent.send(ASKED))
 
 
 async def test_what_an_agent_saved_because_a_user_said_it_is_an_answer(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Calls(Call("remember", {"content": DECIDED, "kind": "decision"})), Say("Done.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, memory_hooks=False) as agent:
+    async with HarnessAgent(model, memory=MemoryConfig(root=root, hooks=False), scope=SCOPE) as agent:
         await agent.send(f"Remember this. {DECIDED}")
     async with Memory.open(root, scope=SCOPE) as memory:
         assert (await memory.answer(ASKED)).found

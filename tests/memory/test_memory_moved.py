@@ -125,7 +125,7 @@ async def test_what_waits_in_an_inbox_is_told_to_be_away_and_done_when_it_is_bac
     events: list[Event] = []
     clock = HandClock()
     async with HarnessAgent(
-        ScriptedModel([Say("Noted.")]), workspace=root, scope=SHOP, session="s", settings=settings(root),
+        ScriptedModel([Say("Noted.")]), memory=root, scope=SHOP, session="s", settings=settings(root),
         on_event=events.append, clock=clock,
     ) as agent:  # fmt: skip
         await agent.send("We deploy only from main.")
@@ -146,7 +146,7 @@ async def test_what_waits_in_an_inbox_is_told_to_be_away_and_done_when_it_is_bac
 async def test_an_agent_says_that_its_root_is_away_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Say("Noted."), Say("Still here."), Say("Again.")])
-    async with HarnessAgent(model, workspace=root, scope=SHOP, session="s", settings=settings(root)) as agent:
+    async with HarnessAgent(model, memory=root, scope=SHOP, session="s", settings=settings(root)) as agent:
         await agent.send("I prefer tea over coffee.")
         move(root)
         with pytest.raises(RootMoved):

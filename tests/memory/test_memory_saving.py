@@ -191,7 +191,7 @@ async def test_nothing_is_read_or_written_without_a_scope_and_wider_needs_a_stor
         async with Memory.open(root, scope=None):
             pass
     with pytest.raises(ScopeRequired):
-        HarnessAgent("offline", workspace=root, scope=None)
+        HarnessAgent("offline", memory=root, scope=None)
     assert root.name not in os.listdir(root.parent)
     clock = SystemClock()
     parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))

@@ -30,7 +30,7 @@ async def contents(memory: Memory) -> set[str]:
 async def test_it_passes_over_what_an_agent_saved_and_the_background_learned(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("We use uv.")
-    async with HarnessAgent("offline", workspace=root, scope=SCOPE, session="s") as agent:
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, session="s") as agent:
         await agent.send("My name is Mira. We decided to deploy only from main.")
     async with opened() as memory:
         noted = await memory.remember("Tests run in CI.", by="agent")

@@ -38,7 +38,7 @@ async def test_what_was_confirmed_in_a_topic_is_in_the_index_after_a_dream_and_u
     given = replace(settings(root, consolidates=True), consolidation=ConsolidationConfig(max_lines=12, model=OFFLINE))
 
     async def dreamt(*, deep: bool = True) -> str:
-        async with HarnessAgent(OFFLINE, workspace=root, scope=SCOPE, settings=given, clock=clock) as agent:
+        async with HarnessAgent(OFFLINE, memory=root, scope=SCOPE, settings=given, clock=clock) as agent:
             return (await agent.consolidate(deep=deep)).change_id
 
     async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:

@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from reached_models import KEY, load_packages
-from ricordo import CompactionConfig, FlushConfig, HarnessAgent, SubAgent
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, MemoryConfig, SubAgent
 from ricordo.curation import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.messages import JsonValue, Message, Text, Thinking, ToolCall, ToolResult
@@ -120,11 +120,15 @@ async def test_an_agent_tells_its_model_what_settings_and_arguments_say(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     loaded = await run_sync(_loaded, tmp_path)
     root = tmp_path / ".ricordo"
-    body = await _shown(HarnessAgent("openai-chat:gpt-5", workspace=root, scope=SCOPE, settings=loaded))
+    body = await _shown(HarnessAgent("openai-chat:gpt-5", memory=root, scope=SCOPE, settings=loaded))
     assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("low", 900)
     given = ModelSettings(thinking="high", window=5_000)
     described = HarnessAgent(
-        "openai-chat:gpt-5", workspace=root, scope=SCOPE, settings=loaded, model_settings=given, incognito=True
+        "openai-chat:gpt-5",
+        memory=MemoryConfig(root=root, incognito=True),
+        scope=SCOPE,
+        settings=loaded,
+        model_settings=given,
     )
     assert (await _shown(described))["reasoning_effort"] == "high"
     async with described as one:
@@ -154,7 +158,9 @@ async def test_each_model_that_is_named_for_a_purpose_is_told_what_stands_beside
         held = ConsolidationConfig(model="openai-chat:d", base_url=address, model_settings=told(0.75))
         async with HarnessAgent(
             ScriptedModel([Call("spawn", {"agent": "helper", "prompt": "Look."}), Say("Done."), Say("Done.")]),
-            workspace=tmp_path,
+            memory=MemoryConfig(
+                root=tmp_path, flush=FlushConfig(model="openai-chat:c", base_url=address, model_settings=told(0.5))
+            ),
             scope=SCOPE,
             settings=replace(settings(tmp_path), consolidation=held, model="openai-chat:a", base_url=address),
             sub_agents=[
@@ -163,7 +169,6 @@ async def test_each_model_that_is_named_for_a_purpose_is_told_what_stands_beside
             compaction=CompactionConfig(
                 model="openai-chat:b", base_url=address, model_settings=told(0.25), keep_messages=2
             ),
-            flush=FlushConfig(model="openai-chat:c", base_url=address, model_settings=told(0.5)),
         ) as one:
             await one.record(
                 [said(long), Message(role="assistant", parts=(Text(text=long),)), said(long), said("Go on.")]
@@ -188,7 +193,7 @@ def test_model_settings_that_nothing_can_keep_are_refused(tmp_path: Path) -> Non
             ModelSettings(**wrong)
     told = ModelSettings(temperature=0.5)
     with pytest.raises(InvalidSetting, match="given by name"):
-        HarnessAgent(ScriptedModel([]), scope=SCOPE, workspace=tmp_path, model_settings=told)
+        HarnessAgent(ScriptedModel([]), scope=SCOPE, memory=tmp_path, model_settings=told)
     for make in (lambda: FlushConfig(model_settings=told), lambda: CompactionConfig(model_settings=told)):
         with pytest.raises(InvalidSetting, match="given by name"):
             make()

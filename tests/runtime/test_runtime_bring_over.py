@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 from disks import FailingDisk, StepDisk
 from piped_processes import start_script
 from places import place_of
-from ricordo import Entry, HarnessAgent, Memory, Scope
+from ricordo import BuiltinTools, Entry, HarnessAgent, Memory, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import StorageError, StorageReadOnly
 from ricordo.guard import Redactor
@@ -267,7 +267,9 @@ async def test_notes_of_agents_of_several_users_are_put_where_none_of_them_finds
         Call("recall", {"query": "How many ducats does Ben earn?"}),
     ]
     model = ScriptedModel([*calls, Say("Nothing.")])
-    async with HarnessAgent(model, workspace=root, scope=of("ann"), opt_in_tools=["memory"]) as agent:
+    async with HarnessAgent(
+        model, memory=root, scope=of("ann"), builtin_tools=BuiltinTools(opt_in=["memory"])
+    ) as agent:
         await agent.send("What is noted?")
     assert "4,711" not in repr(model.requests)
     kept = root / "before-users/workspace/memories"

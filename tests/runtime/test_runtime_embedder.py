@@ -110,7 +110,7 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
 
     monkeypatch.setattr("ricordo.runtime.workspace.choose_embedder", choose)
     for agent in (HarnessAgent.with_recommended_settings, HarnessAgent):
-        async with agent("offline", workspace=tmp_path / ".ricordo", scope=ME):
+        async with agent("offline", memory=tmp_path / ".ricordo", scope=ME):
             pass
     async with Memory.open(tmp_path / ".ricordo", scope=ME):
         pass

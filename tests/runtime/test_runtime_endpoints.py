@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, said
 from hand_made_roots import begun
 from recording_servers import Recording, recording
-from ricordo import CompactionConfig, Entry, FlushConfig, HarnessAgent, Memory, SubAgent
+from ricordo import CompactionConfig, Entry, FlushConfig, HarnessAgent, Memory, MemoryConfig, SubAgent
 from ricordo.errors import InvalidSetting, ModelError
 from ricordo.models import ChatModel, load_model
 from ricordo.runtime import Settings, open_store
@@ -52,7 +52,7 @@ def surroundings(tmp_path: Path, more: Mapping[str, str]) -> Settings:
 
 async def at_work(root: Path, settings: Settings, model: str | ChatModel = "offline") -> None:
     """Say something, learn from it, make curated memory of it and make the window smaller."""
-    described = HarnessAgent.with_recommended_settings(model, workspace=root, scope=SCOPE, settings=settings)
+    described = HarnessAgent.with_recommended_settings(model, memory=root, scope=SCOPE, settings=settings)
     async with described as agent:
         for number in range(6):
             with suppress(ModelError):
@@ -105,15 +105,15 @@ async def test_the_conversation_of_a_model_with_an_address_goes_to_no_model_that
     private = load_model("openai-chat:large", base_url=servers.private.url, api_key="k")
     root, settings, config = tmp_path / ".ricordo", surroundings(tmp_path, {}), FlushConfig(model="openai-chat:small")
     with pytest.raises(InvalidSetting, match="load_model"):
-        async with HarnessAgent(private, workspace=root, scope=SCOPE, settings=settings, flush=config):
+        async with HarnessAgent(private, memory=MemoryConfig(root=root, flush=config), scope=SCOPE, settings=settings):
             pass
     helper = SubAgent(name="helper", description="Helps.", model="openai-chat:small")
     with pytest.raises(InvalidSetting, match="load_model"):
-        async with HarnessAgent(private, workspace=root, scope=SCOPE, settings=settings, sub_agents=[helper]):
+        async with HarnessAgent(private, memory=root, scope=SCOPE, settings=settings, sub_agents=[helper]):
             pass
     summary = CompactionConfig(model="openai-chat:small")
     with pytest.raises(InvalidSetting, match="load_model"):
-        async with HarnessAgent(private, workspace=root, scope=SCOPE, settings=settings, compaction=summary):
+        async with HarnessAgent(private, memory=root, scope=SCOPE, settings=settings, compaction=summary):
             pass
     assert not servers.asked
 

@@ -108,7 +108,7 @@ async def test_an_agent_finds_with_the_one_that_its_settings_name(tmp_path: Path
     await _remember(tmp_path / "root")
     settings = Settings.load(environment={"RICORDO_RERANKER": "longest"})
     model = ScriptedModel([Say("In the barn.")])
-    async with HarnessAgent(model, workspace=tmp_path / "root", scope=ME, settings=settings) as agent:
+    async with HarnessAgent(model, memory=tmp_path / "root", scope=ME, settings=settings) as agent:
         await agent.send("Where is the harvester?")
     assert any(each.asked for each in Longest.made)
 

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from disks import FailingDisk
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.clock import SystemClock
 from ricordo.errors import InvalidSetting, RootNotTrusted, StorageError
 from ricordo.runtime import Dependencies, Settings, open_store, open_workspace
@@ -99,12 +99,12 @@ async def _load(root: Path) -> None:
 
 
 async def _agent(root: Path) -> None:
-    async with HarnessAgent(ScriptedModel([]), workspace=root, scope=SCOPE, session=SESSION):
+    async with HarnessAgent(ScriptedModel([]), memory=root, scope=SCOPE, session=SESSION):
         pass
 
 
 async def _incognito(root: Path) -> None:
-    async with HarnessAgent(ScriptedModel([]), workspace=root, scope=SCOPE, incognito=True):
+    async with HarnessAgent(ScriptedModel([]), memory=MemoryConfig(root=root, incognito=True), scope=SCOPE):
         pass
 
 
@@ -195,7 +195,7 @@ async def test_a_root_of_an_earlier_version_is_trusted_once_and_keeps_its_digest
 
 async def test_a_root_that_is_trusted_no_longer_is_refused_again(tmp_path: Path, home: Path) -> None:
     root = await made(tmp_path / ".ricordo")
-    async with HarnessAgent(ScriptedModel([]), workspace=root, scope=SCOPE, session="s") as agent:
+    async with HarnessAgent(ScriptedModel([]), memory=root, scope=SCOPE, session="s") as agent:
         await agent.permissions.allow("shell(git status)")
     granted = [path for path in files_below(home) if "permissions" in path.parts]
     assert len(granted) == 1

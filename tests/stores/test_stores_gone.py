@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
-from ricordo import Entry, HarnessAgent
+from ricordo import Entry, HarnessAgent, MemoryConfig
 from ricordo.errors import StorageError
 from ricordo.runtime import open_store
 from ricordo.stores import Lists
@@ -79,7 +79,7 @@ async def test_the_tools_of_an_agent_say_that_the_folder_is_gone(tmp_path: Path)
     model = ScriptedModel([*calls, Say("Memory is away.")])
     root, folder = tmp_path / "r", tmp_path / "notes"
     async with HarnessAgent(
-        model, workspace=root, store=f"jsonl:{folder}", scope=SCOPE, settings=settings(root)
+        model, memory=MemoryConfig(root=root, store=f"jsonl:{folder}"), scope=SCOPE, settings=settings(root)
     ) as agent:
         await agent.store.save(ENTRY)
         shutil.rmtree(folder)

@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from kept_session_files import keeps, notes
 from places import place_of
-from ricordo import Entry, HarnessAgent
+from ricordo import Entry, HarnessAgent, MemoryConfig
 from ricordo.messages import Tokens, estimate_text
 from ricordo.runtime import Dependencies, open_workspace
 from ricordo.stores import LayeredMemory, Store
@@ -145,9 +145,12 @@ async def test_a_summary_that_failed_is_made_by_the_next_agent_without_what_was_
 
     def agent(session: str) -> HarnessAgent:
         return HarnessAgent.with_recommended_settings(
-            ScriptedModel(answer), workspace=tmp_path / "r", scope=SCOPE, session=session,
-            settings=settings(tmp_path / "r"), memory_hooks=False, closing_summary="sync",
-        )  # fmt: skip
+            ScriptedModel(answer),
+            memory=MemoryConfig(root=tmp_path / "r", hooks=False, closing_summary="sync"),
+            scope=SCOPE,
+            session=session,
+            settings=settings(tmp_path / "r"),
+        )
 
     async with agent("one") as first:
         await first.send("Please look after Nadia's harbour.")

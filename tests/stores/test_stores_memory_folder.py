@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_at_work import SCOPE, settings, system
-from ricordo import Entry, HarnessAgent, Scope
+from ricordo import Entry, HarnessAgent, MemoryConfig, Scope
 from ricordo.errors import EntryNotFound, InvalidInput, ScopeMismatch
 from ricordo.messages import Tokens, estimate_text
 from ricordo.runtime import open_store
@@ -225,7 +225,10 @@ async def test_an_agent_remembers_into_a_folder_of_another_tool_and_reads_from_i
         ]
     )
     async with HarnessAgent(
-        model, workspace=root, store=f"folder:{folder}", scope=SCOPE, settings=settings(root), closing_summary="off"
+        model,
+        memory=MemoryConfig(root=root, store=f"folder:{folder}", closing_summary="off"),
+        scope=SCOPE,
+        settings=settings(root),
     ) as agent:
         await agent.send("Keep this: the till is red.")
         await agent.send("When did it break?")

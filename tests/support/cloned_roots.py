@@ -31,7 +31,7 @@ async def cloned_root(folder: Path, *, project: str = "shop") -> Path:
     async with Memory.open(origin, scope=scope, settings=held) as memory:
         await memory.remember(PLANTED, kind="decision", rule="deny deploy(main)")
     async with HarnessAgent(
-        ScriptedModel([Say("Done.")]), workspace=origin, scope=scope, session=SESSION, settings=held
+        ScriptedModel([Say("Done.")]), memory=origin, scope=scope, session=SESSION, settings=held
     ) as agent:
         await agent.send("Hello.")
         for rule in ("shell", "deploy(*)", "write_file"):

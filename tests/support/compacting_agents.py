@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.agent import tool
@@ -66,4 +67,4 @@ def compacting(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
         "memory_tools": False,
         "settings": settings(root),
     } | options
-    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+    return HarnessAgent(model, **agent_arguments(workspace=root, scope=SCOPE, **given))

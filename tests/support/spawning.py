@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_arguments import agent_arguments
 from agents_at_work import SCOPE, settings
 from places import place_of
 from ricordo import HarnessAgent, RemoteAgent, SubAgent
@@ -48,7 +49,7 @@ class Spawning:
             "scope": SCOPE,
         } | options
         make = HarnessAgent.with_recommended_settings if recommended else HarnessAgent
-        return make(self.model, workspace=self.root, **given)  # type: ignore[arg-type]
+        return make(self.model, **agent_arguments(workspace=self.root, **given))
 
     @property
     def model(self) -> ScriptedModel:

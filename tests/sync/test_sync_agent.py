@@ -63,7 +63,7 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("look_up", {"topic": "main"}), *[Say("Done. " + "words " * 40)] * 30])
     with SyncHarnessAgent.open(
-        model, workspace=root, scope=SCOPE, session="s", tools=[look_up], settings=settings(root, consolidates=True)
+        model, memory=root, scope=SCOPE, session="s", tools=[look_up], settings=settings(root, consolidates=True)
     ) as agent:
         assert agent.session == "s"
         assert str(agent.send(FACT)).startswith("Done.")
@@ -108,7 +108,7 @@ def test_a_plain_function_is_a_task_in_a_thread_of_its_own(tmp_path: Path) -> No
         return threading.current_thread().name
 
     root = tmp_path / ".ricordo"
-    with SyncHarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open("offline", memory=root, scope=SCOPE, settings=settings(root)) as agent:
         tasks = [agent.tasks.start("dream", "Sort", each) for each in (work, other)]
         agent.tasks.wait()
         plain, on_loop = (agent.tasks.get(task.id) for task in tasks)
@@ -120,7 +120,7 @@ def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
     with SyncHarnessAgent.with_recommended_settings(
-        talking(), workspace=root, scope=SCOPE, compaction=config, settings=settings(root)
+        talking(), memory=root, scope=SCOPE, compaction=config, settings=settings(root)
     ) as agent:
         for number in range(8):
             agent.send(f"Number {number}. " + "words " * 40)
@@ -129,10 +129,10 @@ def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:
 
 def test_errors_come_out_as_they_are(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with pytest.raises(ScopeRequired), SyncHarnessAgent.open("offline", workspace=root, scope=None):
+    with pytest.raises(ScopeRequired), SyncHarnessAgent.open("offline", memory=root, scope=None):
         pass
     model = ScriptedModel([Fail(500), Fail(500), Say("Here.")])
-    with SyncHarnessAgent.open(model, workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(model, memory=root, scope=SCOPE, settings=settings(root)) as agent:
         with pytest.raises(ModelUnavailable):
             agent.send("Hello?")
         with agent.stream("Hello?") as events, pytest.raises(ModelUnavailable):
@@ -140,19 +140,19 @@ def test_errors_come_out_as_they_are(tmp_path: Path) -> None:
         assert str(agent.send("Hello?")) == "Here."
     with (
         pytest.raises(ScopeMismatch),
-        SyncHarnessAgent.open("offline", workspace=root, scope=Scope(project="other"), settings=settings(root)),
+        SyncHarnessAgent.open("offline", memory=root, scope=Scope(project="other"), settings=settings(root)),
     ):
         pass
     with (
         pytest.raises(ZeroDivisionError),
-        SyncHarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)),
+        SyncHarnessAgent.open("offline", memory=root, scope=SCOPE, settings=settings(root)),
     ):
         _ = 1 / 0
 
 
 def test_several_threads_talk_to_one_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(talking(), memory=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda number: str(agent.send(f"Number {number}.")), range(16)))
         assert len(set(replies)) == 16
@@ -163,7 +163,7 @@ def test_an_agent_blocks_beside_a_running_loop(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
 
     def chat() -> str:
-        with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        with SyncHarnessAgent.open(talking(), memory=root, scope=SCOPE, settings=settings(root)) as agent:
             return str(agent.send("Hello."))
 
     async def main() -> str:
@@ -174,7 +174,7 @@ def test_an_agent_blocks_beside_a_running_loop(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_left_stops(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    with SyncHarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(talking(), memory=root, scope=SCOPE, settings=settings(root)) as agent:
         with agent.stream("Count.") as events:
             assert isinstance(next(iter(events)), TextDelta)
         assert str(agent.send("And now?")).startswith("Reply 2.")
@@ -191,7 +191,7 @@ from ricordo.testing import Hang, ScriptedModel
 root = Path(sys.argv[1])
 try:
     model = ScriptedModel([Hang()])
-    with SyncHarnessAgent.open(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+    with SyncHarnessAgent.open(model, memory=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
         print("asking", flush=True)
         agent.send("We deploy only from main.")
 except KeyboardInterrupt:

@@ -17,7 +17,7 @@ def test_plain_code_opens_undoes_and_pins(tmp_path: Path) -> None:
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
     model = ScriptedModel(lambda request: Say("Done."))
     with SyncHarnessAgent.open(
-        model, workspace=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
+        model, memory=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
     ) as agent:
         agent.record([said(f"Number {number} is a long one, {'with many words ' * 30}") for number in range(8)])
         before = agent.window

@@ -8,7 +8,7 @@ from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from memory_shelf import shelf
 from places import place_of
-from ricordo import Entry, HarnessAgent
+from ricordo import BuiltinTools, Entry, HarnessAgent, MemoryConfig
 from ricordo.agent import Approval, loop
 from ricordo.agent.tools import ApprovalHandler
 from ricordo.errors import StorageFull
@@ -31,9 +31,14 @@ def _agent(
     approve: ApprovalHandler | None = None,
 ) -> HarnessAgent:
     return HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="s", store=store, memory_tools=tools, settings=settings(root),
+        model,
+        memory=MemoryConfig(root=root, store=store),
+        scope=SCOPE,
+        session="s",
+        builtin_tools=BuiltinTools(memory=tools),
+        settings=settings(root),
         approve=approve,
-    )  # fmt: skip
+    )
 
 
 def _results(model: ScriptedModel) -> list[str]:

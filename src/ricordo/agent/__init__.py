@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ricordo.agent.compaction_middleware import CompactionMiddleware
     from ricordo.agent.contract import ModelRequest, ModelResponse, ToolFinished, Turn, TurnResult, TurnStream, compose
     from ricordo.agent.loop import AgentLoop, TurnLimits
+    from ricordo.agent.options import BuiltinTools, MemoryConfig
     from ricordo.agent.reminder import build_reminder_message
     from ricordo.agent.session_state import SessionState
     from ricordo.agent.tools import ToolOutput
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentLoop",
     "Approval",
+    "BuiltinTools",
     "CompactionMiddleware",
     "HarnessAgent",
+    "MemoryConfig",
     "ModelRequest",
     "ModelResponse",
     "SessionState",
@@ -46,6 +49,7 @@ __getattr__ = lazy_exports(
         ".compaction_middleware": "CompactionMiddleware",
         ".contract": "ModelRequest ModelResponse ToolFinished Turn TurnResult TurnStream compose",
         ".loop": "AgentLoop TurnLimits",
+        ".options": "BuiltinTools MemoryConfig",
         ".reminder": "build_reminder_message",
         ".session_state": "SessionState",
         ".tools": "ToolOutput",

@@ -5,17 +5,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import NoneType, TracebackType
+from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
-from ricordo.agent import arguments
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import TurnResult, TurnStream, TypedResult
 from ricordo.agent.loop import TurnLimits
-from ricordo.agent.options import AgentOptions, PromptRefresh
+from ricordo.agent.options import AgentOptions, BuiltinTools, MemoryConfig, parse_permission_rules
 from ricordo.agent.permissions import Permissions
 from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
-from ricordo.agent.session_closing import ClosingMode
 from ricordo.agent.session_opening import open_session
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.task_list import TaskList
@@ -30,16 +28,15 @@ from ricordo.context.usage import ContextReport
 from ricordo.curation.consolidator import ConsolidationResult
 from ricordo.errors import InvalidMessage, MemoryClosed
 from ricordo.events import EventSink
-from ricordo.extraction.config import FlushConfig
 from ricordo.messages import Message, Text
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import Settings
 from ricordo.runtime.memory import Memory
-from ricordo.runtime.validation import check_scope, check_type
+from ricordo.runtime.validation import check_scope
 from ricordo.scope import Scope
 from ricordo.storage.disk import Disk
 from ricordo.stores import LayeredMemory, Store
-from ricordo.workspace.agent_state import AgentState, StateStore, Todo
+from ricordo.workspace.agent_state import AgentState, Todo
 
 __all__ = ["HarnessAgent", "HarnessAgentBase"]
 
@@ -144,62 +141,32 @@ class HarnessAgent(HarnessAgentBase):
     them.
 
     `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
-    `model_settings` applies to a model given by name; the default comes from the settings. `workspace` is the root; the
-    default is that of `Memory.open`.
+    `model_settings` applies to a model given by name; the default comes from the settings. `tools` are your own.
+    `scope` is whose memory it is. `memory` is the folder of the memory, or a `MemoryConfig`.
 
-    Memory: `memory_tools` gives the model `remember` and `recall`, and also `forget` and `memory` if `opt_in_tools` or
-    else the settings name them. `memory_hooks` extracts facts from messages. With both off, the prompt has no memory.
-    Changes to memory enter the prompt with the next session or compaction, or with the next request if
-    `refresh="step"`. `store` is an address or an open store; the default comes from the process or the settings.
-    Nothing is extracted into a store other than the root's own. `session_tools` lets the model search its user's past
-    sessions. With `require_memory`, a root that can't be opened is an error. `trusted` vouches for a root that was not
-    created or trusted on this machine; such a root is refused otherwise. `states` stores the state elsewhere. If the
-    `store` keeps sessions, `closing_summary` says when this session is summarized: when the agent is left (`"sync"`,
-    the default of a store of session files), by the next agent that is opened (`"background"`), or never (`"off"`, the
-    default of the root's own memory). `flush` says when facts are extracted and by which model; the default comes from
-    the settings, and its model is the agent's own. An `incognito` session reads no memory or profile and records
-    nothing, not even messages; the same holds for its sub-agents. Rules written by people still apply.
-
-    Acting: tools that change files, and `shell`, call `approve`. `permissions` are rules that are checked first, such
-    as `deny shell(git push*)`. `planning` gives the model a todo list and plan mode. `sub_agents` are the agents that
-    `spawn` can run in the background. `max_iters` (1 and up) limits the requests of a turn, `turn_limits` its tokens
-    and its cost.
+    Tools that change files, and the shell, call `approve`. `permissions` are rules that are checked first, such as
+    `deny shell(git push*)`. `sub_agents` are the agents that `spawn` can run in the background. `limits` are those of
+    one turn: requests, tokens and cost.
     """
 
     def __init__(
         self,
         model: str | ChatModel,
-        *,
-        model_settings: ModelSettings | None = None,
-        workspace: str | Path | None = None,
-        store: str | Store | None = None,
-        scope: Scope | None,
-        session: str | None = None,
-        instructions: str | None = None,
         tools: Sequence[Tool] = (),
-        strategies: Sequence[Strategy] | None = None,
-        memory_tools: bool = True,
-        opt_in_tools: Sequence[str] | None = None,
-        memory_hooks: bool = True,
-        session_tools: bool = True,
-        incognito: bool = False,
-        refresh: PromptRefresh = "session",
-        require_memory: bool = False,
-        file_tools: bool = False,
-        shell: bool = False,
-        working_directory: str | Path | None = None,
+        *,
+        scope: Scope | None,
+        memory: str | Path | MemoryConfig | None = None,
+        instructions: str | None = None,
+        session: str | None = None,
+        builtin_tools: BuiltinTools | None = None,
         approve: ApprovalHandler | None = None,
         permissions: Sequence[str] = (),
-        planning: bool = False,
         sub_agents: Sequence[SubAgent | RemoteAgent] = (),
-        states: StateStore | None = None,
-        closing_summary: ClosingMode | None = None,
-        flush: FlushConfig | None = None,
-        max_iters: int | None = None,
-        turn_limits: TurnLimits | None = None,
-        on_event: EventSink | None = None,
+        limits: TurnLimits | None = None,
+        strategies: Sequence[Strategy] | None = None,
+        model_settings: ModelSettings | None = None,
         settings: Settings | None = None,
-        trusted: bool = False,
+        on_event: EventSink | None = None,
         clock: Clock | None = None,
         disk: Disk | None = None,
         **reductions: Unpack[Reductions],
@@ -207,40 +174,24 @@ class HarnessAgent(HarnessAgentBase):
         """Store the options without opening anything. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
         self.scope = check_scope(scope)
         self._options = AgentOptions(
-            reductions=reductions,
-            strategies=arguments.check_strategies(strategies),
-            working_directory=_to_path(working_directory),
-            opt_in_tools=arguments.check_opt_in_tools(opt_in_tools),
-            scope=self.scope,
-            sub_agents=arguments.check_sub_agents(sub_agents),
-            permissions=arguments.parse_permission_rules(permissions),
-            max_iters=max_iters,
-            approve=arguments.check_approve(approve),
-            states=arguments.check_state_store(states),
-            closing_summary=closing_summary,
-            tools=arguments.check_tools(tools),
-            require_memory=require_memory,
-            session_tools=session_tools,
             model=model,
+            tools=tools,
+            scope=self.scope,
+            memory=memory if isinstance(memory, MemoryConfig) else MemoryConfig(root=memory),
             instructions=instructions,
-            memory_tools=memory_tools,
-            memory_hooks=memory_hooks,
-            root=_to_path(workspace),
-            turn_limits=turn_limits,
-            file_tools=file_tools,
-            incognito=incognito,
-            planning=planning,
-            on_event=on_event,
-            settings=settings,
-            refresh=refresh,
             session=session,
-            trusted=trusted,
-            flush=flush,
-            store=store,
-            shell=shell,
+            builtin_tools=BuiltinTools() if builtin_tools is None else builtin_tools,
+            approve=approve,
+            permissions=parse_permission_rules(permissions),
+            sub_agents=sub_agents,
+            limits=TurnLimits() if limits is None else limits,
+            reductions=reductions,
+            strategies=strategies,
+            model_settings=model_settings,
+            settings=settings,
+            on_event=on_event,
             clock=clock,
             disk=disk,
-            model_settings=model_settings,
         )
         self._stack = AsyncExitStack()
 
@@ -262,8 +213,8 @@ class HarnessAgent(HarnessAgentBase):
 
         Raises: RootNotTrusted, ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
-        A root or store that can't be opened is an error only with `require_memory`. Otherwise the agent logs it once
-        and runs without memory; without a root, `memory` is None and `is_recorded` is False.
+        A root or store that can't be opened is an error only if the memory is `required`. Otherwise the agent logs it
+        once and runs without memory; without a root, `memory` is None and `is_recorded` is False.
         """
         self._open = await self._stack.enter_async_context(open_session(self._options))
         return self
@@ -390,11 +341,6 @@ class HarnessAgent(HarnessAgentBase):
         prompt with the next session or after the next compaction.
         """
         return await self._session.consolidate(deep=deep)
-
-
-def _to_path(named: str | Path | None) -> Path | None:
-    check_type("A folder", named, str, Path, NoneType, words="a path or None")
-    return None if named is None else Path(named)
 
 
 def _to_messages(given: str | Message | Sequence[Message]) -> list[Message]:

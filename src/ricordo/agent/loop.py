@@ -30,6 +30,7 @@ from ricordo.agent.contract import (
     TypedResult,
     compose,
 )
+from ricordo.agent.sub_agents import check_max_iters
 from ricordo.agent.tool_calls import (
     REPEATED_CALL,
     PermissionGate,
@@ -60,6 +61,7 @@ from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, StopReas
 __all__ = ["AgentLoop", "PartialReply", "TurnLimits", "ask_model", "build_messages"]
 
 
+_DEFAULT_MAX_ITERS = 10
 _STREAM_CLOSE_SECONDS = 5.0
 
 
@@ -147,17 +149,20 @@ async def _close_stream(events: AsyncIterator[ReplyEvent]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnLimits:
-    """The limits of one turn: `tokens` (input and output of all its requests) and `cost` in US dollars.
+    """The limits of one turn: `max_iters` requests, `tokens` (input and output of all of them), `cost` in US dollars.
 
+    `max_iters` is at least 1; the default, None, is that of the settings, 10 unless they say otherwise. For the others
     None is no limit. A turn that has reached a limit makes no further request: its calls are answered with an error,
     and it ends with a notice. A single request can exceed a limit. If a price is unknown, `cost` limits nothing.
     """
 
+    max_iters: int | None = None
     tokens: int | None = None
     cost: float | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidSetting for a limit that is not above 0."""
+        check_max_iters(self.max_iters)
         for name in ("tokens", "cost"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -299,8 +304,7 @@ class AgentLoop:
         steps: Sequence[StepMiddleware] = (),
         turns: Sequence[TurnMiddleware] = (),
         record: Recorder | None = None,
-        max_iters: int = 10,
-        limits: TurnLimits | None = None,
+        limits: TurnLimits = TurnLimits(),
         parallel: int = 8,
         tool_timeout: float | None = None,
         gate: PermissionGate | None = None,
@@ -309,14 +313,13 @@ class AgentLoop:
         """Configure the loop; nothing happens before `run`.
 
         `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
-        outermost. Without `record`, messages only get ids. `max_iters` (1 and up) limits the requests of a turn,
-        `limits` its tokens and cost, `parallel` (1 and up) the tool calls that run at once, and `tool_timeout` each
+        outermost. Without `record`, messages only get ids. `limits` are those of a turn, with 10 requests if it does
+        not say how many, `parallel` (1 and up) that of the tool calls that run at once, and `tool_timeout` that of each
         call, in seconds. `gate` decides on each call before it runs. Raises: InvalidSetting, also for two tools with
         one name.
         """
-        for name, value in (("max_iters", max_iters), ("parallel", parallel)):
-            if value < 1:
-                raise InvalidSetting(f"{name} is at least 1, not {value}.")
+        if parallel < 1:
+            raise InvalidSetting(f"parallel is at least 1, not {parallel}.")
         named = {tool.spec.name: tool for tool in tools}
         if len(named) < len(tools):
             twice = sorted({each.spec.name for each in tools if named[each.spec.name] is not each})
@@ -329,8 +332,8 @@ class AgentLoop:
         self._steps = tuple(steps)
         self._turns = tuple(turns)
         self._record = record
-        self._max_iters = max_iters
-        self._limits = limits or TurnLimits()
+        self._max_iters = limits.max_iters or _DEFAULT_MAX_ITERS
+        self._limits = limits
         self._emitter = emitter or Emitter(SystemClock())
         self._call_options = ToolCallOptions(
             tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate

@@ -1,15 +1,15 @@
 """The options of an agent, and what a sub-agent has from its parent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from ricordo.agent.contract import StepMiddleware
 from ricordo.agent.loop import TurnLimits
 from ricordo.agent.session_closing import ClosingMode
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent, check_max_iters
+from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tools import ApprovalHandler, Tool
 from ricordo.clock import Clock
 from ricordo.context.contract import Strategy
@@ -18,27 +18,109 @@ from ricordo.errors import InvalidScope, InvalidSetting
 from ricordo.events import EventSink
 from ricordo.extraction.config import FlushConfig
 from ricordo.guard import has_secret
-from ricordo.guard.permissions import PermissionRule
+from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.provider import validate_model_name
-from ricordo.runtime.settings import Settings
+from ricordo.runtime.settings import OPT_IN_TOOLS, Settings
 from ricordo.runtime.validation import check_type, short_repr
 from ricordo.scope import Scope
 from ricordo.storage.disk import Disk
 from ricordo.stores import Store
-from ricordo.stores.addresses import parse_address
+from ricordo.stores.addresses import SCHEMES, parse_address
 from ricordo.workspace.agent_state import StateStore, WorkState
 
-__all__ = ["AgentOptions", "ParentLink", "PromptRefresh"]
+__all__ = ["AgentOptions", "BuiltinTools", "MemoryConfig", "ParentLink", "PromptRefresh", "parse_permission_rules"]
 
 
 PromptRefresh: TypeAlias = Literal["session", "step"]
 """When changed memory enters the system prompt: with the next session or compaction, or with the next request."""
 
 
-_BOOLEAN_OPTIONS = (
-    "memory_tools", "memory_hooks", "session_tools", "incognito", "require_memory", "file_tools", "shell", "planning",
-)  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """Where an agent's memory lives, and what the agent does with it.
+
+    `root` is the folder of the memory; the default is that of `Memory.open`. `store` is the address of another store,
+    or an open one; the default comes from the process or the settings. Nothing is extracted into a store other than the
+    root's own. With `required`, a root or a store that can't be opened is an error. `trusted` vouches for a root that
+    was not created or trusted on this machine; such a root is refused otherwise.
+
+    With `hooks`, facts are extracted from messages; `flush` says when, and by which model; the default comes from the
+    settings, and its model is the agent's own. With neither `hooks` nor the memory tools, the prompt has no memory.
+    Changes to memory enter the prompt with the next session or compaction, or with the next request if
+    `refresh="step"`. If the store keeps sessions, `closing_summary` says when a session is summarized: when the agent
+    is left (`"sync"`, the default of a store of session files), by the next agent that is opened (`"background"`), or
+    never (`"off"`, the default of the root's own memory). `states` stores the state of the agent elsewhere.
+
+    An `incognito` session reads no memory or profile and records nothing, not even messages; the same holds for its
+    sub-agents. Rules written by people still apply.
+    """
+
+    root: str | Path | None = None
+    store: str | Store | None = None
+    required: bool = False
+    trusted: bool = False
+    hooks: bool = True
+    flush: FlushConfig | None = None
+    refresh: PromptRefresh = "session"
+    closing_summary: ClosingMode | None = None
+    states: StateStore | None = None
+    incognito: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the types, the address of the store, and the modes. Raises: InvalidSetting."""
+        check_type("The folder of a memory", self.root, str, Path, NoneType, words="a path or None")
+        if isinstance(self.root, str) and self.root.partition(":")[0] in SCHEMES and ":" in self.root:
+            raise InvalidSetting(
+                f"{self.root} is the address of a store: pass it as MemoryConfig(store={self.root!r})."
+            )
+        check_type(
+            "store", self.store, str, Store, NoneType, words="an address such as jsonl:./notes, an open store or None"
+        )
+        if isinstance(self.store, str):
+            parse_address(self.store)
+        for name in ("required", "trusted", "hooks", "incognito"):
+            check_type(name, getattr(self, name), bool, words="True or False")
+        check_type("flush", self.flush, FlushConfig, NoneType, words="a FlushConfig or None")
+        if self.closing_summary not in {None, *get_args(ClosingMode)}:
+            modes = ", ".join(get_args(ClosingMode))
+            raise InvalidSetting(f"closing_summary is one of {modes}, not {self.closing_summary!r}.")
+        if self.refresh not in get_args(PromptRefresh):
+            raise InvalidSetting(f"refresh is {' or '.join(get_args(PromptRefresh))}, not {self.refresh!r}.")
+        if self.states is not None and not _has_methods(self.states, "load", "save"):
+            raise InvalidSetting(
+                f"states is a ricordo.workspace.StateStore, which loads and saves, not {self.states!r}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltinTools:
+    """Which of Ricordo's tools the model has.
+
+    `memory` are `remember`, `recall`, `memory_search` and `memory_get`; `opt_in` names further ones, `forget` and
+    `memory`, and its default comes from the settings. `sessions` search the past sessions of the user. `files` read
+    files, and change them with approval; `shell` runs commands with approval. Both work in `working_directory`, by
+    default the folder that holds the root; the instructions in its AGENTS.md are read too. `planning` is a todo list
+    and plan mode.
+    """
+
+    memory: bool = True
+    opt_in: Sequence[str] | None = None
+    sessions: bool = True
+    files: bool = False
+    shell: bool = False
+    planning: bool = False
+    working_directory: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check the types and the names. Raises: InvalidSetting."""
+        for name in ("memory", "sessions", "files", "shell", "planning"):
+            check_type(name, getattr(self, name), bool, words="True or False")
+        check_type("working_directory", self.working_directory, str, Path, NoneType, words="a path or None")
+        if self.opt_in is not None:
+            kinds = f"names of {', '.join(OPT_IN_TOOLS)}"
+            names = _check_sequence("opt_in", self.opt_in, kinds, lambda each: each in OPT_IN_TOOLS)
+            object.__setattr__(self, "opt_in", names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,76 +139,102 @@ class ParentLink:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions:
-    """The options of an agent; see `HarnessAgent` for each. With `recommended`, every reduction that is None is on.
+    """The arguments of an agent; see `HarnessAgent` for each. With `recommended`, every reduction that is None is on.
 
-    `parent` is set for a sub-agent. `trusted` vouches for the root.
+    `parent` is set for a sub-agent.
     """
 
     model: str | ChatModel
-    model_settings: ModelSettings | None = None
+    tools: Sequence[Tool] = ()
     scope: Scope
-    root: Path | None = None
-    store: str | Store | None = None
-    session: str | None = None
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
     instructions: str | None = None
-    tools: tuple[Tool, ...] = ()
-    reductions: Reductions = field(default_factory=Reductions)
-    strategies: tuple[Strategy, ...] | None = None
-    recommended: bool = False
-    memory_tools: bool = True
-    opt_in_tools: tuple[str, ...] | None = None
-    memory_hooks: bool = True
-    session_tools: bool = True
-    incognito: bool = False
-    refresh: PromptRefresh = "session"
-    require_memory: bool = False
-    file_tools: bool = False
-    shell: bool = False
-    working_directory: Path | None = None
+    session: str | None = None
+    builtin_tools: BuiltinTools = field(default_factory=BuiltinTools)
     approve: ApprovalHandler | None = None
-    planning: bool = False
-    sub_agents: tuple[SubAgent | RemoteAgent, ...] = ()
-    permissions: tuple[PermissionRule, ...] = ()
-    states: StateStore | None = None
-    parent: ParentLink | None = None
-    closing_summary: ClosingMode | None = None
-    flush: FlushConfig | None = None
-    max_iters: int | None = None
-    turn_limits: TurnLimits | None = None
-    on_event: EventSink | None = None
+    permissions: Sequence[PermissionRule] = ()
+    sub_agents: Sequence[SubAgent | RemoteAgent] = ()
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    reductions: Reductions = field(default_factory=Reductions)
+    strategies: Sequence[Strategy] | None = None
+    model_settings: ModelSettings | None = None
     settings: Settings | None = None
-    trusted: bool = False
+    on_event: EventSink | None = None
     clock: Clock | None = None
     disk: Disk | None = None
+    recommended: bool = False
+    parent: ParentLink | None = None
 
     def __post_init__(self) -> None:
-        """Check the options: limits, types, model name, refresh, the address of the store, and no secrets in file
-        names.
+        """Check what types can't: each error says what is expected. Sequences become tuples.
+
+        Raises: InvalidSetting; InvalidScope if a part of the scope holds a secret.
         """
-        object.__setattr__(self, "reductions", check_reductions(self.reductions))
-        check_max_iters(self.max_iters)
+        checked: dict[str, object] = {
+            "reductions": check_reductions(self.reductions),
+            "tools": _check_sequence("tools", self.tools, "tools, as `ricordo.agent.tool` makes them", _is_tool),
+            "sub_agents": _check_sequence("sub_agents", self.sub_agents, "SubAgent and RemoteAgent values", _is_agent),
+        }
+        if self.strategies is not None:
+            checked["strategies"] = _check_sequence(
+                "strategies", self.strategies, "reductions of ricordo.context", _is_strategy
+            )
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         self._check_types()
         validate_model_name(self.model, None, self.model_settings)
-        if isinstance(self.store, str):
-            parse_address(self.store)
-        if self.closing_summary not in {None, *get_args(ClosingMode)}:
-            modes = ", ".join(get_args(ClosingMode))
-            raise InvalidSetting(f"closing_summary is one of {modes}, not {self.closing_summary!r}.")
-        if self.refresh not in get_args(PromptRefresh):
-            raise InvalidSetting(f"refresh is {' or '.join(get_args(PromptRefresh))}, not {self.refresh!r}.")
         if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):
             raise InvalidScope("A part of the scope, or the session, holds a secret: files would be named after it.")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the agent uses memory: it has the memory tools, or facts are extracted from its messages."""
+        return self.builtin_tools.memory or self.memory.hooks
 
     def _check_types(self) -> None:
         for name in ("session", "instructions"):
             check_type(name, getattr(self, name), str, NoneType, words="a text or None")
-        for name in _BOOLEAN_OPTIONS:
-            check_type(name, getattr(self, name), bool, words="True or False")
-        check_type("flush", self.flush, FlushConfig, NoneType, words="a FlushConfig or None")
+        for name, kind in (("memory", MemoryConfig), ("builtin_tools", BuiltinTools), ("limits", TurnLimits)):
+            check_type(name, getattr(self, name), kind, words=f"a {kind.__name__}")
         check_type("settings", self.settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
         if not isinstance(self.model, str) and not hasattr(self.model, "complete"):
             named = "a name such as anthropic:claude-sonnet-5, or a ChatModel"
             raise InvalidSetting(f"model is {named}, not {short_repr(self.model)}.")
-        check_type(
-            "store", self.store, str, Store, NoneType, words="an address such as jsonl:./notes, an open store or None"
-        )
+        if self.approve is not None and not callable(self.approve):
+            raise InvalidSetting(
+                f"approve is an async function that takes what is asked and returns a bool, not {self.approve!r}."
+            )
+
+
+def parse_permission_rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
+    """Parse lines into permission rules. Raises: InvalidSetting."""
+    kinds = "lines such as `deny shell(git push*)`"
+    lines = _check_sequence("permissions", given, kinds, lambda each: isinstance(each, str))
+    return tuple(parse_rule(line, source="the program") for line in lines)
+
+
+_T = TypeVar("_T")
+
+
+def _check_sequence(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
+    """Return a sequence, which may be empty, as a tuple. Raises `InvalidSetting` for a single value or a wrong type."""
+    several: object = given
+    if isinstance(several, str) or not isinstance(several, Sequence) or not all(map(fits, several)):
+        raise InvalidSetting(f"{name} are several {kind}, in a list, not {given!r}.")
+    return tuple(given)
+
+
+def _is_tool(given: object) -> bool:
+    return _has_methods(given, "spec")
+
+
+def _is_agent(given: object) -> bool:
+    return isinstance(given, (SubAgent, RemoteAgent))
+
+
+def _is_strategy(given: object) -> bool:
+    return _has_methods(given, "act", "reduce")
+
+
+def _has_methods(given: object, *methods: str) -> bool:
+    return all(hasattr(given, method) for method in methods)

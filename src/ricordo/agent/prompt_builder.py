@@ -89,8 +89,7 @@ def create_profile_view(
     options: AgentOptions, config: InjectionConfig | None, workspace: Workspace | None, memory: AgentStore
 ) -> "ProfileView | None":
     """Return the agent's view of the profile; None if profile or memory is off, or memory is not the root's own."""
-    shows = options.memory_tools or options.memory_hooks
-    if config is None or not shows or workspace is None or not memory.is_own:
+    if config is None or not options.remembers or workspace is None or not memory.is_own:
         return None
     return ProfileView(workspace.profiles.open_store(options.scope), config, workspace.memory_root.redactor)
 
@@ -415,7 +414,7 @@ def list_rule_files(root: Path, options: AgentOptions, workspace: Workspace | No
     """
     if workspace:
         return [workspace.shared, workspace.memory_root.files] if workspace.shared else [workspace.memory_root.files]
-    folders = dict.fromkeys([root, scope_folder(root, options.scope)]) if options.incognito else ()
+    folders = dict.fromkeys([root, scope_folder(root, options.scope)]) if options.memory.incognito else ()
     return [root_files(folder) for folder in folders]
 
 

@@ -134,7 +134,7 @@ class SessionFactory:
         )
         prompt = PromptMiddleware(
             self._create_prompt(model), base=base, window=lambda: keeper.state.window,
-            at_once=options.refresh == "step", where=self.memory.label,
+            at_once=options.memory.refresh == "step", where=self.memory.label,
         )  # fmt: skip
         hide, watching = create_forgotten_middleware(workspace, self.memory.store), self._parent_middleware
         harness = AgentLoop(
@@ -154,8 +154,7 @@ class SessionFactory:
             turns=self._turn_middleware(tally, flush),
             record=beside.task_delivery.wrap_recorder(keeper.record),
             gate=beside.gate,
-            max_iters=options.max_iters or parts.settings.max_iters,
-            limits=options.turn_limits,
+            limits=replace(options.limits, max_iters=options.limits.max_iters or parts.settings.max_iters),
             emitter=parts.emitter,
         )
         return AgentSession(
@@ -198,7 +197,8 @@ class SessionFactory:
 
     @property
     def _folder(self) -> Path:
-        return self.options.working_directory or self.root.parent
+        folder = self.options.builtin_tools.working_directory
+        return self.root.parent if folder is None else Path(folder)
 
     def _create_name(self) -> str:
         return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
@@ -206,7 +206,7 @@ class SessionFactory:
     def _create_prompt(self, model: ChatModel) -> PromptBuilder:
         """Return the builder of the system prompt; without memory tools and hooks it has no memory."""
         options, settings = self.options, self.parts.settings
-        shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
+        shows = settings.preamble_tokens and options.remembers
         return PromptBuilder(
             self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
             most=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
@@ -222,7 +222,7 @@ class SessionFactory:
         config = settings.turn_recall
         if config is None and options.recommended and "turn_recall" not in settings.origins:
             config = TurnRecallConfig()
-        is_asked = (options.memory_tools or options.memory_hooks) and options.parent is None
+        is_asked = options.remembers and options.parent is None
         if config is None or not config.is_on or not is_asked or not self.memory.is_active:
             return None
         if isinstance(model, QuotingModel):
@@ -257,7 +257,7 @@ class SessionFactory:
         """Whether facts are extracted from messages, which requires the root's own memory."""
         flush = self.parts.settings.flush
         is_on = flush is not None and flush.is_enabled
-        return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
+        return self.options.memory.hooks and is_on and (self.memory.is_own or self.workspace is None)
 
     def _compaction_context(
         self, on: Reductions, flush: ExtractionMiddleware | None, keeper: SessionState
@@ -281,7 +281,7 @@ class SessionFactory:
 
     def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
         """Return the function that reads files again after a compaction; None without file tools."""
-        if not (self.options.file_tools or self.options.shell):
+        if not (self.options.builtin_tools.files or self.options.builtin_tools.shell):
             return None
         context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
         return create_rereader(tools, beside.gate, context)
@@ -334,12 +334,12 @@ class SessionFactory:
         """Return the session's closing; None if its store keeps no sessions, and for a sub-agent."""
         options = self.options
         keeps = self.memory.store.offers(KeepsSessions)
-        remembers = options.memory_tools or options.memory_hooks
+        remembers = options.remembers
         if keeps is None or not remembers or options.parent is not None:
             return None
         if self.memory.is_own and not self.is_writable:
             return None
-        mode: ClosingMode = options.closing_summary or ("off" if self.memory.is_own else "sync")
+        mode: ClosingMode = options.memory.closing_summary or ("off" if self.memory.is_own else "sync")
 
         async def load_messages(session: str) -> Sequence[Message]:
             if self.workspace is None or not self.is_writable:
@@ -366,7 +366,7 @@ class SessionFactory:
                 AgentState(agent=agent, session=name, user=self._user, learns=self._is_learning), self._redactor
             )
         files, path = workspace.memory_root.files, transcript_path(agent, name)
-        states = self.options.states or workspace.state_store
+        states = self.options.memory.states or workspace.state_store
         stated = await states.load(agent, name)
         if stated.set_aside:
             _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
@@ -413,7 +413,7 @@ class SessionFactory:
         beside: SessionServices,
         state: AgentState,
     ) -> tuple[Tool, ...]:
-        background = options.shell and options.parent is None
+        background = options.builtin_tools.shell and options.parent is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
             memory=self.memory, is_writable=self.is_writable, reductions=on, session=state.session,
@@ -433,7 +433,7 @@ class SessionFactory:
         found = create_workers(
             options.sub_agents, parent=self._agent, known=tool_set.inheritable_names, local=create_worker
         )
-        standing = beside.create_tools(found, planning=options.planning, background=background)
+        standing = beside.create_tools(found, planning=options.builtin_tools.planning, background=background)
         tools = tool_set.build(compactions, standing, state.window)
         if options.parent is None:
             beside.permissions.set_tool_names(

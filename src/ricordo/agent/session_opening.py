@@ -42,19 +42,19 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     A root or store that can't be opened is logged once, and the session runs without memory, unless memory is required.
     A read-only root is logged too, and nothing of the session is saved. The store is closed before the root, also if
     the block raises. An incognito session opens neither. Raises: RootNotTrusted; ScopeMismatch; InvalidSetting;
-    ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` the error from opening the root or the store.
+    ModelNotFound, ModelKeyMissing, ExtraMissing; with a `required` memory the error from opening the root or the store.
     """
     given = options.settings
-    root = await run_sync(_locate_root, options.root or (given.root if given else None))
-    settings = await run_sync(partial(_load_settings, root, given, trusted=options.trusted))
+    root = await run_sync(_locate_root, options.memory.root or (given.root if given else None))
+    settings = await run_sync(partial(_load_settings, root, given, trusted=options.memory.trusted))
     if given is None and options.recommended:
         settings = settings.with_default_embedder()
-    if options.incognito:
+    if options.memory.incognito:
         # The root is not opened, but the rules in it are still read.
         await run_sync(settings.check_trust, root)
     if isinstance(options.model, str) and options.model != OFFLINE:
         settings = settings.with_model(options.model)
-    learns = await run_sync(uses_root_memory, options.store, settings, root)
+    learns = await run_sync(uses_root_memory, options.memory.store, settings, root)
     settings = settings if learns else replace(settings, consolidation=None)
     prompts = _PromptInvalidator()
     parts = Dependencies.create(
@@ -67,8 +67,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
     async with AsyncExitStack() as stack:
         workspace = None
-        if not options.incognito:
-            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.require_memory)
+        if not options.memory.incognito:
+            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.memory.required)
         folders = [root, workspace.folder] if workspace else []
         keeps = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
         if workspace and not keeps:
@@ -120,8 +120,8 @@ def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | N
     return ask_alone
 
 
-def _locate_root(named: Path | None) -> Path:
-    return (named or Settings.from_environment().root or default_root()).absolute()
+def _locate_root(named: str | Path | None) -> Path:
+    return Path(named or Settings.from_environment().root or default_root()).absolute()
 
 
 def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
@@ -151,7 +151,7 @@ def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
 
 def _with_flush(settings: Settings, options: AgentOptions) -> Settings:
     """Return the settings with the agent's flush configuration, so that all its extractions use it."""
-    return replace(settings, flush=options.flush) if options.flush else settings
+    return replace(settings, flush=options.memory.flush) if options.memory.flush else settings
 
 
 async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatModel:
@@ -171,12 +171,12 @@ async def _open_store(
         parts=parts,
         root=root,
         workspace=workspace,
-        required=options.require_memory,
+        required=options.memory.required,
     )
-    if not options.incognito:
-        return await stack.enter_async_context(opening(options.store))
-    if isinstance(options.store, Store):
-        await stack.enter_async_context(opening(options.store))
+    if not options.memory.incognito:
+        return await stack.enter_async_context(opening(options.memory.store))
+    if isinstance(options.memory.store, Store):
+        await stack.enter_async_context(opening(options.memory.store))
     return await stack.enter_async_context(opening(_NO_STORE))
 
 

@@ -218,7 +218,7 @@ def create_session_services(
         )  # fmt: skip
     layers = workspace.store.offers(LayeredMemory) if workspace else None
     remembered = MemoryRules(layers) if layers else None
-    silent = create_incognito_rules(root, options.scope, parts) if options.incognito and root else None
+    silent = create_incognito_rules(root, options.scope, parts) if options.memory.incognito and root else None
     held = options.parent.get_state if options.parent else lambda: keeper.work_state
     gate = RuleGate(
         held, given=(*options.permissions, *parts.settings.permission_rules), remembered=silent or remembered,

@@ -122,12 +122,11 @@ class LocalWorker:
             scope=replace(parent.scope, agent=described.name, session=None),
             session=session,
             instructions=described.instructions,
-            memory_tools=described.memory_tools,
-            memory_hooks=described.memory_hooks,
+            memory=replace(parent.memory, hooks=described.memory_hooks),
+            builtin_tools=replace(parent.builtin_tools, memory=described.memory_tools, planning=False),
             approve=_approve_as(described.name, parent.approve),
-            planning=False,
             sub_agents=(),
-            max_iters=described.max_iters or parent.max_iters,
+            limits=replace(parent.limits, max_iters=described.max_iters or parent.limits.max_iters),
             strategies=None if described.reductions else parent.strategies,
             parent=ParentLink(
                 get_state=lambda: self.session_state.work_state,
@@ -171,7 +170,7 @@ class _ProgressMiddleware:
 
 
 def create_workers(
-    described: tuple[SubAgent | RemoteAgent, ...],
+    described: Sequence[SubAgent | RemoteAgent],
     *,
     parent: str,
     known: Callable[[], frozenset[str]],

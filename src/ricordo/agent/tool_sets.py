@@ -114,7 +114,7 @@ class ToolSet:
         return parentage is None or parentage.has_tool(tool.spec.name)
 
     def _memory_tools(self) -> Sequence[Tool]:
-        if self.memory.status == "off" or not (self.options.memory_tools or self._inherits_any(MEMORY_TOOLS)):
+        if self.memory.status == "off" or not (self.options.builtin_tools.memory or self._inherits_any(MEMORY_TOOLS)):
             return ()
         place = self.workspace.memory_root if self.workspace and self.memory.is_own else None
         return memory_tools(
@@ -136,10 +136,12 @@ class ToolSet:
         """The names of the enabled opt-in tools, except those replaced by a tool of the program with the same name."""
         if not self.memory.is_active:
             return []
-        named = self.options.opt_in_tools
+        named = self.options.builtin_tools.opt_in
         named = self.parts.settings.opt_in_tools if named is None else named
         asked = [
-            name for name in OPT_IN_TOOLS if (self.options.memory_tools and name in named) or self._inherits_any({name})
+            name
+            for name in OPT_IN_TOOLS
+            if (self.options.builtin_tools.memory and name in named) or self._inherits_any({name})
         ]
         return [name for name in asked if name not in self._own_names]
 
@@ -161,7 +163,7 @@ class ToolSet:
         return parentage is not None and any(map(parentage.has_tool, tools - self._own_names))
 
     def _session_tools(self) -> Sequence[Tool]:
-        if not (self.options.session_tools or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
+        if not (self.options.builtin_tools.sessions or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
             return ()
         return session_tools(
             self._visible_files(self.workspace.memory_root), agent=self._agent, user=self._user, expand=True
@@ -181,28 +183,31 @@ class ToolSet:
             messages = tuple(forgotten.mask_message(message, self.session) for message in opened.messages)
             return replace(opened, messages=messages)
 
-        files = self._visible_files(place) if self.options.session_tools else None
+        files = self._visible_files(place) if self.options.builtin_tools.sessions else None
         return (expand_tool(expand, files, agent=self._agent, user=self._user),)
 
     def _file_tools(self) -> Sequence[Tool]:
-        options, place = self.options, self.workspace.memory_root if self.workspace else None
-        if options.incognito and (options.file_tools or options.shell):
-            return incognito_file_tools(
-                self.root, self.folder, self.parts, approve=options.approve, shell=options.shell, tasks=self.tasks
-            )
-        if place is None or not (options.file_tools or options.shell):
+        asked, approve = self.options.builtin_tools, self.options.approve
+        if not (asked.files or asked.shell):
             return ()
+        if self.options.memory.incognito:
+            return incognito_file_tools(
+                self.root, self.folder, self.parts, approve=approve, shell=asked.shell, tasks=self.tasks
+            )
+        if self.workspace is None:
+            return ()
+        place = self.workspace.memory_root
         return file_tools(
             self._visible_files(place),
             working_directory_files(self.folder, self.root, self.parts, place.files),
             changes=place.changes,
-            approve=options.approve,
+            approve=approve,
             folder=self.folder,
             redactor=place.redactor,
             root=Path(place.folder),
             closed=self.root,
             shared=self._shared_files,
-            shell=options.shell,
+            shell=asked.shell,
             tasks=self.tasks,
             bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
         )

@@ -107,22 +107,16 @@ class ChatOptions:
 
 async def build_agent(wishes: ChatOptions, approve: "ApprovalHandler | None") -> "HarnessAgent":
     """Return the agent, which is not open yet; `approve` asks the person, None where nobody sits there."""
-    from ricordo.agent import HarnessAgent
+    from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig
 
     acts = wishes.model is not None
     return HarnessAgent.with_recommended_settings(
         wishes.model or quoting_model(wishes.target),
-        workspace=wishes.target.root,
         scope=await load_scope(wishes.target),
+        memory=MemoryConfig(root=wishes.target.root, required=True, hooks=wishes.memory, incognito=wishes.incognito),
         session=wishes.session,
-        memory_tools=wishes.memory,
-        memory_hooks=wishes.memory,
-        session_tools=wishes.memory,
-        incognito=wishes.incognito,
-        require_memory=True,
-        file_tools=wishes.files,
+        builtin_tools=BuiltinTools(memory=wishes.memory, sessions=wishes.memory, files=wishes.files, planning=acts),
         approve=approve,
-        planning=acts,
         sub_agents=default_sub_agents() if acts else (),
         settings=wishes.settings,
     )
@@ -157,18 +151,16 @@ async def open_session_agent(
     One that can't be used is raised as `ModelError` or `ExtraMissing`, and told where nothing is to be asked of it.
     Settings that can't be used are told. The agent is one to look at: nothing is said to it.
     """
-    from ricordo.agent import HarnessAgent
+    from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig
 
     print_setting_errors(target)
     model = _load_model(target, asks=asks)
     described = HarnessAgent.with_recommended_settings(
         model or quoting_model(target),
-        workspace=target.root,
         scope=await load_scope(target),
+        memory=MemoryConfig(root=target.root, required=True, hooks=learns),
         session=session,
-        memory_hooks=learns,
-        require_memory=True,
-        planning=model is not None,
+        builtin_tools=BuiltinTools(planning=model is not None),
         sub_agents=default_sub_agents() if model else (),
         settings=replace(target.settings, embedder=None),
     )

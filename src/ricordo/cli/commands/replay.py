@@ -150,19 +150,21 @@ class _Replayer:
     def _build_agent(
         self, life: SessionReplay, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
     ) -> "HarnessAgent":
-        from ricordo.agent import HarnessAgent
+        from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig, TurnLimits
         from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
         from ricordo.extraction.config import FlushConfig
 
         budget, kept = self.budget, self.budget // _KEPT_DIVISOR
         return HarnessAgent(
             model,
-            workspace=self.target.root,
-            store="layered",
+            tools,
             scope=self.scope,
+            # the record plays the model, and a record can't be asked
+            memory=MemoryConfig(root=self.target.root, store="layered", flush=FlushConfig(model="offline")),
             session=life.session,
             instructions="",
-            tools=tools,
+            builtin_tools=BuiltinTools(memory=False),
+            limits=TurnLimits(max_iters=max_iters),
             compaction=CompactionConfig(
                 trigger_messages=0,
                 trigger_tokens=budget,
@@ -171,11 +173,7 @@ class _Replayer:
                 carry_tokens=kept // 2,
                 model="offline",
             ),
-            # the record plays the model, and a record can't be asked
-            flush=FlushConfig(model="offline"),
             tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
-            memory_tools=False,
-            max_iters=max_iters,
             on_event=partial(self._on_event, life),
             settings=self._fit_settings(),
             clock=clock,
