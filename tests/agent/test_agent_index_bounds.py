@@ -222,7 +222,9 @@ async def test_a_tool_that_creates_it_may_fill_it_to_the_cap_and_no_further(tmp_
     begun(root, root.parent / "data")
     calls = [Call("write_file", {"path": "/MEMORY.md", "content": "- A rule.\n" * lines}) for lines in (201, 200)]
     model = ScriptedModel([*calls, Say("Done.")])
-    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True) as agent:
+    async with HarnessAgent(
+        model, memory=root, scope=SCOPE, settings=given(root), builtin_tools=BuiltinTools(files=True)
+    ) as agent:
         await agent.send("Keep these rules.")
     refused, written = [result.text for message in model.requests[-1].messages for result in message.tool_results]
     assert "/memory/topics/NAME.md" in refused

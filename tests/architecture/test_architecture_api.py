@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import is_dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,8 @@ ARGUMENTS = {
     ricordo.BuiltinTools: "memory opt_in sessions files shell planning working_directory",
     ricordo.TurnLimits: "max_iters tokens cost",
     ricordo.SubAgent: (
-        "name description instructions model model_settings tools memory_tools memory_hooks reductions max_iters seconds"
+        "name description instructions model model_settings tools memory_tools memory_hooks reductions max_iters"
+        " seconds"
     ),
 }
 """What an agent takes, and the values that hold the rest of it: each option has one name, in one of them."""
@@ -83,8 +85,9 @@ def test_reductions_are_arguments_of_an_agent_by_their_own_names() -> None:
     ]  # fmt: skip
     scope = ricordo.Scope(user="me")
     for name in Reductions.__annotations__:
-        ricordo.HarnessAgent("offline", scope=scope, **{name: None})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="no argument 'compacting'. The reductions are"):
+        given: Any = {name: None}
+        ricordo.HarnessAgent("offline", scope=scope, **given)
+    with pytest.raises(TypeError, match=r"no argument 'compacting'\. The reductions are"):
         ricordo.HarnessAgent("offline", scope=scope, compacting=None)  # type: ignore[call-arg]
 
 
