@@ -134,7 +134,92 @@ STRATEGY = Addition(
         "sub-agent": None,
     },
 )
-ADDITIONS = {"compaction strategy": STRATEGY}
+LANGUAGE = Addition(
+    files={
+        "language/packs/eo.py": '''
+            """Esperanto."""
+
+            from ricordo.language.packs import LanguagePack
+
+            __all__ = ["PACK"]
+
+
+            PACK = LanguagePack(
+                code="eo",
+                name="Esperanto",
+                letters="ĉĝĥĵŝŭ",
+                words={"stop": "la kaj ni mi por", "function": "la kaj ni mi por estas", "ending": "ojn oj o"},
+                tables={
+                    "month": "3 = marto; 5 = majo",
+                    "day": "0 = hodiaŭ; 1 = morgaŭ",
+                    "unit": "week = semajnoj",
+                    "number": "2 = du",
+                    "distance_lead": "-1 = antaŭ",
+                },
+                phrases={
+                    "password_name": "pasvorto",
+                    "secret_copula": "estas",
+                    "negation": "ne|neniam",
+                    "question_opening": "kie|kiu|kio",
+                    "remember_verb": "memoru",
+                    "remember_that": "ke",
+                },
+                cues={"decision": "(?:ni|mi) (?:decidis|elektis)", "preference": "mi preferas", "self": "(?:mi|ni)"},
+                signals={"preference": "mi (?:tre )?preferas"},
+                denied="ne",
+            )
+            ''',
+    },
+    lines=(
+        (
+            "language/packs/__init__.py",
+            '    "en", "de", "fr", "es", "it", "pt", "zh", "ja", "ko", "ru", "ar", "hi",\n',
+            '    "eo",\n',
+        ),
+    ),
+    use="""
+        from datetime import date
+        from ricordo.extraction.grounding import contains_credential
+        from ricordo.extraction.rules import extract
+        from ricordo.language import content_words, detect_acts, detect_language, find_dates
+        from ricordo.language.duplicates import is_same_statement
+        from ricordo.language.signals import default_detector
+        from ricordo.messages import Message, Text
+        from ricordo.models.offline import extract_remember_request, is_question
+
+        async def use():
+            said = "Ni decidis uzi MariaDB por la mendoj."
+            found = extract([Message(role="user", parts=(Text(text=said),))])
+            dates = find_dates("La tago estas 7 majo, morgaŭ aŭ antaŭ du semajnoj.", date(2024, 5, 15))
+            return {
+                "language": detect_language(said),
+                "acts": sorted(detect_acts(said)),
+                "findings": [[each.kind, each.content] for each in found],
+                "signals": sorted(default_detector().detect("Mi preferas kafon.")),
+                "denied": sorted(default_detector().detect("Ne mi preferas kafon.")),
+                "dates": [each.iso for each in dates],
+                "words": content_words("la mendoj kaj la mendo"),
+                "same": is_same_statement("La servilo uzas TLS en Oslo.", "La servilo neniam uzas TLS en Oslo."),
+                "question": is_question("Kie ni deplojas"),
+                "request": extract_remember_request("Memoru ke la pordo estas ruĝa."),
+                "secret": contains_credential("La pasvorto estas kafo7!kato"),
+            }
+        """,
+    found={
+        "language": "eo",
+        "acts": ["decision", "self"],
+        "findings": [["decision", "User: Ni decidis uzi MariaDB por la mendoj."]],
+        "signals": ["preference"],
+        "denied": [],
+        "dates": ["2024-05-07", "2024-05-16", "2024-04-29 to 2024-05-05"],
+        "words": ["mend", "mend"],
+        "same": False,
+        "question": True,
+        "request": "la pordo estas ruĝa.",
+        "secret": True,
+    },
+)
+ADDITIONS = {"compaction strategy": STRATEGY, "human language": LANGUAGE}
 
 
 def _add(addition: Addition, package: Path) -> None:

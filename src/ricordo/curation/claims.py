@@ -131,7 +131,7 @@ _COPULA = lazy_compile(
     re.IGNORECASE,
 )
 _JOINED_COPULA = lazy_compile(lambda: pack_phrases("copula_claim"))
-_EXACT_VALUE = lazy_compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
+_EXACT_VALUE = lazy_compile(r"\d|[A-Z\u00c4\u00d6\u00dc]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
 _NOT_WORDS = lazy_compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
 _NUMBER = lazy_compile(r"\d+(?:[.:,/-]\d+)*")

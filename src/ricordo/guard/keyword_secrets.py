@@ -81,13 +81,6 @@ _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
 }
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = lazy_compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# First words of names that end like the name of a secret but are not one.
-_HARMLESS_WORDS = """
-eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
-num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation pagination
-delimiter word sub by com en sur tres over under test no forgot public
-"""
-_HARMLESS = frozenset(_HARMLESS_WORDS.split())
 _BEFORE_SIGN = (
     # the plural counts only in environment variables, since many texts count tokens
     r"(?-i:S(?==))?(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
@@ -275,7 +268,7 @@ def _keyword_strength(text: str, name: _Keyword) -> NameStrength | None:
     if name.is_short:
         camel = text[name.start].isupper() and not before[-1:].isupper()
         return _short_name_strength(text, name, words) if camel or not before[-1:].isalpha() else None
-    if words and (words[-1].lower() in _HARMLESS or "public" in before.lower()):
+    if words and (words[-1].lower() in pack_words("harmless_name") or "public" in before.lower()):
         return None
     return NameStrength.MEDIUM if words else NameStrength.WEAK
 

@@ -58,7 +58,8 @@ _FIRST = lazy_compile(
 # "You" only where it cannot be the subject: before it a preposition, behind it the end of the clause.
 _SECOND = lazy_compile(
     lambda: (
-        r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
+        rf"(?<![\w'’.-])(?:(?P<own>{pack_phrases('listener_own')})(?= \w)"
+        rf"|(?P<short>{pack_phrases('listener_verb')})(?!\w)"
         rf"|(?:{pack_phrases('listener_place')})(?P<after>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))"
     ),
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Packs: the vocabulary of each human language, one file each. A pack is data; `docs/guides/languages.md` explains it.
+"""Packs: the vocabulary of each human language, one file each. A pack is data; `docs/guide/languages.md` explains it.
 
 A pack is loaded when something of it is first needed, and its patterns are compiled at their first use. No word of a
 human language stands outside the packs.
@@ -131,6 +131,7 @@ WordKind = Literal[
     "compound_part",  # parts of compounds that describe a secret
     "not_seed",  # words that are not of a seed phrase
     "secret_identifier",  # names of a secret as one word of plain letters, as in programs
+    "harmless_name",  # first words of names that end like the name of a secret but are not one
 ]
 
 RowKind = Literal[
@@ -326,6 +327,8 @@ PhraseKind = Literal[
     "pronoun_opening",  # pronouns and answers that open a sentence without a topic
     "adverb_ending",  # endings of words that say how
     "demo_question",  # the question of a demo about {}
+    "listener_own",  # what belongs to the listener
+    "listener_verb",  # the listener with a verb
     "polite_opening",  # words before a question or a request to an agent
     "question_word",  # question words, also those of a clause
     "question_word_joined",  # question words of a script without spaces

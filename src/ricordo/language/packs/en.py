@@ -192,6 +192,11 @@ out per too via yet you your this that than then them they into upon must need
 and are but did does for from had has her his how into its mine not our out she should than the their them these
 they those was were which while who whose why with without words would your yours
 """,
+        "harmless_name": """
+eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max
+min num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation
+pagination delimiter word sub by com en sur tres over under test no forgot public
+""",
     },
     rows={
         "opposites": """
@@ -519,6 +524,8 @@ i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|
         "pronoun_opening": "it|that|this|they|he|she|those|these|you|yes|no",
         "adverb_ending": "ly|ing|ed",
         "demo_question": r"What was said about {}?",
+        "listener_own": "your",
+        "listener_verb": "you['’](?:re|ve|ll)",
         "polite_opening": "please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well",
         "question_word": "who|whom|whose|what|which|when|where|why|how|whether|if",
         "question_opening": "who|whom|whose|what|which|when|where|why|how",
