@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ricordo.language.signals import SIGNALS, default_detector
+from ricordo.language.acts import SIGNALS, default_detector
 
 MESSAGES = Path(__file__).parent.parent / "tests" / "language" / "signal_messages"
 HALVES = ("developed_on", "held_out")

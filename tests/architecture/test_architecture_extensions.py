@@ -183,7 +183,7 @@ LANGUAGE = Addition(
         from ricordo.extraction.rules import extract
         from ricordo.language import content_words, detect_acts, detect_language, find_dates
         from ricordo.language.duplicates import is_same_statement
-        from ricordo.language.signals import default_detector
+        from ricordo.language.acts import default_detector
         from ricordo.messages import Message, Text
         from ricordo.models.offline import extract_remember_request, is_question
 

@@ -10,7 +10,7 @@ from ricordo.extraction import process_messages
 from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
 from ricordo.extraction.signal_patterns import load_detector
 from ricordo.language import SIGNALS
-from ricordo.language.signals import Signal
+from ricordo.language.acts import Signal
 from ricordo.messages import Media, Message, Text
 
 pytestmark = pytest.mark.req("DF-SIGNAL")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.language import SIGNALS
-from ricordo.language.signals import Signal, default_detector, is_acknowledgement
+from ricordo.language.acts import Signal, default_detector, is_acknowledgement
 from signals import HALVES, labelled, score
 
 pytestmark = pytest.mark.req("DF-B11")

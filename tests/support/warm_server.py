@@ -258,7 +258,7 @@ def _use_once() -> None:
     messages = importlib.import_module("ricordo.messages")
     said = messages.Message(role="user", parts=(messages.Text(text="We decided to use PostgreSQL. I prefer tea."),))
     importlib.import_module("ricordo.extraction.rules").extract([said])
-    importlib.import_module("ricordo.language.signals").default_detector().detect(said.text)
+    importlib.import_module("ricordo.language.acts").default_detector().detect(said.text)
 
 
 if __name__ == "__main__":

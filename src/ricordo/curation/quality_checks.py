@@ -17,8 +17,8 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import contains_fence, has_secret
 from ricordo.guard.scanner import find_secrets
 from ricordo.language import content_words
+from ricordo.language.acts import is_acknowledgement
 from ricordo.language.duplicates import is_same_statement, statement_key
-from ricordo.language.signals import is_acknowledgement
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.storage import FileStore

@@ -30,7 +30,7 @@ from ricordo.extraction.known_memory import load_known_memory
 from ricordo.extraction.preprocessing import ProcessedMessages, ProcessingConfig, process_messages
 from ricordo.extraction.request import LessonsRequest, RequestMaterial, build_request
 from ricordo.extraction.tool_lessons import extract_tool_lessons
-from ricordo.language.signals import SignalDetector, default_detector
+from ricordo.language.acts import SignalDetector, default_detector
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import dumps
 from ricordo.models import ChatModel

@@ -34,7 +34,7 @@ from ricordo.extraction.known_memory import RecalledTexts, collect_saved_words, 
 from ricordo.extraction.rules import extract
 from ricordo.guard.redact import Redactor
 from ricordo.language import split_words
-from ricordo.language.signals import SignalDetector, default_detector
+from ricordo.language.acts import SignalDetector, default_detector
 from ricordo.messages import Message, get_mark
 from ricordo.scope import Scope
 from ricordo.storage import FileStore

@@ -17,8 +17,8 @@ from typing import Literal
 from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import parse_fence
 from ricordo.language import content_words, split_sentences, strip_accents
+from ricordo.language.acts import Signal, SignalDetector, default_detector, is_acknowledgement
 from ricordo.language.packs import pack_phrases, pack_words
-from ricordo.language.signals import Signal, SignalDetector, default_detector, is_acknowledgement
 from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
 

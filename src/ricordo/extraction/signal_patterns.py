@@ -14,7 +14,7 @@ from operator import or_
 from pathlib import Path
 
 from ricordo.errors import InvalidSetting
-from ricordo.language.signals import SIGNALS, CompiledPack, Signal, SignalDetector
+from ricordo.language.acts import SIGNALS, CompiledPack, Signal, SignalDetector
 from ricordo.lazy import lazy_compile
 
 __all__ = ["load_detector"]

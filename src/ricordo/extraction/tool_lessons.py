@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.language import detect_acts, jaccard, split_sentences, split_words
-from ricordo.language.signals import default_detector
+from ricordo.language.acts import default_detector
 from ricordo.lazy import lazy_compile
 from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads

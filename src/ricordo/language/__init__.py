@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.language.acts import Act, blank_quotes, detect_acts, is_correction
+    from ricordo.language.acts import SIGNALS, Act, blank_quotes, detect_acts, is_correction
     from ricordo.language.dates import DateGrain, DateMention, annotate_dates, find_dates
     from ricordo.language.languages import (
         LANGUAGES,
@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     )
     from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
     from ricordo.language.sentences import Sentence, SentenceKind, split_sentences, strip_opener
-    from ricordo.language.signals import SIGNALS
-    from ricordo.language.similarity import (
-        containment,
-        coverage,
-        drop_questions,
-        jaccard,
-        overlap,
-        repeats_sentence,
-        text_similarity,
-    )
-    from ricordo.language.stemming import stem, strip_accents
     from ricordo.language.third_person import (
         attribute_to_speaker,
         keeps_grammar,
@@ -40,7 +29,21 @@ if TYPE_CHECKING:
         name_listener,
         to_third_person,
     )
-    from ricordo.language.words import content_words, is_stop_word, split_identifier, split_words
+    from ricordo.language.words import (
+        containment,
+        content_words,
+        coverage,
+        drop_questions,
+        is_stop_word,
+        jaccard,
+        overlap,
+        repeats_sentence,
+        split_identifier,
+        split_words,
+        stem,
+        strip_accents,
+        text_similarity,
+    )
 
 __all__ = [
     "LANGUAGES",
@@ -90,15 +93,13 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".acts": "Act blank_quotes detect_acts is_correction",
+        ".acts": "SIGNALS Act blank_quotes detect_acts is_correction",
         ".dates": "DateGrain DateMention annotate_dates find_dates",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind split_sentences strip_opener",
-        ".signals": "SIGNALS",
-        ".similarity": "containment coverage drop_questions jaccard overlap repeats_sentence text_similarity",
-        ".stemming": "stem strip_accents",
         ".third_person": "attribute_to_speaker keeps_grammar mentions_name name_listener to_third_person",
-        ".words": "content_words is_stop_word split_identifier split_words",
+        ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "
+        "split_identifier split_words stem strip_accents text_similarity",
     },
 )

@@ -21,8 +21,7 @@ from typing import TypeAlias
 
 from ricordo.language.languages import Language, detect_language, is_unsegmented
 from ricordo.language.packs import PhraseKind, language_pack, language_packs, pack_phrases, pack_rows, pack_words
-from ricordo.language.stemming import stem, strip_accents
-from ricordo.language.words import is_stop_word
+from ricordo.language.words import is_stop_word, stem, strip_accents
 from ricordo.lazy import lazy_compile
 
 __all__ = [

@@ -10,7 +10,7 @@ import re
 
 from ricordo.language.languages import Language
 from ricordo.language.packs import pack_phrases, pack_table, pack_words
-from ricordo.language.stemming import irregular_pasts
+from ricordo.language.words import irregular_pasts
 from ricordo.lazy import lazy_compile
 
 __all__ = [

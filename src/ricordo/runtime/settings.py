@@ -34,7 +34,7 @@ from ricordo.extraction.config import FlushConfig
 from ricordo.extraction.signal_patterns import load_detector
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.jobs import InboxConfig
-from ricordo.language.signals import SignalDetector, default_detector
+from ricordo.language.acts import SignalDetector, default_detector
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.contract import get_base_url
 from ricordo.models.offline import OFFLINE

@@ -45,8 +45,7 @@ from ricordo.curation.profile.updates import (
 from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
 from ricordo.guard.fence import contains_fence
 from ricordo.language.sentences import split_sentences
-from ricordo.language.similarity import containment
-from ricordo.language.words import content_words
+from ricordo.language.words import containment, content_words
 from ricordo.messages.tokens import estimate_text
 from ricordo.messages.types import JsonValue, Media, Message, Text, get_mark
 from ricordo.models.contract import ChatModel, Embedder

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from ricordo.language.languages import word_bounds
 from ricordo.language.sentences import split_sentences
-from ricordo.language.similarity import containment
-from ricordo.language.words import content_words, split_words
+from ricordo.language.words import containment, content_words, split_words
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.session_files import SessionFile, create_digest
 
