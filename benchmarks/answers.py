@@ -28,8 +28,8 @@ from ricordo.messages.codec import encode_message
 from ricordo.messages.types import JsonValue, Message, Text
 from ricordo.search.answer import answer_question
 from ricordo.search.config import RecallConfig
+from ricordo.search.contract import Answer, Hit, SearchSource
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.results import Answer, Hit, SearchSource
 from ricordo.storage.in_memory import InMemoryFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin

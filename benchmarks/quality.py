@@ -31,10 +31,9 @@ from retrieval_sets import NEVER, OWN_SET, Haystack, Json, Question, load, load_
 from ricordo import Memory, Scope
 from ricordo.models.embedders import load_embedder
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Match, Query
+from ricordo.search.contract import Match, Query, SearchSource
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.recall import search
-from ricordo.search.results import SearchSource
 from ricordo.storage.local import LocalFiles
 
 __all__ = ["main"]

@@ -24,8 +24,7 @@ from ricordo.errors import RicordoError
 from ricordo.messages import Role, Text, ToolCall, ToolResult
 from ricordo.messages.json_text import dumps
 from ricordo.models.embedders import load_embedder
-from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, DocumentSort, Query
-from ricordo.search.results import Answer, Hit
+from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, Answer, DocumentSort, Hit, Query
 
 __all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
 

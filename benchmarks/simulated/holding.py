@@ -13,8 +13,7 @@ from retrieval_sets import Json, Question
 from ricordo import Memory
 from ricordo.curation.conflicts import says_the_same
 from ricordo.messages.tokens import estimate_text
-from ricordo.search.contract import DocumentSort, Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import DocumentSort, Hit, Query
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines

@@ -13,7 +13,7 @@ from piped_processes import PipedProcess, start_script
 from ricordo import Entry, Memory, Scope
 from ricordo.errors import VersionConflict
 from ricordo.runtime.ingestion import RecordedSession
-from ricordo.storage import locks as path_lock
+from ricordo.storage import local as path_lock
 from ricordo.storage.local import LocalFiles
 
 WRITER = Path(__file__).parent / "writer.py"

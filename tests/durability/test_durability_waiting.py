@@ -17,7 +17,7 @@ from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageBusy
 from ricordo.messages import Text
 from ricordo.storage import local
-from ricordo.storage import locks as path_lock
+from ricordo.storage import local as path_lock
 from ricordo.storage import sqlite as opening
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("FC-LOCKED", "GO-D9", "GO-I6")]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock, Timeout
 
-from ricordo.storage import locks as path_lock
-from ricordo.storage.locks import hold_lock
+from ricordo.storage import local as path_lock
+from ricordo.storage.local import hold_lock
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="there filelock is what is used"), pytest.mark.req("DF-C52")]
 

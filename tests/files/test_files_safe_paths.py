@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import PathRefused, RicordoError
 from ricordo.guard import Redactor
+from ricordo.storage.contract import safe_path
 from ricordo.storage.local import LocalFiles
-from ricordo.storage.paths import safe_path
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import ChangeSets
 from ricordo.workspace.documents import TextReplacement, create_document, edit_document, read_memory_lines

@@ -291,7 +291,7 @@ async def test_whatever_fails_here_nothing_is_lost_of_what_another_process_made(
 
 
 async def test_what_always_comes_second_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.workspace.agent_state_saving._SECONDS", 0)
+    monkeypatch.setattr("ricordo.workspace.agent_state_store._SECONDS", 0)
 
     class Taken(InMemoryStateStore):
         async def save(self, state: AgentState, *, expected: str) -> str:

@@ -16,7 +16,7 @@ from concepts import Concepts
 from ricordo import Message
 from ricordo.messages import Text, encode_message
 from ricordo.search import Match, Query
-from ricordo.search import candidates as hybrid
+from ricordo.search import segments as hybrid
 from ricordo.search.chunking import embedding_text
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.vector_search import cosines

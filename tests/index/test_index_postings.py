@@ -18,10 +18,9 @@ from ricordo.messages import Text, encode_message
 from ricordo.search import Match, Query
 from ricordo.search.bm25 import SCORE_STEPS
 from ricordo.search.chunking import build_rows
-from ricordo.search.documents import classify_document, matches_filters
+from ricordo.search.corpus import NO_TIME, IndexedRow, SegmentBuilder
+from ricordo.search.documents import classify_document, matches_filters, query_words
 from ricordo.search.index import WorkspaceIndex
-from ricordo.search.postings import NO_TIME, IndexedRow, SegmentBuilder
-from ricordo.search.terms import query_words
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import render_entry
 

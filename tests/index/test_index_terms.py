@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ricordo.search import Chunk
-from ricordo.search.terms import own_terms, query_words
+from ricordo.search.documents import own_terms, query_words
 
 
 def chunk(content: str) -> Chunk:

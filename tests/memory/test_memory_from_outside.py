@@ -13,7 +13,7 @@ from ricordo import HarnessAgent, Memory, MemoryConfig
 from ricordo.agent import tool
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.search.answer import NOT_IN_MEMORY
-from ricordo.search.results import Answer
+from ricordo.search.contract import Answer
 from ricordo.testing import Call, Calls, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

@@ -13,9 +13,9 @@ from ricordo import Entry
 from ricordo.search import Chunk, Hit, Match, RecallConfig
 from ricordo.search import ranking as folding
 from ricordo.search.answer import choose_quote
+from ricordo.search.contract import Explanation, Passage
 from ricordo.search.query_context import holds_expected, parse_question
 from ricordo.search.ranking import explain, rank
-from ricordo.search.results import Explanation, Passage
 from ricordo.workspace import Source as Origin
 from ricordo.workspace import render_entry
 from ricordo.workspace.entry import EntryState

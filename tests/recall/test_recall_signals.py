@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ricordo import Entry
 from ricordo.messages import Tokens, estimate_text
 from ricordo.search import Chunk, Hit, Match, RecallConfig
+from ricordo.search.contract import Explanation, Passage
 from ricordo.search.query_context import ExpectedAnswer, build_query_context, parse_question
 from ricordo.search.ranking import explain, rank
-from ricordo.search.results import Explanation, Passage
 from ricordo.search.signals import iter_best_first, score_passage, sort_key
 from ricordo.workspace import render_entry
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidScope
 from ricordo.scope import Scope, encode_folder_name, name_digest, owner_part
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 
 pytestmark = pytest.mark.req("HE-C5-required", "HE-C5-user", "DF-C52")
 

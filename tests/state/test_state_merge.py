@@ -11,7 +11,7 @@ from ricordo.guard import PermissionRule, ToolPattern
 from ricordo.guard.permissions import Decision
 from ricordo.messages import Message
 from ricordo.workspace import AgentState, Todo, WorkState
-from ricordo.workspace.agent_state_saving import merge_states
+from ricordo.workspace.agent_state_store import merge_states
 from standings import standings
 
 BASE = AgentState(agent="main", session="s")

@@ -11,8 +11,7 @@ from ricordo.storage import ABSENT
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import AgentState, FileStateStore, PermissionGrants, PlanState, Todo, WorkState, state_path
 from ricordo.workspace.agent_state import UNKNOWN_RULES, StateStore
-from ricordo.workspace.agent_state_saving import StateSaver
-from ricordo.workspace.agent_state_store import InMemoryStateStore
+from ricordo.workspace.agent_state_store import InMemoryStateStore, StateSaver
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +128,7 @@ async def test_a_saving_that_often_comes_second_is_made_all_the_same() -> None:
 async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ricordo.workspace.agent_state_saving._SECONDS", 0)
+    monkeypatch.setattr("ricordo.workspace.agent_state_store._SECONDS", 0)
     states = Busy()
     one, state = await opened(states)
     state = await one.save(replace(told(state, "a"), turns=1))

@@ -14,7 +14,7 @@ from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
 from ricordo.scope import Scope
 from ricordo.search import MEMORY_SORTS, Query
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.stores import StoreFolder, compose_entries, match_entries
 from ricordo.stores.addresses import parse_address
 from ricordo.stores.base import assign_ids, read_options

@@ -218,7 +218,7 @@ async def test_a_store_that_hangs_does_not_hold_up_the_end_of_a_session(monkeypa
             await anyio.sleep_forever()
             return await super().update(task_id, change)
 
-    monkeypatch.setattr("ricordo.jobs.tasks.tracker._END_SECONDS", 0.005)
+    monkeypatch.setattr("ricordo.jobs.tasks.runner._END_SECONDS", 0.005)
     desk = Desk(Hanging())
     with anyio.fail_after(10):
         async with desk.runner.lifespan():

@@ -32,9 +32,8 @@ from ricordo.events import Emitter
 from ricordo.guard import FencedItem, render_fence
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.contract import MEMORY_SORTS, Hit, Query
 from ricordo.search.recall import DEFAULT_OPENING_MEMORIES, search_words, select_relevant
-from ricordo.search.results import Hit
 from ricordo.stores.base import match_entries
 from ricordo.stores.contract import KeepsSessions, LayeredMemory, Lists, Store, build_preamble, record_shown
 from ricordo.workspace.agent_state import WorkStateHolder

@@ -15,8 +15,7 @@ from ricordo.guard import Trust
 from ricordo.language import content_words, overlap
 from ricordo.models.offline import OfflineModel, ends_with_question, is_question
 from ricordo.search.answer import answer_question
-from ricordo.search.contract import MEMORY_SORTS, Query
-from ricordo.search.results import Answer, Hit, SearchSource
+from ricordo.search.contract import MEMORY_SORTS, Answer, Hit, Query, SearchSource
 from ricordo.stores import Store
 from ricordo.workspace.entry import Entry
 

@@ -56,7 +56,7 @@ from ricordo.runtime.models import load_agent_model
 from ricordo.runtime.roots import ROOT_FOLDER
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.workspace import Dependencies, Workspace, scratch_files
-from ricordo.search.results import Answer
+from ricordo.search.contract import Answer
 from ricordo.stores.contract import KeepsSessions, LayeredMemory
 from ricordo.workspace.agent_state import AgentState, StoredState
 from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path

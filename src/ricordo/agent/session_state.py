@@ -48,7 +48,7 @@ from ricordo.messages import (
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT
 from ricordo.workspace.agent_state import AgentState, StateStore, WorkState
-from ricordo.workspace.agent_state_saving import StateSaver, merge_states
+from ricordo.workspace.agent_state_store import StateSaver, merge_states
 from ricordo.workspace.redaction import redact_message
 
 __all__ = ["SessionState", "TurnRunner", "mark_delivered", "messages_from_state", "repair_window", "resume_window"]

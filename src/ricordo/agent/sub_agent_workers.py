@@ -20,7 +20,7 @@ from ricordo.agent.tools.tasks import SubAgentWorker
 from ricordo.clock import IdSource
 from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress, TaskProgress
-from ricordo.jobs.tasks.tracker import run_in_worker_thread
+from ricordo.jobs.tasks.runner import run_in_worker_thread
 from ricordo.messages import Message, Text, get_mark
 from ricordo.models import ModelSettings
 from ricordo.models.offline import OFFLINE

@@ -5,8 +5,7 @@ from typing import get_args
 from ricordo.clock import Clock
 from ricordo.errors import InvalidSetting, TaskNotFound
 from ricordo.jobs.tasks import Task, TaskStore, TaskType, TaskWork
-from ricordo.jobs.tasks.runner import TaskRunner
-from ricordo.jobs.tasks.tracker import BlockingWork, TaskPace, run_in_worker_thread
+from ricordo.jobs.tasks.runner import BlockingWork, TaskPace, TaskRunner, run_in_worker_thread
 from ricordo.jobs.tasks.transitions import find_by_id, orphan_if_silent, request_cancel
 
 __all__ = ["TaskList"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ricordo.cli.chat_input import SlashCommand
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
-    from ricordo.search.results import Answer, Hit
+    from ricordo.search.contract import Answer, Hit
 
 __all__ = [
     "INCOGNITO_NOTICE",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ricordo.agent.session import CompactionResult, RequestPreview
     from ricordo.agent.tools.expand import ExpandedMessages
     from ricordo.context.usage import ContextReport
-    from ricordo.search.results import Answer, Explanation, Hit, Neighbour
+    from ricordo.search.contract import Answer, Explanation, Hit, Neighbour
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.log import HistoryItem
     from ricordo.workspace.history.usage import MemoryUsage

@@ -15,7 +15,7 @@ from ricordo.errors import EntryNotFound, FileMissing, SessionNotFound
 if TYPE_CHECKING:
     from ricordo.messages import Message
     from ricordo.runtime.memory import Memory
-    from ricordo.search.results import Answer, Explanation, Hit, RejectedHit
+    from ricordo.search.contract import Answer, Explanation, Hit, RejectedHit
     from ricordo.workspace.entry import Entry
 
 __all__ = [

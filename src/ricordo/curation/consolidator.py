@@ -38,7 +38,7 @@ from ricordo.errors import StorageBusy, TaskCancelled, VersionConflict
 from ricordo.events import Emitter
 from ricordo.guard.redact import Redactor
 from ricordo.jobs.tasks import ReportProgress, Task, TaskProgress, TaskStore
-from ricordo.jobs.tasks.tracker import track_task
+from ricordo.jobs.tasks.runner import track_task
 from ricordo.jobs.turn_activity import TurnActivity
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileStore, compute_version

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from ricordo.jobs.tasks import ReportProgress, TaskState
     from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
     from ricordo.jobs.tasks.contract import Task, TaskProgress
-    from ricordo.jobs.tasks.runner import TaskRunner
+    from ricordo.jobs.tasks.runner import TaskPace, TaskRunner
     from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore
-    from ricordo.jobs.tasks.tracker import TaskPace
     from ricordo.jobs.tasks.transitions import complete_task
 
 __all__ = [
@@ -51,9 +50,8 @@ __getattr__ = lazy_exports(
         ".tasks": "ReportProgress TaskState",
         ".tasks.codec": "TaskDocument decode_tasks encode_tasks",
         ".tasks.contract": "Task TaskProgress",
-        ".tasks.runner": "TaskRunner",
+        ".tasks.runner": "TaskPace TaskRunner",
         ".tasks.store": "FileTaskStore MemoryTaskStore",
-        ".tasks.tracker": "TaskPace",
         ".tasks.transitions": "complete_task",
     },
 )

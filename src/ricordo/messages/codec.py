@@ -1,17 +1,23 @@
-"""The lines of a transcript: each message is one line of JSON, with parts tagged by their `kind`.
+"""The lines of a transcript, one line of JSON for each message, and stable ids and links of messages.
 
+Parts are tagged by their `kind`.
 A line holds, in this order, `v`, `id`, `parent`, `role`, `name`, `time`, `parts`, `usage`, `metadata`, then unknown
 fields from a newer version; default values are omitted. Times are RFC 3339 in UTC with microseconds.
 
 Invariants: decoding an encoded message gives an equal message. A line of a newer version survives decoding and
-encoding: its unknown top-level fields are kept in the metadata, its unknown kinds of parts as `Unknown`.
+encoding: its unknown top-level fields are kept in the metadata, its unknown kinds of parts as `Unknown`. The id of a
+message without one depends only on the session, on its content (role, name, parts, time) and on how many equal messages
+came before it, so a conversation read twice gets the same ids. The digest uses the encoding of version 1.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import get_args
 
+from ricordo.clock import encode_id
 from ricordo.errors import InvalidMessage
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_objects, require_text
 from ricordo.messages.types import (
@@ -28,7 +34,19 @@ from ricordo.messages.types import (
     Usage,
 )
 
-__all__ = ["LINE_VERSION", "NEWER_FIELDS_KEY", "decode_message", "decode_parts", "encode_message", "encode_part"]
+__all__ = [
+    "LINE_VERSION",
+    "NEWER_FIELDS_KEY",
+    "count_fingerprints",
+    "decode_message",
+    "decode_parts",
+    "encode_message",
+    "encode_part",
+    "find_overlap",
+    "fingerprint",
+    "with_ids",
+    "with_parents",
+]
 
 
 _PART_KINDS = frozenset({"text", "thinking", "media", "tool_call", "tool_result", "unknown"})
@@ -242,3 +260,78 @@ def _read_usage(value: JsonValue) -> Usage | None:
 def _optional_text(fields: Mapping[str, JsonValue], name: str) -> str | None:
     value = fields.get(name)
     return None if value is None else require_text(value, name)
+
+
+_ID_BYTES = 16
+
+
+def fingerprint(message: Message) -> str:
+    """Return a digest (32 hexadecimal digits) of the role, name, parts and time of `message`."""
+    return blake2b(encode_message(_without_identity(message)), digest_size=_ID_BYTES).hexdigest()
+
+
+def count_fingerprints(messages: Iterable[Message]) -> dict[str, int]:
+    """Count the messages by fingerprint; the result is the `known` of a later batch."""
+    return dict(Counter(map(fingerprint, messages)))
+
+
+def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None) -> list[Message]:
+    """Return the messages, with a stable id of 26 characters for each one without an id.
+
+    `known` counts the earlier messages of this session by fingerprint (see `count_fingerprints`); None if `messages`
+    starts at the beginning of the session. A conversation read in batches gets the same ids as one read at once.
+    """
+    seen = Counter(known or {})
+    result = []
+    for message in messages:
+        said = fingerprint(message)
+        result.append(message if message.id else replace(message, id=_stable_id(session, said, seen[said])))
+        seen[said] += 1
+    return result
+
+
+def find_overlap(held: Sequence[str], given: Sequence[str | None]) -> range:
+    """Return where in `held`, fingerprints in their order, the beginning of `given` stands already; empty for nowhere.
+
+    That is where `held` ends, or where it holds all of `given`: a conversation may be given again from its beginning,
+    or from somewhere in it. One message alone may as well have been said again, so it counts only if it is all of
+    `held`. None in `given` is a message that stands nowhere.
+    """
+    borders, run = [0] * len(given), 0
+    for at in range(1, len(given)):
+        while run and given[at] != given[run]:
+            run = borders[run - 1]
+        run += given[at] == given[run]
+        borders[at] = run
+    run, whole = 0, range(0)
+    for at, said in enumerate(held if given else ()):
+        while run and (run == len(given) or said != given[run]):
+            run = borders[run - 1]
+        run += said == given[run]
+        if run == len(given) > 1:
+            whole = range(at + 1 - run, at + 1)
+    if run > 1 or run == len(held):
+        return range(len(held) - run, len(held))
+    return whole
+
+
+def with_parents(messages: Iterable[Message], *, after: str | None = None) -> list[Message]:
+    """Let each message without a parent follow the one before it, the first one `after`; parents that are there stay.
+
+    A message whose predecessor has no id keeps None.
+    """
+    previous = after
+    result = []
+    for message in messages:
+        result.append(replace(message, parent=previous or None) if message.parent is None else message)
+        previous = message.id
+    return result
+
+
+def _without_identity(message: Message) -> Message:
+    return Message(role=message.role, parts=message.parts, time=message.time, name=message.name)
+
+
+def _stable_id(session: str, said: str, earlier: int) -> str:
+    seed = f"{said} {earlier} {session}".encode("utf-8", "surrogatepass")
+    return encode_id(int.from_bytes(blake2b(seed, digest_size=_ID_BYTES).digest()))

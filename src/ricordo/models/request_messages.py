@@ -33,7 +33,7 @@ from ricordo.messages import (
 from ricordo.messages.formats.media import is_url, parse_data_uri
 from ricordo.messages.formats.passthrough import ExtraFields, read_extra, read_unknown
 from ricordo.messages.json_text import dumps, loads
-from ricordo.messages.pairs import PartPosition
+from ricordo.messages.types import PartPosition
 
 __all__ = [
     "ANTHROPIC",

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from ricordo import search
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime.workspace import Workspace
-from ricordo.search.contract import Query
-from ricordo.search.results import Answer, Explanation, Hit, SearchSource
+from ricordo.search.contract import Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import LayeredMemory, record_shown
 from ricordo.workspace.entry import EntryFilter
 

@@ -35,7 +35,6 @@ from ricordo.runtime.validation import (
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment, parse_names
-from ricordo.search.results import Answer, Explanation, Hit
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, build_preamble
 from ricordo.workspace.entry import Author, Entry, with_metadata
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from ricordo.curation import UserProfile
     from ricordo.jobs import BackgroundRun
     from ricordo.runtime.ingestion import IngestReport, RecordedSession, SessionRecorder
-    from ricordo.search import Reranker
+    from ricordo.search import Answer, Explanation, Hit, Reranker
     from ricordo.workspace import ChangeDiff, EraseResult
     from ricordo.workspace.history.checks import Check
     from ricordo.workspace.session_search import SessionInfo
@@ -256,7 +255,7 @@ class Memory:
         metadata: MetadataFilter | None = None,
         budget: Tokens | None = None,
         around: bool = False,
-    ) -> list[Hit]:
+    ) -> "list[Hit]":
         """Return at most `limit` entries, best first, each with its reason; the newest for an empty query.
 
         With a `budget` they have at most that many estimated tokens in total; an entry too long for the rest is
@@ -281,7 +280,7 @@ class Memory:
             metadata=parse_metadata_filter(metadata),
         )  # fmt: skip
 
-    async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> list[Hit]:
+    async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> "list[Hit]":
         """Return at most `limit` hits from entries, session files, transcripts and evicted results.
 
         With `around` each hit includes what comes right before and after it, such as the neighbouring messages. Raises:
@@ -298,7 +297,7 @@ class Memory:
         rejected: int = 10,
         budget: Tokens | None = None,
         around: bool = False,
-    ) -> Explanation:
+    ) -> "Explanation":
         """Return the hits for `query` with the share of each signal, and the best rejected candidates with reasons.
 
         A text is searched in entries, as by `recall`; a `Query` in what its `sorts` name, by default everything. With a
@@ -311,7 +310,7 @@ class Memory:
             around=around,
         )  # fmt: skip
 
-    async def answer(self, question: str) -> Answer:
+    async def answer(self, question: str) -> "Answer":
         """Return the best hit quoted with its file and line, or "not in memory"; the text is never invented."""
         check_type("question", question, str, words="a text", error=InvalidQuery)
         return await self._finder.answer(question)

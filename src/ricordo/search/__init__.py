@@ -7,10 +7,9 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.search.answer import answer_question
     from ricordo.search.config import RecallConfig
-    from ricordo.search.contract import MEMORY_SORTS, Chunk, Match, Query
+    from ricordo.search.contract import MEMORY_SORTS, Answer, Chunk, Explanation, Hit, Match, Query, SearchSource
     from ricordo.search.ranking import fit_budget
     from ricordo.search.recall import Reranker, attach_neighbours, explain, recall_memories, search
-    from ricordo.search.results import Answer, Explanation, Hit, SearchSource
 
 __all__ = [
     "MEMORY_SORTS",
@@ -36,9 +35,8 @@ __getattr__ = lazy_exports(
     {
         ".answer": "answer_question",
         ".config": "RecallConfig",
-        ".contract": "Chunk MEMORY_SORTS Match Query",
+        ".contract": "Answer Chunk Explanation Hit MEMORY_SORTS Match Query SearchSource",
         ".ranking": "fit_budget",
         ".recall": "Reranker attach_neighbours explain recall_memories search",
-        ".results": "Answer Explanation Hit SearchSource",
     },
 )

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.messages.json_text import decode_json
-from ricordo.search.postings import Array
+from ricordo.search.corpus import Array
 
 __all__ = [
     "MIN_BOUNDED_NUMBERS",

@@ -29,10 +29,9 @@ from ricordo.language import (
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Chunk, Query
+from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
 from ricordo.search.query_context import core_words, parse_question
 from ricordo.search.recall import search
-from ricordo.search.results import TOOL_SPEAKER, Answer, Hit, SearchSource
 from ricordo.workspace.entry import Entry
 
 __all__ = [

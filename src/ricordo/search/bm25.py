@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.search.contract import Chunk, Match
-from ricordo.search.documents import to_milliseconds
-from ricordo.search.terms import QueryWords
+from ricordo.search.documents import QueryWords, to_milliseconds
 
 __all__ = [
     "K1",

@@ -20,8 +20,7 @@ from ricordo.messages.codec import decode_message
 from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult, get_mark
 from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
-from ricordo.search.documents import SearchDocument
-from ricordo.search.terms import neighbour_terms, own_terms
+from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 from ricordo.workspace.markdown import decode_lines, find_frame_lines

@@ -1,22 +1,223 @@
 """The corpus: all rows of an index in memory, as segments and a small tail of new rows.
 
 A row is identified by its position, which never changes; removed rows are only marked. A piece of a long entry has the
-fields of the bullet that points to it.
+fields of the bullet that points to it. The postings and columns of a segment are arrays that are searched without
+unpacking. Only counts of 0 to 3 matter to the score, so a term's count in the row and its count with the neighbours
+share a byte.
 
-Invariant: numbers ascend with positions, and rows are only added at the end.
+Invariants: numbers ascend with positions, and rows are only added at the end. A segment depends on its rows alone; its
+terms are sorted by their UTF-8 bytes, and the rows of a term are ascending.
 """
 
 from array import array
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ricordo.search.bm25 import K1, USUAL_LENGTH, B
 from ricordo.search.contract import ALL_SORTS
-from ricordo.search.postings import COLUMNS, OWN_COUNT_MASK, Array, IndexedRow, Postings, Segment, pack_counts
 
-__all__ = ["HAS_RANKING_FIELDS", "IS_ENTRY", "IS_MESSAGE", "Corpus"]
+__all__ = [
+    "COLUMNS",
+    "CONTEXT_COUNT_SHIFT",
+    "HAS_RANKING_FIELDS",
+    "IS_ENTRY",
+    "IS_MESSAGE",
+    "NO_TIME",
+    "OWN_COUNT_MASK",
+    "Array",
+    "Corpus",
+    "IndexedRow",
+    "Postings",
+    "Segment",
+    "SegmentBuilder",
+    "pack_counts",
+]
+
+
+Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
+NO_TIME = -(2**63)
+"""The time of a row without a time."""
+OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
+"""The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
+_MAX_COUNT = 3
+_PREFIX_BYTES = 8
+COLUMNS: dict[str, str] = {
+    "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
+    "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
+    "meaning": "<i8",
+}  # fmt: skip
+"""The columns of a segment. `shape` is 1 for a message, 2 for an entry and 6 for an entry with ranking fields. `own`
+and `around` are numbers of terms. `kind`, `tags` and `session` are indexes into the lists of names."""
+
+
+class IndexedRow(NamedTuple):
+    """A row to index: times in milliseconds, `own` and `around` are terms joined by spaces."""
+
+    number: int
+    document: int
+    line: int
+    part: int
+    place: int
+    twin: int
+    time: int
+    entry: int
+    shape: int
+    kind: str
+    tags: str
+    session: str
+    own: str
+    around: str
+    meaning: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Postings:
+    """The terms of a segment: `ends` splits `vocabulary` into terms, `starts` splits `rows` and `counts` by term.
+
+    `heads` are the first eight bytes of each term as a number, so that a search decodes only a few terms.
+    """
+
+    vocabulary: bytes
+    ends: Array
+    starts: Array
+    rows: Array
+    counts: Array
+    heads: "array[int]"
+
+    @classmethod
+    def create(cls, vocabulary: bytes, ends: Array, starts: Array, rows: Array, counts: Array) -> "Postings":
+        """Return the postings with their heads."""
+        begins = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
+        places = begins[:, np.newaxis] + np.arange(_PREFIX_BYTES)
+        letters = np.frombuffer(vocabulary + bytes(_PREFIX_BYTES), dtype=np.uint8)[places]
+        letters[places >= np.asarray(ends)[:, np.newaxis]] = 0
+        heads = array("Q", letters.view(">u8").astype(np.uint64).tobytes())
+        return cls(vocabulary=vocabulary, ends=ends, starts=starts, rows=rows, counts=counts, heads=heads)
+
+    def find(self, term: str) -> tuple[Array, Array]:
+        """Return the rows that contain a term, ascending, and their counts; both are empty if there are none."""
+        wanted = _encode_term(term)
+        at = self._first_index(wanted)
+        if at == len(self.ends) or self._term(at) != wanted:
+            return self.rows[:0], self.counts[:0]
+        return self._rows(at)
+
+    def find_prefix(self, start: str) -> Iterable[tuple[Array, Array]]:
+        """Yield rows and counts of each term with the prefix `start`."""
+        wanted = _encode_term(start)
+        for at in range(self._first_index(wanted), len(self.ends)):
+            if not self._term(at).startswith(wanted):
+                return
+            yield self._rows(at)
+
+    def _rows(self, at: int) -> tuple[Array, Array]:
+        start, end = int(self.starts[at]), int(self.starts[at + 1])
+        return self.rows[start:end], self.counts[start:end]
+
+    def _first_index(self, wanted: bytes) -> int:
+        head = int.from_bytes(wanted[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
+        low = bisect_left(self.heads, head)
+        return bisect_left(range(len(self.ends)), wanted, low, bisect_right(self.heads, head, low), key=self._term)
+
+    def _term(self, at: int) -> bytes:
+        return self.vocabulary[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """The columns, names and postings of a range of rows with ascending numbers."""
+
+    columns: dict[str, Array]
+    kinds: tuple[str, ...]
+    tags: tuple[str, ...]
+    sessions: tuple[str, ...]
+    postings: Postings
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns["number"])
+
+
+class SegmentBuilder:
+    """Builds a segment from rows that are added in batches; it stores only their numeric form."""
+
+    def __init__(self) -> None:
+        """Start with no rows."""
+        self._terms: defaultdict[str, int] = defaultdict(count().__next__)
+        self._names: tuple[defaultdict[str, int], ...] = tuple(defaultdict(count().__next__) for _ in range(3))
+        self._fields: list[Array] = []
+        self._posting_keys: list[Array] = []
+        self._count = 0
+
+    def add(self, rows: Sequence[IndexedRow]) -> None:
+        """Add rows; their numbers must be higher than all before."""
+        if not rows:
+            return
+        own = [row.own.split() for row in rows]
+        around = [row.around.split() for row in rows]
+        kinds, tags, sessions = self._names
+        fields = [
+            (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session], row.meaning)
+            for row, mine, beside in zip(rows, own, around, strict=True)
+        ]
+        self._fields.append(np.array(fields, dtype=np.int64))
+        for beside, terms in enumerate((own, around)):
+            self._posting_keys.append(self._build_posting_keys(terms, beside))
+        self._count += len(rows)
+
+    def build(self) -> Segment:
+        """Return the segment of all rows."""
+        fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
+        columns = {
+            name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
+        }
+        kinds, tags, sessions = (tuple(names) for names in self._names)
+        return Segment(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._build_postings())
+
+    def _build_posting_keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
+        """Return for each term occurrence one number of the term, the row, and whether it is from a neighbour."""
+        lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
+        rows = np.repeat(np.arange(self._count, self._count + len(terms), dtype=np.int64), lengths)
+        held = map(self._terms.__getitem__, chain.from_iterable(terms))
+        numbers = np.fromiter(held, dtype=np.int64, count=len(rows))
+        return (numbers << 32) | (rows << 1) | beside
+
+    def _build_postings(self) -> Postings:
+        written = [_encode_term(term) for term in self._terms]
+        order = sorted(range(len(written)), key=written.__getitem__)
+        place = np.zeros(len(written), dtype=np.int64)
+        place[order] = np.arange(len(written))
+        held = np.concatenate(self._posting_keys) if self._posting_keys else np.zeros(0, dtype=np.int64)
+        held = np.sort((place[held >> 32] << 32) | (held & 0xFFFFFFFF)) if len(held) else held
+        posting = held >> 1
+        first = np.flatnonzero(np.diff(posting, prepend=-1))
+        every = np.diff(first, append=len(held))
+        own = every - np.add.reduceat(held & 1, first) if len(first) else every
+        ordered = [written[at] for at in order]
+        return Postings.create(
+            vocabulary=b"".join(ordered),
+            ends=np.cumsum(np.fromiter(map(len, ordered), dtype=np.uint32, count=len(ordered)), dtype=np.uint32),
+            starts=np.searchsorted(posting[first] >> 31, np.arange(len(ordered) + 1)).astype(np.uint32),
+            rows=(posting[first] & 0x7FFFFFFF).astype(np.uint32),
+            counts=(np.minimum(own, _MAX_COUNT) | (np.minimum(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)).astype(
+                np.uint8
+            ),
+        )
+
+
+def pack_counts(own: int, every: int) -> int:
+    """Return the counts of a term in a row, alone and with its neighbours, packed in one byte."""
+    return min(own, _MAX_COUNT) | (min(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)
+
+
+def _encode_term(term: str) -> bytes:
+    return term.encode("utf-8", "surrogatepass")
 
 
 IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS = 1, 2, 4

@@ -17,7 +17,6 @@ import anyio.to_thread
 
 from ricordo.errors import StorageError
 from ricordo.guard import Redactor
-from ricordo.search.cache_database import CacheDatabase
 from ricordo.search.contract import (
     ALL_SORTS,
     Candidates,
@@ -29,7 +28,14 @@ from ricordo.search.contract import (
     Query,
     SyncReport,
 )
-from ricordo.search.documents import DocumentChanges, PreparedQuery, SearchDocument, classify_document, find_changes
+from ricordo.search.documents import (
+    DocumentChanges,
+    PreparedQuery,
+    SearchDocument,
+    classify_document,
+    find_changes,
+    query_words,
+)
 from ricordo.search.ingest import Ingester, PendingAppend, SyncProgress
 from ricordo.search.retrieval import (
     CURATED_QUERY,
@@ -42,7 +48,7 @@ from ricordo.search.retrieval import (
     merge_matches,
     search_database,
 )
-from ricordo.search.terms import query_words
+from ricordo.search.tables import CacheDatabase
 from ricordo.storage.contract import (
     AppendedRange,
     FileInfo,

@@ -22,10 +22,8 @@ from ricordo.search.bm25 import (
     stem_prefix,
 )
 from ricordo.search.contract import Query
-from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Corpus
-from ricordo.search.documents import PreparedQuery, to_milliseconds
-from ricordo.search.postings import CONTEXT_COUNT_SHIFT, NO_TIME, OWN_COUNT_MASK, Array
-from ricordo.search.terms import QueryWords
+from ricordo.search.corpus import CONTEXT_COUNT_SHIFT, IS_ENTRY, IS_MESSAGE, NO_TIME, OWN_COUNT_MASK, Array, Corpus
+from ricordo.search.documents import PreparedQuery, QueryWords, to_milliseconds
 
 __all__ = [
     "LexicalScores",

@@ -14,9 +14,8 @@ from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.search.contract import SearchIndex
+from ricordo.search.contract import SearchIndex, SearchSource
 from ricordo.search.documents import classify_document
-from ricordo.search.results import SearchSource
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsBlockingList
 from ricordo.workspace.entry import Entry

@@ -16,8 +16,8 @@ from ricordo.language.dates import month_numbers
 from ricordo.language.packs import PhraseKind, pack_phrases, pack_words
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import RecallConfig
-from ricordo.search.results import Passage
-from ricordo.search.terms import query_words
+from ricordo.search.contract import Passage
+from ricordo.search.documents import query_words
 
 __all__ = [
     "DateRange",

@@ -20,10 +20,9 @@ from ricordo.language import jaccard
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Query
+from ricordo.search.contract import Explanation, Hit, Passage, Query, RejectedHit
 from ricordo.search.documents import matches_filters
 from ricordo.search.query_context import PassageLocation, QueryContext, Question, build_query_context, session_key
-from ricordo.search.results import Explanation, Hit, Passage, RejectedHit
 from ricordo.search.signals import (
     NO_DATE,
     ScoredPassage,

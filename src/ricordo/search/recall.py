@@ -18,14 +18,26 @@ from ricordo.errors import InvalidQuery, StorageError
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import MEMORY_SORTS, CandidateIndex, Candidates, Chunk, CuratedMatches, PruningRule, Query
+from ricordo.search.contract import (
+    MEMORY_SORTS,
+    CandidateIndex,
+    Candidates,
+    Chunk,
+    CuratedMatches,
+    Explanation,
+    Hit,
+    Neighbour,
+    Passage,
+    PruningRule,
+    Query,
+    SearchSource,
+)
+from ricordo.search.documents import QueryWords, own_terms, query_words
 from ricordo.search.query_context import PassageLocation, Question, find_date_ranges, parse_question, passage_location
 from ricordo.search.ranking import RANK_FACTOR, rank, rank_subset
 from ricordo.search.ranking import explain as explained
-from ricordo.search.results import Explanation, Hit, Neighbour, Passage, SearchSource
 from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours, NeighbourIndex
 from ricordo.search.supersession import CuratedMemory
-from ricordo.search.terms import QueryWords, own_terms, query_words
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import ledger_date
 

@@ -27,13 +27,13 @@ from ricordo.search.contract import Candidates, Chunk, CuratedMatches, DocumentS
 from ricordo.search.documents import (
     MAX_LITERAL_CHARS,
     PreparedQuery,
+    QueryWords,
     SearchDocument,
     classify_document,
     contains_text,
     matches_filters,
 )
 from ricordo.search.tables import load_chunks, search_literal
-from ricordo.search.terms import QueryWords
 from ricordo.storage.contract import FileInfo, FileStore
 from ricordo.storage.sqlite import Connection
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk
+from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
 from ricordo.search.query_context import (
     QueryContext,
     date_closeness,
@@ -24,7 +24,6 @@ from ricordo.search.query_context import (
     reply_score,
     session_key,
 )
-from ricordo.search.results import Passage
 from ricordo.workspace.entry import Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import SUPERSEDES_MARKER
-from ricordo.search.results import Hit, Passage
+from ricordo.search.contract import SUPERSEDES_MARKER, Hit, Passage
 from ricordo.search.signals import ScoredPassage
 from ricordo.workspace.entry import (
     CONTRADICTS_FIELD,

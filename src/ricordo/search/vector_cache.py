@@ -23,8 +23,8 @@ from ricordo.search.ann import (
     build_bounds,
     is_graph_available,
 )
-from ricordo.search.cache_database import CacheDatabase
-from ricordo.search.postings import Array
+from ricordo.search.corpus import Array
+from ricordo.search.tables import CacheDatabase
 from ricordo.storage.sqlite import Commit, Connection, Schema
 
 __all__ = ["VectorCache", "VectorSnapshot"]

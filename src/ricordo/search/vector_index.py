@@ -13,7 +13,7 @@ from zlib import adler32, crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.search.cache_database import CacheDatabase
+from ricordo.search.tables import CacheDatabase
 from ricordo.storage.sqlite import Commit, Connection, Database, Schema
 
 __all__ = ["Vector", "VectorIndex", "VectorMatch", "VectorSearchResult", "text_digest"]

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.search.ann import GraphLookup, VectorBounds, cosines
-from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Corpus
-from ricordo.search.postings import Array
+from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Array, Corpus
 from ricordo.search.vector_cache import VectorSnapshot
 
 __all__ = [

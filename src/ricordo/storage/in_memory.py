@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from ricordo.errors import AlreadyExists, FileMissing, PathRefused, VersionConflict
-from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version, safe_path
 
 __all__ = ["InMemoryFiles"]
 

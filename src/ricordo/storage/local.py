@@ -1,7 +1,9 @@
 """A directory as a file store: atomic, durable, private, and confined to its root.
 
 A file is replaced by exchanging it with a temporary one. The replaced version is compared afterwards, as editors do not
-use our locks. On systems without an atomic exchange, an edit at that moment is lost.
+use our locks. On systems without an atomic exchange, an edit at that moment is lost. A write holds a lock: a file next
+to the data, locked by one thread or process of a root at a time. It locks the same files as `filelock`, so the two
+exclude each other, but costs less than the write that it protects. Without `flock`, filelock is used.
 
 Invariants: a crash leaves the old file or the new one. No symbolic link leads out of the root.
 """
@@ -13,6 +15,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from errno import EACCES, EAGAIN, ENOSYS, EWOULDBLOCK
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -33,12 +36,88 @@ from ricordo.errors import (
     VersionConflict,
 )
 from ricordo.lazy import lazy_compile
-from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version
+from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version, safe_path
 from ricordo.storage.disk import Disk, translate_os_error
-from ricordo.storage.locks import hold_lock
-from ricordo.storage.paths import safe_path
 
-__all__ = ["LocalFiles", "remove_version", "replace_version", "temporary_path"]
+__all__ = ["LocalFiles", "hold_lock", "remove_version", "replace_version", "temporary_path"]
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+_PAUSE_SECONDS = 0.002
+_OPEN_FLAGS = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_LOCKED_ERRORS = {EACCES, EAGAIN, EWOULDBLOCK}
+
+
+@contextmanager
+def hold_lock(path: str, busy_seconds: float) -> Iterator[None]:
+    """Hold the lock file at `path`, which is created if necessary; its folder must exist.
+
+    Raises: Timeout if it was not free within `busy_seconds`; OSError.
+    """
+    descriptor = None if sys.platform == "win32" else _acquire_flock(path, time.monotonic() + busy_seconds)
+    if descriptor is None:
+        lock = FileLock(path, mode=0o600, thread_local=False)
+        with lock.acquire(busy_seconds, poll_interval=_PAUSE_SECONDS):
+            yield
+        return
+    try:
+        yield
+    finally:
+        _release_flock(descriptor)
+
+
+def _acquire_flock(path: str, deadline: float) -> int | None:
+    """Return a descriptor that holds the lock, None if the file system does not support such locks."""
+    while True:
+        descriptor = _open_lock_file(path)
+        try:
+            held = _try_flock(descriptor)
+        except BaseException as error:
+            os.close(descriptor)
+            if isinstance(error, OSError) and error.errno == ENOSYS:
+                return None
+            raise
+        if held:
+            return descriptor
+        os.close(descriptor)
+        if time.monotonic() > deadline:
+            raise Timeout(path)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _open_lock_file(path: str) -> int:
+    try:
+        return os.open(path, _OPEN_FLAGS)
+    except FileNotFoundError:
+        pass
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _open_lock_file(path)
+    os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _try_flock(descriptor: int) -> bool:
+    """Take the lock if it is free; return False also if the file was removed, as such a lock excludes nobody."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _LOCKED_ERRORS:
+            return False
+        raise
+    return os.fstat(descriptor).st_nlink > 0
+
+
+def _release_flock(descriptor: int) -> None:
+    # a forked child has the descriptor too: closing ours would not release the lock
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
 
 
 def temporary_path(real: str) -> str:

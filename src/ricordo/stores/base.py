@@ -22,10 +22,9 @@ from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope, encode_folder_name
-from ricordo.search.contract import MEMORY_SORTS, Chunk, DocumentSort, Query
+from ricordo.search.contract import MEMORY_SORTS, Chunk, DocumentSort, Hit, Query
 from ricordo.search.documents import matches_filters
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.search.results import Hit
 from ricordo.storage import FileStore
 from ricordo.stores.addresses import Address, OpenRequest
 from ricordo.stores.contract import StoreParts

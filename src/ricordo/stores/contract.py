@@ -28,9 +28,8 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.messages import Usage
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.contract import MEMORY_SORTS, Hit, Query
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.search.results import Hit
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
 from ricordo.workspace.history.tombstones import Tombstone

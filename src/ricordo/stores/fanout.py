@@ -26,8 +26,7 @@ from ricordo.errors import (
 )
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.stores.addresses import OpenRequest, split_addresses
 from ricordo.stores.base import read_options
 from ricordo.stores.contract import (

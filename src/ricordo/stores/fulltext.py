@@ -19,8 +19,7 @@ from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Match, Query, SearchIndex
-from ricordo.search.results import Hit
+from ricordo.search.contract import MEMORY_SORTS, Hit, Match, Query, SearchIndex
 from ricordo.storage import FileStore
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (

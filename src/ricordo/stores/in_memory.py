@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (
     ForgettingDriver,

@@ -21,7 +21,7 @@ from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object
 from ricordo.scope import Scope
 from ricordo.storage import StoredFile, compute_version
-from ricordo.storage.paths import quarantine_document
+from ricordo.storage.contract import quarantine_document
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (
     FileTombstones,

@@ -19,8 +19,7 @@ from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.storage import StoredFile
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (

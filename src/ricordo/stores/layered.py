@@ -32,10 +32,9 @@ from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
+from ricordo.search.contract import Hit, Query
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.search.recall import Reranker, recall_memories
-from ricordo.search.results import Hit
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
 from ricordo.stores.root_reader import DamageMonitor, RootReader, hits_outward, newest_key, visible_entries

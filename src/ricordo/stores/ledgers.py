@@ -13,7 +13,7 @@ from operator import is_
 from ricordo.context.preamble import Preamble
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
 from ricordo.messages.tokens import Tokens
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit
 from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile
 from ricordo.stores.addresses import Address
 from ricordo.stores.base import compose_entries

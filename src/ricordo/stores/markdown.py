@@ -16,8 +16,7 @@ from ricordo.context.preamble import DEFAULT_BUDGET, Preamble, PreambleItem, Sho
 from ricordo.guard import Trust, render_fence
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (
     FileTombstones,

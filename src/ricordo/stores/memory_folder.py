@@ -22,9 +22,8 @@ from ricordo.errors import EntryNotFound, FileMissing, InvalidInput, ScopeMismat
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
+from ricordo.search.contract import Hit, Query
 from ricordo.search.memory_root import MonotonicClock
-from ricordo.search.results import Hit
 from ricordo.storage import FileStore, StoredFile
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (

@@ -20,8 +20,8 @@ from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.guard import Redactor
 from ricordo.lazy import lazy_compile
+from ricordo.search.contract import Hit
 from ricordo.search.memory_root import AT_ONCE, MemoryRoot
-from ricordo.search.results import Hit
 from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.parsed_files import ParsedFile, log_damage
 from ricordo.workspace.entry import Entry

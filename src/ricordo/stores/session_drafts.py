@@ -25,8 +25,7 @@ from ricordo.messages import JsonValue, Usage
 from ricordo.messages.json_text import dumps, loads
 from ricordo.scope import encode_folder_name
 from ricordo.storage import FileStore, StoredFile
-from ricordo.storage.contract import FileInfo
-from ricordo.storage.paths import quarantine_document
+from ricordo.storage.contract import FileInfo, quarantine_document
 from ricordo.stores.contract import SessionNotes
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_json import entry_from_json, entry_to_json

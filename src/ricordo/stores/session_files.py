@@ -21,8 +21,7 @@ from ricordo.context.preamble import Preamble, compose_session_preamble
 from ricordo.errors import InvalidSetting, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import FileTombstones, ForgettingDriver, StoreFolder, match_entries, open_folder, read_options
 from ricordo.stores.contract import Backend, Driver, SessionNotes, StoreParts

@@ -26,8 +26,7 @@ from ricordo.messages.tokens import Tokens
 from ricordo.models import Embedder
 from ricordo.models.embedders.hashing import HashingEmbedder
 from ricordo.scope import Scope
-from ricordo.search.contract import Query
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit, Query
 from ricordo.search.vector_index import Vector, VectorIndex, VectorMatch, text_digest
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (

@@ -10,7 +10,7 @@ from ricordo.errors import InvalidQuery, ScopeError
 from ricordo.guard import parse_fence
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.results import Hit
+from ricordo.search.contract import Hit
 from ricordo.stores.contract import Backend, Store
 from ricordo.testing.store_subject import (
     DEFAULT_SCOPE,

@@ -11,7 +11,7 @@ from ricordo.errors import AlreadyExists, EditRefused, IndexTooLarge, InvalidInp
 from ricordo.guard.redact import Redactor
 from ricordo.messages.tokens import estimate_text
 from ricordo.storage import ABSENT, FileStore
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.entry_codec import render_prompt_lines
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory

@@ -22,8 +22,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.guard import Redactor
 from ricordo.storage import ABSENT, FileStore, StoredFile
-from ricordo.storage.contract import FileInfo
-from ricordo.storage.paths import quarantine_document
+from ricordo.storage.contract import FileInfo, quarantine_document
 from ricordo.workspace.history.change_sets import Edit
 from ricordo.workspace.session_files import SessionFile, parse_session, update_session
 from ricordo.workspace.session_index import (

@@ -15,8 +15,7 @@ from ricordo.concurrency import run_in_thread
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
-from ricordo.messages.codec import decode_message, encode_message
-from ricordo.messages.identity import find_overlap, fingerprint, with_ids, with_parents
+from ricordo.messages.codec import decode_message, encode_message, find_overlap, fingerprint, with_ids, with_parents
 from ricordo.storage import FileStore
 from ricordo.workspace.redaction import redact_message
 

@@ -24,7 +24,7 @@ from ricordo.guard import Redactor
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.lazy import lazy_compile
 from ricordo.storage import ABSENT, StoredFile
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.documents import IndexBounds, TextReplacement
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from ricordo.errors import FileMissing, PathRefused, ToolFailed
 from ricordo.storage import FileInfo, FileStore
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import PROJECT_PREFIX, USERS, WORKSPACE
 
 __all__ = ["FileRoots", "LocatedPath", "SharedFiles"]

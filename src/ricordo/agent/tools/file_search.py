@@ -29,7 +29,7 @@ from ricordo.errors import FileMissing, PathRefused, StorageError, ToolFailed
 from ricordo.guard import Redactor, cut
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileInfo
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import PROJECT_PREFIX
 
 __all__ = [

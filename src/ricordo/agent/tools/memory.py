@@ -21,9 +21,9 @@ from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
 from ricordo.guard import FencedItem, Redactor, Trust, render_fence
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
+from ricordo.search.contract import Hit, Neighbour
 from ricordo.search.memory_root import SHARED_LABEL
 from ricordo.search.recall import attach_neighbours, informative_heading
-from ricordo.search.results import Hit, Neighbour
 from ricordo.search.supersession import contradiction_markers
 from ricordo.storage import FileStore
 from ricordo.stores import Forgets, Lists, Store, Undoes

@@ -14,7 +14,7 @@ from ricordo.errors import PathRefused, ToolFailed
 from ricordo.guard import has_secret
 from ricordo.lazy import lazy_compile
 from ricordo.storage import FileInfo
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import AGENT_NOTES
 
 __all__ = [

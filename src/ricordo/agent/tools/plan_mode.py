@@ -22,7 +22,7 @@ from ricordo.guard import Redactor
 from ricordo.guard.redact import cut
 from ricordo.lazy import lazy_compile
 from ricordo.storage import ABSENT, FileStore, compute_version
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.agent_state import PlanState, WorkState, WorkStateHolder
 from ricordo.workspace.documents import create_document
 from ricordo.workspace.history.change_sets import ChangeSets, Edit

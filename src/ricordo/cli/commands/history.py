@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ricordo.jobs.runs import BackgroundRun
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
-    from ricordo.search.results import Explanation
+    from ricordo.search.contract import Explanation
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.change_sets import Change, ChangeSets
     from ricordo.workspace.history.log import HistoryItem

@@ -149,7 +149,7 @@ async def _next_batch(
 async def _ingest_batch(
     memory: "Memory", session: str, messages: "list[Message]", known: "Counter[str]", tally: ImportTotals
 ) -> None:
-    from ricordo.messages.identity import count_fingerprints
+    from ricordo.messages.codec import count_fingerprints
 
     done = await memory.ingest(messages, session=session, known=known, part_of=tally.change)
     tally.change = tally.change or done.change_id

@@ -24,7 +24,7 @@ from ricordo.cli.target import require_target, with_memory
 
 if TYPE_CHECKING:
     from ricordo.runtime.memory import Memory
-    from ricordo.search.results import Answer
+    from ricordo.search.contract import Answer
 
 __all__ = ["ask", "recall"]
 

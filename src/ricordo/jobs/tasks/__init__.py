@@ -7,9 +7,8 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskState, TaskStore, TaskType, TaskWork
     from ricordo.jobs.tasks.listing import TaskListing, find_task, list_tasks, request_stop
-    from ricordo.jobs.tasks.runner import TaskRunner
+    from ricordo.jobs.tasks.runner import TaskPace, TaskRunner, track_task
     from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore
-    from ricordo.jobs.tasks.tracker import TaskPace, track_task
 
 __all__ = [
     "FileTaskStore",
@@ -36,8 +35,7 @@ __getattr__ = lazy_exports(
     {
         ".contract": "ReportProgress Task TaskProgress TaskState TaskStore TaskType TaskWork",
         ".listing": "TaskListing find_task list_tasks request_stop",
-        ".runner": "TaskRunner",
+        ".runner": "TaskPace TaskRunner track_task",
         ".store": "FileTaskStore MemoryTaskStore ReadOnlyTaskStore",
-        ".tracker": "TaskPace track_task",
     },
 )

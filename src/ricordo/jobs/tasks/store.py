@@ -38,7 +38,7 @@ from ricordo.jobs.tasks.transitions import (
 )
 from ricordo.messages.json_text import require_object
 from ricordo.storage import ABSENT, FileInfo, FileStore, StoredFile
-from ricordo.storage.paths import quarantine_document
+from ricordo.storage.contract import quarantine_document
 
 __all__ = ["FileTaskStore", "MemoryTaskStore", "ReadOnlyTaskStore", "is_not_a_file"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ricordo.errors import HistoryUnreadable, InvalidMessage
 from ricordo.lazy import lazy_compile
-from ricordo.messages.identity import fingerprint
+from ricordo.messages.codec import fingerprint
 from ricordo.messages.importers.chat import read_chat_message, read_row
 from ricordo.messages.importers.claude_code import find_chain, read_rows
 from ricordo.messages.importers.dialogue import iterate_sessions, read_dialogue_turn

@@ -31,7 +31,7 @@ from ricordo.errors import (
 )
 from ricordo.messages.json_text import decode_json, escape_json
 from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
-from ricordo.storage.paths import safe_path
+from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.ledger import read_newest_id
 from ricordo.workspace.markdown import is_utf16
