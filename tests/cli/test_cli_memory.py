@@ -333,6 +333,7 @@ def test_the_list_ends_with_an_ending_that_names_its_first_memory() -> None:
     shown = ricordo("memory", "list").out.splitlines()
     assert shown[0].split()[0].endswith(shown[-1].split()[-1])
     assert _contents("--id", shown[-1].split()[-1]) == ["Thought 2."]
+    assert "… and 2 more: --limit shows them" in ricordo("memory", "list", "--limit", "1").out
 
 
 def test_a_long_message_is_cut_with_a_note_and_shown_whole_where_asked() -> None:

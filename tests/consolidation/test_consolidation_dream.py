@@ -193,7 +193,7 @@ async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
     assert b"from main only" not in after
 
 
-@pytest.mark.req("CC-DREAMCOPY", "AS-CURATED-01", "HE-C3-guard", "HE-C3")
+@pytest.mark.req("CC-DREAMCOPY", "AS-CURATED-01", "HE-C3-guard", "HE-C3", "HE-C3-phases")
 async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whole() -> None:
     root = Root()
     old, new = (
@@ -206,8 +206,10 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
     proposal = await root.consolidator.preview(deep=True)
     assert {MEMORY_PATH, LEDGER} == {*proposal.documents}
     assert await root.contents() == before
+    root.heard.clear()
     held = await root.consolidator.consolidate(deep=True, hold=True)
     assert held.skipped == PROPOSAL_PENDING
+    assert (root.phases(), root.phases("finished"), root.phases("skipped")) == (ALL, ALL[:3], ALL[3:])
     assert {path: data for path, data in (await root.contents()).items() if path != PROPOSAL_PATH} == before
     done = await root.consolidator.approve()
     after = await root.contents()

@@ -155,6 +155,16 @@ def test_of_two_that_contradict_each_other_the_one_that_may_move_moves_to_the_ot
     assert [one.content for one in moved.entries] == [f"Row {name}." for name in order]
 
 
+def test_of_three_that_contradict_each_other_all_stand_side_by_side() -> None:
+    rows = [entry(number, f"Row {number}.") for number in range(1, 9)]
+    sheet = parse_memory_document("".join(map(render_entry, rows)).encode(), MEMORY_PATH)
+    three = [rows[0].id, rows[4].id, rows[7].id]
+    links = {name: tuple(other for other in three if other != name) for name in three}
+    order = [one.id for one in move_together(sheet, links, set(ids(*rows))).entries]
+    places = sorted(order.index(name) for name in three)
+    assert places == [*range(places[0], places[0] + 3)]
+
+
 @pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize(("one", "other"), BOTH_MAY_HOLD[:12])
 def test_what_is_about_something_else_is_neither_replaced_nor_marked(one: str, other: str) -> None:

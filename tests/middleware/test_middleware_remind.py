@@ -184,7 +184,7 @@ async def test_a_window_that_got_shorter_on_the_way_gets_a_reminder_of_its_own()
     assert all(get_mark(each) is None for each in seen.messages)
 
 
-@pytest.mark.req("AS-OVER-06", "AS-STATE-05")
+@pytest.mark.req("AS-OVER-06", "AS-STATE-05", "AS-STATE-08")
 async def test_after_an_overflow_what_ended_meanwhile_is_told_and_what_was_refused_is_not() -> None:
     standing = Standing()
 

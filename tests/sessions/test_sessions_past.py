@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, SessionNotFound, StorageFailed
-from ricordo.messages import Message, Text, encode_message
+from ricordo.messages import Message, Text, encode_message, with_mark
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import read_transcript, transcript_path
 from ricordo.workspace.session_search import PastSessions, list_sessions
@@ -63,6 +63,20 @@ async def test_as_many_of_the_newest_messages_are_read_as_are_asked_for() -> Non
     for count in (60, 150, 200):
         shown = await past.read_newest(glance, count)
         assert [message.id for message in shown.messages] == [f"m{number}" for number in range(200 - count, 200)]
+
+
+@pytest.mark.req("AS-SESS-03")
+async def test_notices_at_the_end_of_a_log_take_the_place_of_no_message() -> None:
+    notices = b"".join(
+        encode_message(with_mark(Message(role="user", id=f"n{number}", parts=(Text(text="x" * 900),)), "notice"))
+        for number in range(200)
+    )
+    files = InMemoryFiles()
+    await files.create(transcript_path("main", "s"), b"".join(line(number, 1) for number in range(30)) + notices)
+    past = PastSessions(files)
+    (glance,) = await past.list_sessions("main")
+    shown = await past.read_newest(glance, 20)
+    assert [message.id for message in shown.messages] == [f"m{number}" for number in range(10, 30)]
 
 
 @pytest.mark.req("AS-SESS-04")

@@ -63,7 +63,7 @@ async def test_an_empty_session_writes_nothing(tmp_path: Path) -> None:
     assert found_in(tmp_path) == []
 
 
-@pytest.mark.req("GO-G11", "GO-D6", "GO-G13", "GO-G17")
+@pytest.mark.req("GO-G11", "GO-D6", "GO-G13", "GO-G17", "GO-G21")
 async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     store = backend(tmp_path, clock).bind(SHOP)
@@ -78,7 +78,8 @@ async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_
     ]
     assert paths == [f"sessions/{NAME}.md", f"sessions/{NAME}-2.md", f"sessions/{NAME}-3.md"]
     assert [row["summary"] for row in rows(tmp_path)] == ["Sum 0.", "Sum 1.", "Sum 2."]
-    assert [hit.path for hit in await store.recall("", 9)] == paths[::-1]
+    for query in ("", "sum"):
+        assert [hit.path for hit in await store.recall(query, 9)] == paths[::-1]
     for number, path in enumerate(paths):
         assert f"Fact {number}." in (tmp_path / path).read_text()
 
