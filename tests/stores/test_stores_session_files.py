@@ -175,6 +175,25 @@ async def test_recall_finds_sessions_by_summary_and_tags_and_returns_no_bodies(t
     assert await store.recall(Query(text="compaction", since=LONG_AGO.replace(hour=13))) == hits[:1]
 
 
+@pytest.mark.req("GO-I2", "GO-I12")
+async def test_of_two_running_sessions_the_newest_entries_are_listed_whichever_saved_them(tmp_path: Path) -> None:
+    clock = HandClock(LONG_AGO)
+    store = backend(tmp_path, clock)
+    one, two = (store.bind(replace(SHOP, session=name)) for name in ("one", "two"))
+    for number, at in enumerate((one, two, two, one, two, one)):
+        clock.turn(1)
+        await at.save(Entry(content=f"Fact {number}."))
+    newest = [f"Fact {number}." for number in (5, 4, 3, 2, 1, 0)]
+    for at in (one, two):
+        for limit in (1, 2, 6):
+            assert [hit.entry.content for hit in await at.recall("", limit)] == newest[:limit]
+        assert [hit.entry.content for hit in await at.recall("fact", 3)] == newest[:3]
+        assert [entry.content for entry in await lists(at).entries()] == newest
+    for path in ("one", "two"):
+        assert {hit.path for hit in await one.recall("", 6)} >= {f"sessions/.draft-{path}.jsonl"}
+    await store.close()
+
+
 @pytest.mark.req("GO-I12", "GO-G14", "GO-D5", "GO-G22-close")
 async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_is_closed(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:

@@ -129,7 +129,7 @@ class SessionDrafts:
         await self._files.append(self.path(session), _encode_line(entry_to_json(entry)), header=_encode_line(head))
 
     async def read_all(self) -> list[SessionDraft]:
-        """Return the drafts, newest first."""
+        """Return the drafts."""
         listed = [info for info in await self._files.list(self._folder) if self._is_draft(info.path)]
         known = {info.path: self._cache.get(info.path) for info in listed}
         self._cache = {path: read for path, read in known.items() if read}
@@ -138,7 +138,7 @@ class SessionDrafts:
             # an unreadable draft hides no other draft
             with suppress(StorageError, FileMissing):
                 drafts.append(await self._read_draft(info))
-        return sorted(drafts, key=lambda draft: draft.entries[-1].id if draft.entries else "", reverse=True)
+        return drafts
 
     async def find(self, session: str) -> SessionDraft | None:
         """Return the draft of a session; None if there is none."""

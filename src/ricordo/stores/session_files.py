@@ -8,7 +8,7 @@ Saving appends to the draft, and closing turns the draft into the file. Invarian
 draft or in a file, at the latest when the next store is opened, whichever process was killed meanwhile.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -116,7 +116,7 @@ class SessionFilesDriver(ForgettingDriver):
         return await run_sync(partial(compose_session_preamble, entries, rows, last=self._last, budget=budget))
 
     async def entries(self) -> list[Entry]:
-        """Return the entries of all sessions, newest session first."""
+        """Return the entries of all sessions: those of running sessions, then of sessions, newest session first."""
         return self._collect_entries(*await self._read_state())
 
     async def remove(self, entry: Entry) -> None:
@@ -204,15 +204,15 @@ class SessionFilesDriver(ForgettingDriver):
         return f"{self._folder}{session}"
 
     def _collect_entries(self, rows: list[SessionRow], drafts: list[SessionDraft]) -> list[Entry]:
-        entries = [entry for draft in drafts for entry in reversed(draft.entries)]
+        entries = [entry for _, entry in _list_newest_first(drafts)]
         entries += [entry for row in rows for entry in reversed(row.entries)]
         return [entry if entry.scope else replace(entry, scope=self._scope) for entry in entries]
 
     def _match(self, rows: list[SessionRow], drafts: list[SessionDraft], query: Query, limit: int) -> list[Hit]:
         hits: list[Hit] = []
-        for draft in drafts:
+        for path, entry in _list_newest_first(drafts):
             if len(hits) < limit:
-                hits += match_entries(reversed(draft.entries), query, limit - len(hits), path=draft.path)
+                hits += match_entries([entry], query, 1, path=path)
         for row in rows:
             if len(hits) < limit:
                 path = f"{self._folder}{row.path}"
@@ -250,6 +250,18 @@ async def open_session_files(opening: OpenRequest) -> AsyncIterator[Backend]:
             yield store
         finally:
             await run_even_if_cancelled(store.close)
+
+
+def _list_newest_first(drafts: Iterable[SessionDraft]) -> list[tuple[str, Entry]]:
+    """Return the entries of running sessions with the paths of their drafts; a session keeps its order of saving."""
+    rows: list[tuple[tuple[datetime, str], str, Entry]] = []
+    for draft in drafts:
+        latest, saved = (draft.started, ""), []
+        for entry in draft.entries:
+            latest = max(latest, (entry.time or draft.started, entry.id))
+            saved.append((latest, draft.path, entry))
+        rows += reversed(saved)
+    return [(path, entry) for _, path, entry in sorted(rows, key=lambda row: row[0], reverse=True)]
 
 
 def _searchable_text(row: SessionRow) -> str:
