@@ -230,13 +230,20 @@ async def test_what_was_said_and_remembered_is_shown_once(tmp_path: Path) -> Non
         assert (await two.system_prompt()).count(FACT) == 1
 
 
-@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.req("AS-CURATED-03", "GO-G22")
 async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
+    (tmp_path / "AGENTS.md").write_text("Answer in short sentences.\n")
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
     config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
     async with HarnessAgent(
-        model, memory=root, scope=SCOPE, session="s", compaction=config, settings=settings(root)
+        model,
+        memory=root,
+        scope=SCOPE,
+        session="s",
+        instructions="BASE.",
+        compaction=config,
+        settings=settings(root),
     ) as one:
         await one.send("Hello.")
         assert one.memory is not None
@@ -256,6 +263,11 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     assert len(set(prompts[first:second])) == 1, "and until the next one"
     assert "on Fridays" not in prompts[first]
     assert all("on Fridays" in prompt for prompt in prompts[second:])
+    for at, prompt in enumerate(prompts):
+        parts = ("BASE.", "Answer in short sentences.", *((FACT,) if at >= first else ()))
+        assert [prompt.count(part) for part in parts] == [1] * len(parts)
+        places = [prompt.index(part) for part in parts]
+        assert (places[0], places) == (0, sorted(places))
 
 
 @pytest.mark.req("AS-CURATED-03")

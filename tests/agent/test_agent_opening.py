@@ -134,11 +134,12 @@ async def test_the_preamble_gives_way_and_both_stay_within_its_budget(tmp_path: 
         assert "rows of walnut trees" in loaded(request)
 
 
+@pytest.mark.req("HE-C8")
 @pytest.mark.parametrize("scheme", ["sessions", "markdown", "jsonl", "json", "kv", "fulltext"])
 async def test_other_stores_are_searched_word_by_word(tmp_path: Path, scheme: str) -> None:
     root, address = tmp_path / ".ricordo", f"{scheme}:{tmp_path / 'notes'}"
     async with open_store(address, scope=SCOPE, settings=settings(root)) as store:
-        about = f"Okonkwo rents us the walnut harvester. {'It is green. ' * 25}"
+        about = f"Okonkwo lends us a harvester for the orchard. {'It is green. ' * 25}"
         await store.save(Entry(content=about, kind="note", by="agent"))
         for number in range(40):
             await store.save(

@@ -89,7 +89,7 @@ async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Pa
 
     def reply(request: RecordedRequest) -> Say | Call:
         last = request.messages[-1]
-        return calls.get(last.text, Say(f"Reply. {LONG}"))
+        return calls.get(last.text, Say(f"Reply. {LONG * (2_000 if last.text.startswith('Number 7.') else 1)}"))
 
     model = ScriptedModel(reply)
     config = CompactionConfig(model="offline", trigger_messages=12, keep_messages=4)

@@ -101,11 +101,13 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert any(len(text) > 90_000 for _, text in spoken(last))
     assert len(model.requests) == 3 + 26 + 1, "a request that overflows is not made again"
 
-    shrinking = talking()
+    replies: list[ScriptItem] = [Call("write", {"text": long}), *[Say(f"Reply. {LONG * 5}")] * 40]
+    shrinking = ScriptedModel(lambda request: replies[request.number - 1])
     async with agent(shrinking, tmp_path / "2", compaction=CompactionConfig(model="offline")) as one:
         for number in range(26):
             await one.send(f"Number {number}. {LONG * 5}")
     assert max(counts(shrinking)) == 49
+    assert long in str(max(shrinking.requests, key=lambda request: len(request.messages)).messages)
 
     truncating = ScriptedModel([Call("write", {"text": long}), *[Say("Done.")] * 14])
     async with agent(truncating, tmp_path / "3", truncate_args=TruncateArgsConfig()) as one:

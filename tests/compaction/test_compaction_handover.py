@@ -81,10 +81,16 @@ def talk(count: int = 60) -> tuple[Message, ...]:
 
 
 async def reduced(
-    learns: Learns, writes: Writes, config: CompactionConfig | None = None, **values: object
+    learns: Learns,
+    writes: Writes,
+    config: CompactionConfig | None = None,
+    messages: Sequence[Message] | None = None,
+    **values: object,
 ) -> Reduction:
     compact = Compact(config or CompactionConfig(), writes, handover=learns, **values)  # type: ignore[arg-type]
-    return await compact.reduce(Window(messages=talk(), agent="main", session="s1", focus="the port"))
+    return await compact.reduce(
+        Window(messages=tuple(messages or talk()), agent="main", session="s1", focus="the port")
+    )
 
 
 @pytest.mark.req("AS-COMPACT-05")
@@ -148,14 +154,18 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
     config = CompactionConfig(combined=combined)
     assert config.flush_before_compact
     learns = Ordered()
-    found = await reduced(learns, Writes(write), config, before_summary=put)
+    talked = [replace(each, role="assistant") if at % 2 else each for at, each in enumerate(talk())]
+    talked[3] = with_mark(talked[3], "cut")
+    talked[5] = with_mark(talked[5], "notice")
+    found = await reduced(learns, Writes(write), config, talked, before_summary=put)
     assert order == ["taken" if combined else "put", "summary"]
-    assert [tuple(messages) for messages in handed] == [found.dropped]
+    assert len(found.dropped) == 40
+    assert [tuple(messages) for messages in handed] == [tuple(each for each in found.dropped if each != talked[5])]
     assert learns.calls == (["take", "accept"] if combined else [])
     order.clear()
     handed.clear()
     learns, writes = Ordered(), Writes(write)
-    off = await reduced(learns, writes, replace(config, flush_before_compact=False), before_summary=put)
+    off = await reduced(learns, writes, replace(config, flush_before_compact=False), talked, before_summary=put)
     assert (order, handed, learns.calls, writes.pending) == (["summary"], [], [], [()])
     assert off.messages == found.messages
 
@@ -271,7 +281,7 @@ async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_wa
 
     async def run() -> None:
         try:
-            await reduced(learns, writes, config, **hooks)
+            await reduced(learns, writes, config, None, **hooks)
         except BaseException as error:
             raised.append(error)
             raise

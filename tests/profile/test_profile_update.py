@@ -195,7 +195,7 @@ def test_the_same_messages_read_again_confirm_nothing() -> None:
     assert again.confirmed == ()
 
 
-@pytest.mark.req("DF-C33")
+@pytest.mark.req("DF-C33", "DF-STRUCT")
 def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_order() -> None:
     done = update(Profile(), new("Plays chess", confidence=0.69), new("Owns a boat", confidence=0.7))
     assert [fact.content for fact in done.profile.facts] == ["Owns a boat"]

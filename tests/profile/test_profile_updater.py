@@ -205,14 +205,16 @@ async def test_a_new_fact_rests_on_a_message_and_words_of_it() -> None:
     assert [each.reason for each in done.rejections] == ["unsupported", "threshold"]
 
 
-@pytest.mark.req("DF-C33")
-async def test_what_only_an_assistant_said_has_to_be_surer() -> None:
+@pytest.mark.req("DF-C33", "DF-FACT")
+async def test_what_only_an_assistant_said_has_to_be_surer_and_names_its_thread_too() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
     messages = [*talk("Tell me more"), replace(said("You seem to like boats", role="assistant"), id="a1")]
-    model = Scripted(answer(fact("The user likes boats", "You seem to like boats", confidence=0.85)))
-    await ProfileUpdater(store, model, clock=clock).update(messages)
-    assert (await store.load()).facts == ()
+    for confidence, kept in ((0.85, []), (0.95, [("s-1", ("a1",), 0.76)])):
+        model = Scripted(answer(fact("The user likes boats", "You seem to like boats", confidence=confidence)))
+        await ProfileUpdater(store, model, clock=clock).update(messages, thread="s-1")
+        facts = (await store.load()).facts
+        assert [(each.source.thread, each.source.messages, each.confidence) for each in facts] == kept
 
 
 @pytest.mark.req("DF-C31")

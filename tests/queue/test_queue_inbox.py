@@ -107,6 +107,7 @@ async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Cloc
     assert [record.job for record in await inbox.jobs()] == [second]
     wide = await inbox.put(flush(trace="t2"))
     assert (wide.first, wide.last, wide.after, wide.deadline) == (None, None, None, first.deadline)
+    assert (await inbox.put(flush(**debounced(clock)))).after is None, "what is due at once is not put off"
     assert (await leased(inbox)).job.trace == "t2"
 
 

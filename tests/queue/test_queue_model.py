@@ -62,7 +62,7 @@ class Model:
             job = Asked(self.orders, session, [], after)
             self.jobs.append(job)
         job.asked.append(number)
-        job.after = None if after is None or job.after is None else min(after, job.after)
+        job.after = None if after is None or job.after is None else max(after, job.after)
         return job
 
     def back(self, job: Asked, *, failed: bool, after: datetime | None) -> None:
@@ -90,9 +90,9 @@ class Model:
                 return job
         return None
 
-    def shown(self) -> list[tuple[str, str, str, str]]:
+    def shown(self) -> list[tuple[str, str, str, str, datetime | None]]:
         newest_first = sorted(self.jobs, key=lambda job: -job.order)
-        return [(job.session, job.state, str(job.asked[0]), str(job.asked[-1])) for job in newest_first]
+        return [(job.session, job.state, str(job.asked[0]), str(job.asked[-1]), job.after) for job in newest_first]
 
 
 ACTS = st.lists(
@@ -153,7 +153,8 @@ async def _played(inbox: Inbox, clock: Turned, acts: list[tuple[str, str, int]])
         elif held:
             await _end(inbox, model, act, *held.popleft(), later)
         assert [
-            (record.job.session, record.state, record.job.first, record.job.last) for record in await inbox.jobs()
+            (record.job.session, record.state, record.job.first, record.job.last, record.job.after)
+            for record in await inbox.jobs()
         ] == model.shown()
 
 

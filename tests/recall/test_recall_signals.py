@@ -129,6 +129,11 @@ def test_a_pinned_and_a_confirmed_memory_count_as_new_and_kinds_age_by_their_hal
         kept("Elder deploys.", 0.4, number=4, days=100, kind="preference"),
     )  # fmt: skip
     assert [text.split()[0] for text in contents(hits)] == ["Birch", "Cedar", "Elder", "Dogwood", "Alder"]
+    copied = ranked(
+        kept("We use jquery.", 0.4, days=1, since=NOW - timedelta(days=730)),
+        kept("We use react.", 0.4, number=1, days=14),
+    )
+    assert contents(copied) == ["We use react.", "We use jquery."], "an age counts from when it was said"
 
 
 @pytest.mark.req("HE-C7-keep", "CC-HALFLIFE")

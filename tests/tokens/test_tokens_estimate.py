@@ -92,9 +92,11 @@ def test_no_sample_is_off_by_more_than_a_fifth(sample: str) -> None:
         ("😀😀👨\u200d👩\u200d👧", 10),
         ("dGhpcyBpcyBhIGJhc2U2NCB0ZXh0IGZvciB0ZXN0aW5n", 31),
         ("550e8400-e29b-41d4-a716-446655440000", 18),
+        ("31415926535897932384626433832795028841971693993751058209749445923078164062862089", 27),
+        ("1 2 3 4 5 6 7 8 9 0 1 2 3 4 5", 29),
     ],
 )
-def test_other_scripts_emoji_and_random_ids_are_not_underestimated(text: str, reference: int) -> None:
+def test_other_scripts_emoji_random_ids_and_digits_are_not_underestimated(text: str, reference: int) -> None:
     assert 0.75 * reference <= estimate_text(text) <= 2 * reference
 
 
