@@ -189,8 +189,10 @@ async def test_of_two_running_sessions_the_newest_entries_are_listed_whichever_s
             assert [hit.entry.content for hit in await at.recall("", limit)] == newest[:limit]
         assert [hit.entry.content for hit in await at.recall("fact", 3)] == newest[:3]
         assert [entry.content for entry in await lists(at).entries()] == newest
-    for path in ("one", "two"):
-        assert {hit.path for hit in await one.recall("", 6)} >= {f"sessions/.draft-{path}.jsonl"}
+    assert {hit.path for hit in await one.recall("", 6)} == {f"sessions/.draft-{name}.jsonl" for name in ("one", "two")}
+    first = (await one.recall("0."))[0].entry
+    later = await one.save(Entry(content="Fact 6.", supersedes=first.id))
+    assert [hit.superseded_by for hit in await two.recall("", 9)] == [""] * 6 + [later.id]
     await store.close()
 
 

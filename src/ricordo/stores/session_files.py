@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 
 from anyio.to_thread import run_sync
 
@@ -209,10 +210,9 @@ class SessionFilesDriver(ForgettingDriver):
         return [entry if entry.scope else replace(entry, scope=self._scope) for entry in entries]
 
     def _match(self, rows: list[SessionRow], drafts: list[SessionDraft], query: Query, limit: int) -> list[Hit]:
-        hits: list[Hit] = []
-        for path, entry in _list_newest_first(drafts):
-            if len(hits) < limit:
-                hits += match_entries([entry], query, 1, path=path)
+        places = {(path, entry.id): at for at, (path, entry) in enumerate(_list_newest_first(drafts))}
+        found = [match_entries(reversed(draft.entries), query, limit, path=draft.path) for draft in drafts]
+        hits = sorted(chain(*found), key=lambda hit: places[hit.path, hit.entry.id])[:limit]
         for row in rows:
             if len(hits) < limit:
                 path = f"{self._folder}{row.path}"
