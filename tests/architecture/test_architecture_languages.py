@@ -1,6 +1,7 @@
 """No word of a human language stands outside the packs, so a language is one file."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -30,11 +31,12 @@ LEAST_WORDS, LEAST_LISTED = 3, 20
 """This many function words of one language in one pattern or list make it a vocabulary; a list has so many words."""
 
 
-def _outside() -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each module outside the packs, with its literals and its lists of literals."""
-    for module in modules():
-        if not f"{module.name}.".startswith(PACKS):
-            yield module.name, list(_literals(module))
+@functools.cache
+def _outside() -> tuple[tuple[str, list[str]], ...]:
+    """Return the name of each module outside the packs, with its literals and its lists of literals."""
+    return tuple(
+        (module.name, list(_literals(module))) for module in modules() if not f"{module.name}.".startswith(PACKS)
+    )
 
 
 def _literals(module: Module) -> Iterator[str]:
