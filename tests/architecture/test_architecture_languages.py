@@ -4,8 +4,9 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
+from typing import get_args
 
-from ricordo.language.packs import LANGUAGES, pack_words
+from ricordo.language.packs import LANGUAGES, PhraseKind, RowKind, TableKind, WordKind, pack_words
 from source_tree import Module, modules
 
 PACKS = "ricordo.language.packs."
@@ -84,6 +85,11 @@ def test_no_list_or_pattern_of_function_words_stands_outside_the_packs() -> None
         found[name] = [words for words in shared if len(words) >= LEAST_WORDS]
     assert {name: words for name, words in found.items() if words and name not in FORMATS} == {}
     assert all(found[name] for name in FORMATS)
+
+
+def test_each_kind_of_vocabulary_is_read_somewhere() -> None:
+    kinds = {kind for literal in (WordKind, RowKind, TableKind, PhraseKind) for kind in get_args(literal)}
+    assert kinds - {text for _, texts in _outside() for text in texts} == set()
 
 
 def test_a_vocabulary_is_seen_in_patterns_lists_and_sets() -> None:

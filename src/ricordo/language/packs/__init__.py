@@ -124,8 +124,6 @@ WordKind = Literal[
     "time_word",  # words that tell a time
     "number_word",  # words that tell a number
     "untitled",  # words that are no topic of a title
-    "weak",  # words of a demo's entry that say how or for whom, and not what
-    "and",  # the word that joins the last two of a list
     "dummy_secret",  # words in the place of a secret that only describe it
     "not_passphrase",  # words of sentences, which no passphrase has
     "compound_part",  # parts of compounds that describe a secret
@@ -325,10 +323,6 @@ PhraseKind = Literal[
     "number_month",  # a month by its number, in the group `number`
     "name_join",  # words between two names
     "pronoun_opening",  # pronouns and answers that open a sentence without a topic
-    "adverb_ending",  # endings of words that say how
-    "demo_question",  # the question of a demo about {}
-    "listener_own",  # what belongs to the listener
-    "listener_verb",  # the listener with a verb
     "polite_opening",  # words before a question or a request to an agent
     "question_word",  # question words, also those of a clause
     "question_word_joined",  # question words of a script without spaces

@@ -56,8 +56,6 @@ benutzer nutzer nutzerin benutzerin sehr gern gerne am gerade derzeit aktuell mo
 ich wir du ihr sie er es mein meine unser unsere der die das den ein eine nutzer ist sind war hat haben
 """,
         "denial_word": "nicht kein keine keinen nie niemals ohne mehr",
-        "weak": "immer niemals manchmal bitte beispiel",
-        "and": "und",
         "dummy_secret": """
 passwort kennwort erforderlich pflichtfeld notwendig freiwillig falsch richtig ungültig gültig abgelaufen vergessen
 unbekannt geheim leer
@@ -199,8 +197,6 @@ umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verleg
         "after": "nach|seit",
         "month_lead": "im|seit|vor|nach|bis|letzten",
         "name_join": "und|oder",
-        "adverb_ending": "nd",
-        "demo_question": r"Was wurde über {} gesagt?",
         "polite_opening": "bitte|und|also",
         "question_word": "wer|wen|wem|was|wo|wohin|woher|wann|wie|warum|wieso|weshalb|welche[rsmn]?|ob",
         "question_opening": "wer|wen|wem|was|wo|wann|wie|warum|wieso|welche[rsmn]?",

@@ -151,10 +151,6 @@ back still yet already morning evening night year guess maybe idea job point lin
 happy glad excited tough sound mean important special fun thankful lucky hard always means btw around others
 something together life moment part place reall
 """,
-        "weak": """
-always never everything anything something everyone please example sometimes rather really user assistant
-""",
-        "and": "and",
         "dummy_secret": """
 password passwd passphrase passcode pwd pass secret token key apikey accesskey secretkey clientsecret accesstoken
 authtoken credential credentials changeme changethis changeit replaceme fillme fillin setme example sample dummy
@@ -522,10 +518,6 @@ i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|
         "month_lead": "in|during|of|last|before|until|till|after|since",
         "name_join": "and|or",
         "pronoun_opening": "it|that|this|they|he|she|those|these|you|yes|no",
-        "adverb_ending": "ly|ing|ed",
-        "demo_question": r"What was said about {}?",
-        "listener_own": "your",
-        "listener_verb": "you['’](?:re|ve|ll)",
         "polite_opening": "please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well",
         "question_word": "who|whom|whose|what|which|when|where|why|how|whether|if",
         "question_opening": "who|whom|whose|what|which|when|where|why|how",

@@ -41,8 +41,6 @@ aciones acion ando iendo aban amos emos imos aron ieron ado ada ido ida ar er ir
         "name_part": "y",
         "person_word": "yo nosotros el los las es son",
         "denial_word": "nunca jamas sin ya",
-        "weak": "siempre nunca ejemplo favor",
-        "and": "y",
         "dummy_secret": """
 contrasena obligatorio obligatoria requerido requerida opcional incorrecta incorrecto inválida inválido olvidada
 vencida vacía
@@ -131,8 +129,6 @@ claro|listo
         "after": "después|desde",
         "month_lead": "antes de|desde|después de|a",
         "name_join": "y|o",
-        "adverb_ending": "mente",
-        "demo_question": r"¿Qué se dijo de {}?",
         "polite_opening": "por favor|y",
         "question_word": "qui[eé]n|qu[eé]|cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|c[oó]mo|cu[aá]nt[oa]s?",
         "question_opening": "qui[eé]n|qué|cuál(?:es)?|cuándo|dónde|cómo|cuánt[oa]s?",

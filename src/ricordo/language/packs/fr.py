@@ -40,8 +40,6 @@ belge canadien français française suisse allemand allemande anglais anglaise e
         "name_part": "de du la le",
         "person_word": "je nous tu vous il elle on le la les un une",
         "denial_word": "pas jamais sans ne plus",
-        "weak": "toujours jamais exemple",
-        "and": "et",
         "dummy_secret": """
 motdepasse obligatoire requis requise facultatif facultative incorrect incorrecte invalide oublié oubliée expiré
 vide inconnu
@@ -134,8 +132,6 @@ merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bi
         "after": "après|depuis",
         "month_lead": "en|avant|après|depuis",
         "name_join": "et|ou",
-        "adverb_ending": "ment",
-        "demo_question": r"Qu’a-t-on dit de {} ?",
         "polite_opening": "s['’]il (?:te|vous) pla[iî]t|et",
         "question_word": "qui|quoi|quand|où|comment|pourquoi|quel(?:le)?s?|combien|si|qu[ié]",
         "question_opening": "qui|quand|où|comment|pourquoi|quel(?:le)?s?|combien",

@@ -37,8 +37,6 @@ usare utilizzare chiamare cosa tipo genere modo tempo fare avere andare prendere
         "before_name": "da di con a in",
         "name_part": "da di del della",
         "denial_word": "mai non senza",
-        "weak": "sempre esempio",
-        "and": "e",
         "dummy_secret": """
 obbligatorio obbligatoria richiesto richiesta facoltativo facoltativa errata errato scaduta scaduto vuota opzionale
 """,
@@ -102,7 +100,6 @@ grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricev
         "after": "dopo|dal",
         "month_lead": "prima di|dopo|da",
         "name_join": "e",
-        "demo_question": r"Che cosa è stato detto su {}?",
         "polite_opening": "per favore|e",
         "question_word": "chi|che cosa|cosa|dove|quando|perch[eé]|come|quale|quali|quanto",
         "question_opening": "chi|dove|quando|perch[eé]|come|quale|quali|quanto",

@@ -74,7 +74,6 @@ week -1 = 先週; week 1 = 来週; week 0 = 今週; month -1 = 先月; month 1 =
         "before_behind": "までに|より前|以前",
         "after_behind": "以来|以降|から|以後",
         "name_join": "と",
-        "demo_question": r"「{}」について何と言いましたか？",
         "question_ending": "ますか|ですか|たか",
         "memory_request_ending": "(?:教えて|見せて)(?:ください|下さい|ほしい|欲しい|くれ|ね|よ)?",
         "remember_joined": r"覚えて(?:おいて)?(?:ください|下さい)?\s*[\s:：、,]\s*",

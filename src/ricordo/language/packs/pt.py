@@ -32,8 +32,6 @@ acoes acao ando endo indo amos emos imos aram eram ado ada ido ida ar er ir am e
         "light": "usuario atualmente muito",
         "wish": "quer deseja",
         "denial_word": "nao sem",
-        "weak": "exemplo",
-        "and": "e",
         "dummy_secret": """
 senha obrigatório obrigatória requerido expirada vazia desconhecida incorreta opcionais
 """,
@@ -105,7 +103,6 @@ tudo bem
         "before": "até",
         "after": "depois",
         "month_lead": "em|até|depois de",
-        "demo_question": r"O que foi dito sobre {}?",
         "polite_opening": "por favor|e",
         "question_word": "quem|qual|quais|onde|porqu[eê]",
         "question_opening": "quem|qual|quais|onde",

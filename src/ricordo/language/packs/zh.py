@@ -75,7 +75,6 @@ month 1 = 下个月; year -1 = 去年; year 1 = 明年
         "after_behind": "之后|之後|以后|以後|以来",
         "number_month": r"(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
         "name_join": "和|与|與",
-        "demo_question": r"关于“{}”说过什么？",
         "question_word_joined": "什么|什麼|谁|誰|哪|怎么|多少",
         "question_ending": "吗|嗎|呢",
         "memory_request": "(?:请|請)?(?:告诉我|告訴我|给我看|显示|列出|解释)",
