@@ -3,9 +3,11 @@
 `python scripts/render_reference.py` writes the pages; a test fails while a page differs from what this module renders.
 """
 
+import dataclasses
+import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,9 +21,10 @@ from ricordo.cli.application import app
 from ricordo.testing import BUILT_IN_STORES
 from ricordo.testing.store_conformance import checks_table, conformance_table, list_capabilities, stores_table
 
-__all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python", "render_stores"]
+__all__ = ["PAGES", "list_result_types", "main", "render_cli", "render_errors", "render_python", "render_stores"]
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+SOURCE = Path(ricordo.__file__).resolve().parent
 NOTE = "<!-- Rendered by scripts/render_reference.py; `make format` renders it again. -->"
 
 
@@ -46,17 +49,49 @@ def render_errors() -> str:
 
 
 def render_python() -> str:
-    """Return the page of the names that `import ricordo` offers, with signatures and docstrings."""
+    """Return the page of the names that `import ricordo` offers, and of the types that their methods return."""
     parts = [
         NOTE,
         "# Python",
-        "What `import ricordo` offers. Everything else belongs to named rooms, such as `ricordo.messages`, or is"
-        " internal and may change.",
+        "What `import ricordo` offers, and then the types of what its methods return. Everything else belongs to named"
+        " rooms, such as `ricordo.messages`, or is internal and may change.",
     ]
-    for name in ricordo.__all__:
-        if not name.startswith("__"):
-            parts += _described(name, getattr(ricordo, name))
+    public = {name: getattr(ricordo, name) for name in ricordo.__all__ if not name.startswith("__")}
+    for name, value in public.items():
+        parts += _described(name, value)
+    parts += ["# What the methods return"]
+    for name, value in sorted(list_result_types(public).items()):
+        parts += _described(name, value)
     return _page(parts)
+
+
+def list_result_types(public: Mapping[str, Any]) -> dict[str, type]:
+    """Return the classes of Ricordo, by name, that public methods return, also as a part of what they return."""
+    homes = {
+        name: ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    found: dict[str, type] = {}
+    todo = [value for value in public.values() if inspect.isclass(value) or inspect.isfunction(value)]
+    while todo:
+        for name in _returned_names(todo.pop()):
+            if name in homes and name not in found and name not in public:
+                found[name] = getattr(importlib.import_module(homes[name]), name)
+                todo.append(found[name])
+    return found
+
+
+def _returned_names(value: Any) -> set[str]:
+    """Return the names in the annotations of the fields of a class, and of what its methods return."""
+    if not inspect.isclass(value):
+        return set(re.findall(r"\w+", str(inspect.signature(value).return_annotation)))
+    annotations = [*vars(value).get("__annotations__", {}).values()] if dataclasses.is_dataclass(value) else []
+    for name, member in vars(value).items():
+        plain = getattr(member, "__func__", member.fget if isinstance(member, property) else member)
+        if not name.startswith("_") and inspect.isfunction(plain):
+            annotations.append(plain.__annotations__.get("return", ""))
+    return {name for each in annotations for name in re.findall(r"\w+", each if isinstance(each, str) else repr(each))}
 
 
 def render_stores() -> str:
@@ -163,7 +198,8 @@ def _summary(kind: type) -> str:
 def _described(name: str, value: Any) -> list[str]:
     parts = [f"## {name}", _signature(name, value), inspect.getdoc(value) or ""]
     if inspect.isclass(value) and not issubclass(value, BaseException):
-        for method in vars(value):
+        own = (each for each in value.__mro__ if each.__module__.startswith("ricordo"))
+        for method in dict.fromkeys(name for each in own for name in vars(each)):
             member = getattr(value, method)
             if not method.startswith("_") and _is_documented_member(member):
                 parts += [f"### {name}.{method}", _signature(method, member), inspect.getdoc(member) or ""]

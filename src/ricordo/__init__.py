@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ricordo.messages import Message
     from ricordo.messages.importers import read_history
     from ricordo.runtime.memory import Memory
+    from ricordo.runtime.pool import MemoryPool
     from ricordo.scope import Scope
     from ricordo.workspace.entry import Entry
 
@@ -35,6 +36,7 @@ __all__ = [
     "HarnessAgent",
     "Memory",
     "MemoryConfig",
+    "MemoryPool",
     "Message",
     "RemoteAgent",
     "RicordoError",
@@ -64,6 +66,7 @@ __getattr__ = lazy_exports(
         ".messages.importers.reader": "read_history",
         ".messages.types": "Message",
         ".runtime.memory": "Memory",
+        ".runtime.pool": "MemoryPool",
         ".scope": "Scope",
         ".workspace.entry": "Entry",
     },

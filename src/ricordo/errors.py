@@ -69,10 +69,11 @@ __all__ = [
     "IndexTooLarge", "IndexUnavailable", "InvalidEntry", "InvalidFact", "InvalidInput", "InvalidMessage",
     "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MemoryClosed", "MessageNotFound", "ModelError",
     "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
-    "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "ReasonRequired", "ReplyInvalid", "RicordoError",
-    "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired", "SessionNotFound",
-    "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull", "StorageReadOnly",
-    "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict", "set_message_cleaner",
+    "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "PoolExhausted", "ReasonRequired", "ReplyInvalid",
+    "RicordoError", "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired",
+    "SessionNotFound", "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull",
+    "StorageReadOnly", "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict",
+    "set_message_cleaner",
 ]  # fmt: skip
 
 _cleaners: list[Callable[[str], str]] = []
@@ -272,6 +273,10 @@ class IndexUnavailable(RicordoError):
 
 class MemoryClosed(RicordoError):
     """This memory is closed: use it inside its `async with` block."""
+
+
+class PoolExhausted(RicordoError):
+    """All memories that a pool may open at a time are in use, and none was free in time."""
 
 
 class ModelError(RicordoError):

@@ -23,6 +23,7 @@ PUBLIC = [
     "HarnessAgent",
     "Memory",
     "MemoryConfig",
+    "MemoryPool",
     "Message",
     "RemoteAgent",
     "RicordoError",

@@ -99,7 +99,7 @@ def test_finding_by_meaning_is_the_default_only_where_nobody_said_otherwise(
     assert Settings.load(environment=environment).with_default_embedder().embedder == embedder
 
 
-async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
+async def test_a_memory_and_a_recommended_agent_find_by_meaning_and_any_other_agent_by_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RICORDO_EMBEDDER")
@@ -112,9 +112,29 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
     for agent in (HarnessAgent.with_recommended_settings, HarnessAgent):
         async with agent("offline", memory=tmp_path / ".ricordo", scope=ME):
             pass
-    async with Memory.open(tmp_path / ".ricordo", scope=ME):
+    for settings in (None, Settings.from_environment()):
+        async with Memory.open(tmp_path / ".ricordo", scope=ME, settings=settings):
+            pass
+    async with Memory.open(tmp_path / ".ricordo", scope=ME, embedder="none"):
         pass
-    assert chosen == ["auto", None, None]
+    assert chosen == ["auto", None, "auto", None, "none"]
+
+
+async def test_a_memory_finds_by_meaning_what_was_saved_a_moment_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RICORDO_EMBEDDER")
+    async with Memory.open(tmp_path / ".ricordo", scope=ME) as memory:
+        await memory.remember_many(["The dog sleeps in the kitchen.", "We sail on Sundays.", "The office is in Turin."])
+        assert [hit.entry.content for hit in await memory.recall("puppy", limit=1)] == [
+            "The dog sleeps in the kitchen."
+        ]
+        await memory.remember("Our cook is called Nadia.")
+        assert [hit.entry.content for hit in await memory.search("chef", limit=1)] == ["Our cook is called Nadia."]
+    monkeypatch.setattr("ricordo.models.embedders.static._PACKAGE", "a_package_that_is_not_there")
+    async with Memory.open(tmp_path / ".ricordo", scope=ME) as memory:
+        assert await memory.recall("puppy") == []
+        assert len(await memory.recall("dog")) == 1
 
 
 async def test_an_answer_is_as_sure_with_an_embedder_as_without(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from ricordo import search
 from ricordo.messages.tokens import Tokens
+from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import LayeredMemory, record_shown
@@ -14,6 +15,7 @@ __all__ = ["Finder"]
 
 
 _CANDIDATES_PER_HIT = 4
+_EMBEDDING_SECONDS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,7 @@ class Finder:
         self, query: Query, *, limit: int, budget: Tokens | None, around: bool, metadata: Mapping[str, tuple[str, ...]]
     ) -> list[Hit]:
         """Return at most `limit` entries with this `metadata`, best first, within the `budget`."""
+        await self._embed_new()
         wanted = EntryFilter(metadata=metadata)
         most = limit if budget is None else _CANDIDATES_PER_HIT * limit
         found = await self.workspace.store.recall(query, most)
@@ -71,7 +74,12 @@ class Finder:
             self._record([found.hit] if found.hit else [], "answer")
             return found
 
+    async def _embed_new(self) -> None:
+        if self.workspace.embeds_new:
+            await embed_new_passages(await self.layers.places(), seconds=_EMBEDDING_SECONDS)
+
     async def _sources(self) -> list[SearchSource]:
+        await self._embed_new()
         return [await place.source(self.workspace.scope) for place in await self.layers.places()]
 
     def _record(self, hits: list[Hit], how: str) -> list[Hit]:

@@ -105,11 +105,13 @@ class Memory:
         Without `root`, RICORDO_ROOT is used, else the nearest root at or above the working directory, else a new root
         at the top of the git work tree. `trusted` allows a root that was not created or trusted on this machine;
         without it such a root is refused before anything in it is read. Without `settings` they are loaded from
-        config.toml and the environment. `on_event` receives events, which never hold content. `embedder` adds search by
-        meaning: an `Embedder`, or a name as in the settings, such as `static` or `none`. `reranker`, an object or a
-        name, reorders the best hits. `actor` is the user recorded for changes, and for `undo`, if the scope names no
-        user. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root
-        belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a damaged config.toml.
+        config.toml and the environment. `on_event` receives events, which never hold content. `embedder` finds by
+        meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If neither it nor config.toml
+        or the environment name one, it is `static` where `ricordo[embed]` is installed; `settings` with None find by
+        words. `reranker`, an object or a name, reorders the best hits. `actor` is the user recorded for changes, and
+        for `undo`, if the scope names no user. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a
+        secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a
+        damaged config.toml.
         """
         make_parts = partial(
             Dependencies.create,
@@ -132,11 +134,16 @@ class Memory:
             finally:
                 memory._handles = None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed; every other method then raises `MemoryClosed`."""
+        return self._handles is None
+
     async def close(self) -> None:
         """Close the memory: finish due work, for two seconds by default, and release its files.
 
-        Unfinished work waits in the inbox. A second call does nothing. Afterwards every other method raises
-        `MemoryClosed`. A cancellation closes at once. Raises: StorageError.
+        Unfinished work waits in the inbox. A second call does nothing, a cancellation closes at once. Raises:
+        StorageError.
         """
         self._handles = None
         if self._close is not None:
@@ -268,13 +275,9 @@ class Memory:
         an invalid filter or if `limit` is below 1; InvalidSetting for an invalid budget.
         """
         asked = Query(
-            text=query,
-            kinds=parse_names("kinds", kinds),
-            tags=parse_names("tags", tags),
-            since=parse_moment("since", since),
-            until=parse_moment("until", until),
-            sorts=MEMORY_SORTS,
-        )
+            text=query, kinds=parse_names("kinds", kinds), tags=parse_names("tags", tags), sorts=MEMORY_SORTS,
+            since=parse_moment("since", since), until=parse_moment("until", until),
+        )  # fmt: skip
         return await self._finder.recall(
             asked, limit=check_limit(limit), budget=check_budget(budget), around=around,
             metadata=parse_metadata_filter(metadata),

@@ -13,9 +13,16 @@ from ricordo.runtime.settings import Settings
 from ricordo.search.memory_root import MemoryRoot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
-__all__ = ["BackgroundServices", "choose_embedder", "embed_root", "load_agent_model", "load_named_embedder"]
+__all__ = [
+    "BackgroundServices",
+    "choose_embedder",
+    "embed_new_passages",
+    "embed_root",
+    "load_agent_model",
+    "load_named_embedder",
+]
 
 
 @runtime_checkable
@@ -24,6 +31,10 @@ class EmbeddingIndex(Protocol):
 
     async def embed(self, *, seconds: float) -> None:
         """Embed what has no vector, for at most `seconds`."""
+        ...
+
+    async def embed_new(self, *, seconds: float) -> None:
+        """Embed what has no vector, for at most `seconds`, if anything changed since the last time."""
         ...
 
     async def serve(self) -> None:
@@ -64,6 +75,13 @@ async def embed_root(place: MemoryRoot, *, seconds: float) -> int:
     if isinstance(place.index, EmbeddingIndex):
         await place.index.embed(seconds=seconds)
     return place.index.freshness().not_embedded
+
+
+async def embed_new_passages(places: "Iterable[MemoryRoot]", *, seconds: float) -> None:
+    """Embed passages that were written to these roots since the last time, for at most `seconds` in each."""
+    for place in places:
+        if isinstance(place.index, EmbeddingIndex):
+            await place.index.embed_new(seconds=seconds)
 
 
 class BackgroundServices:

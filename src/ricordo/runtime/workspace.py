@@ -114,7 +114,8 @@ class Workspace:
 
     `memory_root` is the narrowest place that the scope sees and holds its sessions. `shared` are the files of the
     root's shared place, None if it is the narrowest. `running_turns` are the active turns in `root`. `services` belong
-    to `memory_root`. `open_states` opens the store of session states. `reranker` reorders search results.
+    to `memory_root`. `open_states` opens the store of session states. `reranker` reorders search results. With
+    `embeds_new`, the embedder is fast enough to embed new passages right before a search.
     """
 
     root: Path
@@ -128,6 +129,7 @@ class Workspace:
     emitter: Emitter
     reranker: Reranker | None = None
     shared: FileStore | None = None
+    embeds_new: bool = False
 
     @property
     def folder(self) -> Path:
@@ -219,6 +221,8 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
                 emitter=parts.emitter,
                 reranker=reranker,
                 shared=opening.files if len(layers) > 1 else None,
+                # one that computes the vector of a query without waiting is local and fast
+                embeds_new=hasattr(embedder, "query_vector"),
             )
     finally:
         await run_even_if_cancelled(opening.close)
@@ -250,7 +254,7 @@ def _locate_root(
     named = Path(root) if root is not None else (settings or Settings.from_environment()).root
     folder = named or default_root()
     if settings is None:
-        return folder, Settings.load(folder, trusted=trusted)
+        return folder, Settings.load(folder, trusted=trusted).with_default_embedder()
     return folder, settings.with_trusted_root(folder) if trusted else settings
 
 

@@ -77,6 +77,7 @@ class AppendMixin(ABC):
     _folder: str
     _ingest_lock: anyio.Lock
     _change_event: anyio.Event
+    _change_count: int
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Append to a file as `FileStore.append` does, durably; the next search finds the data.
@@ -94,7 +95,7 @@ class AppendMixin(ABC):
             appended, is_in = await self._files.append(path, data, header=header), False
         if is_in is False:
             await self.index_appended(path, appended.offset, data)
-        self._change_event.set()
+        self._note_change()
         return appended
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:
@@ -104,6 +105,10 @@ class AppendMixin(ABC):
             return
         async with self._ingest_lock:
             await self._file.run(lambda database: self._ingest_block(database, document, offset, data))
+        self._note_change()
+
+    def _note_change(self) -> None:
+        self._change_count += 1
         self._change_event.set()
 
     async def _ingest_block(self, database: Database, document: SearchDocument, offset: int, data: bytes) -> None:
@@ -157,6 +162,7 @@ class WorkspaceIndex(AppendMixin):
         self._patience_seconds = patience_seconds
         self._index_embedder = meanings
         self._change_event = anyio.Event()
+        self._change_count, self._embedded_count = 0, -1
         self._redactor = redactor
         self._scan = FileScanner(files=files, redactor=redactor)
         self._ingest_lock = anyio.Lock(fast_acquire=True)
@@ -362,7 +368,14 @@ class WorkspaceIndex(AppendMixin):
     async def embed(self, *, seconds: float) -> None:
         """Compute missing vectors for at most `seconds`; does nothing without an embedder."""
         if self._index_embedder is not None:
+            count = self._change_count
             await self._index_embedder.embed(self._missing_vectors, seconds=seconds)
+            self._embedded_count = max(self._embedded_count, count)
+
+    async def embed_new(self, *, seconds: float) -> None:
+        """Compute missing vectors for at most `seconds` if anything changed since the last time."""
+        if self._embedded_count < self._change_count:
+            await self.embed(seconds=seconds)
 
     async def serve(self) -> None:
         """Compute vectors of new chunks for as long as this runs; returns at once without an embedder."""
@@ -422,7 +435,7 @@ class WorkspaceIndex(AppendMixin):
         self._stale_files = len(files) if progress is None else len(progress.pending)
         self._synced_files = None
         if progress is not None and progress.has_changes:
-            self._change_event.set()
+            self._note_change()
         if progress is not None and not progress.has_changes and not progress.pending and self._ingester is not None:
             self._synced_files = (tuple(files), frozenset(sorts), self._ingester[1].revision)
         return progress
