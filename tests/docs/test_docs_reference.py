@@ -7,16 +7,54 @@ import pytest
 
 import render_reference
 import ricordo.errors
+from ricordo import Memory
 from ricordo.events import Stage, Status
 from source_tree import ROOT, modules
 
 REFERENCE = ROOT / "docs" / "reference"
+NAMED_ROOMS = {
+    "ricordo",
+    *(f"ricordo.{name}" for name in ("agent", "context", "errors", "events", "guard", "jobs", "messages", "models")),
+    *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),
+    *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "messages.importers")),
+    "ricordo.adapters.anthropic_memory",
+    "ricordo.language.packs",
+}
 
 
 @pytest.mark.parametrize("page", sorted(render_reference.PAGES))
 def test_a_reference_page_is_what_the_code_renders(page: str) -> None:
     rendered = render_reference.PAGES[page]()
     assert (REFERENCE / page).read_text(encoding="utf-8") == rendered, "run `make format`"
+
+
+def test_guides_import_from_the_package_and_a_few_named_rooms_only() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")]
+    imported = {
+        (path.name, name)
+        for path in pages
+        for name in re.findall(r"^ *(?:from|import) (ricordo[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert len(imported) > len(pages)
+    assert {row for row in imported if row[1] not in NAMED_ROOMS} == set()
+
+
+def test_the_python_reference_has_every_public_method_and_what_it_returns() -> None:
+    page = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    methods = [f"### Memory.{name}" for name, member in vars(Memory).items() if name[0] != "_" and callable(member)]
+    assert len(methods) > 30
+    assert [heading for heading in methods if f"\n{heading}\n" not in page] == []
+    returned = {
+        "Answer",
+        "ChangeDiff",
+        "DeleteResult",
+        "ForgetResult",
+        "HistoryItem",
+        "Hit",
+        "TurnResult",
+        "UserProfile",
+    }
+    assert [name for name in returned if f"\n## {name}\n" not in page] == []
 
 
 def test_every_stage_and_status_of_an_event_is_explained_and_no_other() -> None:

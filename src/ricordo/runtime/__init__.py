@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ricordo.runtime.roots import find_root, new_root_path
     from ricordo.runtime.settings import Settings
     from ricordo.runtime.stores import open_store, register_store
-    from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace
+    from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace, root_files
 
 __all__ = [
     "Dependencies",
@@ -21,6 +21,7 @@ __all__ = [
     "open_workspace",
     "register_reranker",
     "register_store",
+    "root_files",
 ]
 
 __getattr__ = lazy_exports(
@@ -30,6 +31,6 @@ __getattr__ = lazy_exports(
         ".roots": "find_root new_root_path",
         ".settings": "Settings",
         ".stores": "open_store register_store",
-        ".workspace": "Dependencies Workspace open_workspace",
+        ".workspace": "Dependencies Workspace open_workspace root_files",
     },
 )

@@ -418,9 +418,9 @@ def trust_list_files(parts: Dependencies) -> FileStore:
     return LocalFiles(parts.settings.data / TRUST_LIST, disk=parts.disk)
 
 
-def root_files(root: Path) -> FileStore:
-    """Return the files of a root; nothing is opened, created or repaired."""
-    return LocalFiles(root)
+def root_files(root: Path, *, locks: Path | None = None) -> FileStore:
+    """Return the files of a root or another folder, with their locks in `locks`; nothing is opened or repaired."""
+    return LocalFiles(root, locks=locks)
 
 
 @asynccontextmanager
