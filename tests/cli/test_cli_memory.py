@@ -357,3 +357,18 @@ def test_a_long_message_is_cut_with_a_note_and_shown_whole_where_asked() -> None
 )
 def test_a_count_has_its_noun_in_the_right_number(count: int, noun: str, phrase: str) -> None:
     assert pluralize(count, noun) == phrase
+
+
+def test_a_memory_is_changed_listed_by_its_metadata_and_brought_back() -> None:
+    saved = _remember("We deploy on Mondays.", "--metadata", "area=web", "-m", "ticket=17")["entry"]
+    _remember("We use uv.", "-m", "area=tools")
+    assert _contents("--metadata", "area=web", "--metadata", "area=ops") == ["We deploy on Mondays."]
+    changed = ricordo("memory", "update", saved["id"], "--text", "We deploy on Fridays.", "-m", "area=ops", "--json")
+    entry = changed.document["updated"]
+    assert (entry["id"], entry["content"]) == (saved["id"], "We deploy on Fridays.")
+    assert entry["metadata"] == {"area": "ops", "ticket": "17"}
+    assert _contents("--metadata", "area=ops") == ["We deploy on Fridays."]
+    ricordo("undo")
+    assert _contents("--metadata", "area=web") == ["We deploy on Mondays."]
+    assert ricordo("memory", "update", saved["id"]).code != 0
+    assert ricordo("memory", "list", "--metadata", "office").code != 0

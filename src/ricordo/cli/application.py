@@ -63,6 +63,7 @@ _COMMANDS: dict[str, str | _Group] = {
             "list": "memory:list_memories",
             "show": "memory:show",
             "search": "memory:search",
+            "update": "remember:update",
             "track": "memory:track",
             "untrack": "memory:untrack",
         },

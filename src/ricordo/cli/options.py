@@ -21,6 +21,7 @@ __all__ = [
     "JsonOption",
     "KindOption",
     "LimitOption",
+    "MetadataOption",
     "OptionalEntryId",
     "ProjectOption",
     "RootOption",
@@ -33,6 +34,8 @@ __all__ = [
     "YesOption",
     "decode_argument",
     "given_options",
+    "last_values",
+    "parse_metadata",
     "parse_time",
     "record_json_flag",
     "wants_json",
@@ -107,6 +110,22 @@ def _parse_day(text: str) -> date | None:
     return found[0].first if found and found[0].text == text else None
 
 
+def parse_metadata(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return the values of options such as `area=office` by name. Raises: InvalidInput for another form."""
+    found: dict[str, list[str]] = {}
+    for each in given or ():
+        name, equals, value = each.partition("=")
+        if not (name and equals):
+            raise InvalidInput(f"{each!r} is no metadata: write a name and a value, such as area=office.")
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def last_values(given: Sequence[str] | None) -> dict[str, str]:
+    """Return the last value of each name in options such as `area=office`. Raises: InvalidInput for another form."""
+    return {name: values[-1] for name, values in parse_metadata(given).items()}
+
+
 RootOption = Annotated[
     Path | None,
     typer.Option(
@@ -144,6 +163,12 @@ ProjectOption = Annotated[
 JsonOption = Annotated[
     bool,
     typer.Option("--json", is_eager=True, callback=_inherit_value, help="Print one JSON document, for errors too."),
+]
+MetadataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata", "-m", metavar="NAME=VALUE", help="Further data, such as area=office; more than one may be given."
+    ),
 ]
 WhyOption = Annotated[
     bool,

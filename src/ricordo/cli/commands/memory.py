@@ -5,8 +5,8 @@ ledgers, keys and caches stay hidden also then.
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +29,7 @@ from ricordo.cli.options import (
     JsonOption,
     KindOption,
     LimitOption,
+    MetadataOption,
     ProjectOption,
     RootOption,
     SinceOption,
@@ -37,6 +38,7 @@ from ricordo.cli.options import (
     UserOption,
     WhyOption,
     YesOption,
+    parse_metadata,
     parse_time,
 )
 from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
@@ -120,6 +122,7 @@ class _EntryFilter:
     before: datetime | None
     after: datetime | None
     rules: bool
+    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def matches(self, entry: "Entry") -> bool:
         """Tell whether `entry` is shown."""
@@ -132,6 +135,7 @@ class _EntryFilter:
             and (self.before is None or (entry.time is not None and entry.time < self.before))
             and (self.after is None or (entry.time is not None and entry.time >= self.after))
             and (not self.rules or entry.rule is not None)
+            and all(entry.metadata.get(name) in values for name, values in self.metadata.items())
         )
 
 
@@ -141,6 +145,7 @@ def list_memories(
     part: _Id = "",
     kind: KindOption = None,
     tag: TagOption = None,
+    metadata: MetadataOption = None,
     source: _Source = "",
     scope: _Scope = "",
     older_than: _OlderThan = None,
@@ -171,6 +176,7 @@ def list_memories(
         before=older_than,
         after=newer_than,
         rules=rules,
+        metadata=parse_metadata(metadata),
     )
     entries = [entry for entry in remembered if wanted.matches(entry)]
     from ricordo.workspace.entry import find_contradictions

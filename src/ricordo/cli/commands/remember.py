@@ -11,6 +11,7 @@ from ricordo.cli.memory_output import FileLocation, load_contradictions, locate_
 from ricordo.cli.options import (
     EntryId,
     JsonOption,
+    MetadataOption,
     OptionalEntryId,
     ProjectOption,
     RootOption,
@@ -18,6 +19,7 @@ from ricordo.cli.options import (
     UserOption,
     YesOption,
     given_options,
+    last_values,
 )
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, wrap
 from ricordo.cli.target import find_target, require_target, with_memory
@@ -32,7 +34,17 @@ if TYPE_CHECKING:
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.remaining import Remaining
 
-__all__ = ["confirm", "erase", "forget", "pin", "print_remaining", "remaining_documents", "remember", "removal_command"]
+__all__ = [
+    "confirm",
+    "erase",
+    "forget",
+    "pin",
+    "print_remaining",
+    "remaining_documents",
+    "remember",
+    "removal_command",
+    "update",
+]
 
 
 _LONGEST = 160
@@ -94,6 +106,7 @@ def remember(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
     ] = None,
+    metadata: MetadataOption = None,
     shared: SharedOption = False,
     deny: _Deny = None,
     ask: _Ask = None,
@@ -112,13 +125,15 @@ def remember(
     _check_scope_options(everywhere=everywhere, shared=shared, reason=reason)
     if not _KIND_PATTERN.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
-    rule = _build_rule(deny, ask)
+    rule, named = _build_rule(deny, ask), last_values(metadata)
     target = find_target(root, user, project, shared=shared)
-    content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
+    content = read_text(text)
 
     async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
-        entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule)
+        entry = await memory.remember(
+            content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule, metadata=named
+        )
         return entry, await locate_new_entry(target, entry)
 
     entry, position = with_memory(target, save)
@@ -188,6 +203,50 @@ def forget(
         return
     print_line(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
     print_remaining(done.remaining, options)
+
+
+def update(
+    *,
+    entry_id: EntryId,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="What it says from now on; - reads standard input.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", "-k", metavar="KIND", help="Its kind, such as decision.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag, in place of all that it has.")
+    ] = None,
+    metadata: MetadataOption = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a memory under its id; `ricordo undo` restores it.
+
+    What is not given stays. A new text counts as confirmed by you; further data are added to those that it has.
+    """
+    if text is None and kind is None and not tag and not metadata:
+        raise InvalidInput("Say what changes: --text, --kind, --tag or --metadata.")
+    content = read_text(text) if text is not None else None
+    named = last_values(metadata)
+
+    async def change(memory: "Memory") -> "Entry":
+        merged = {**(await memory.entry(entry_id)).metadata, **named} if named else None
+        return await memory.update(entry_id, content=content, kind=kind, tags=tag or None, metadata=merged)
+
+    entry = with_memory(require_target(root, user, project), change)
+    if as_json:
+        print_json({"updated": entry_document(entry)})
+        return
+    print_line(f"Updated {entry.id}. `ricordo undo` brings the earlier one back.")
+    print_line(dim(wrap(entry.content, "  ")))
+
+
+def read_text(text: str) -> str:
+    """Return the text, or what standard input holds for `-`."""
+    return sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 
 
 def pin(
