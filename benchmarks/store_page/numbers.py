@@ -11,8 +11,8 @@ __all__ = ["Row", "percentile", "row_of"]
 
 
 class Row(TypedDict):
-    """Milliseconds, bytes and counts: `fill` is the mean of a save without waiting for the disk, with the closing of
-    sessions; `limit_save` and `limit_read` are what the disk itself takes."""
+    """Milliseconds, bytes and counts: `fill_ms` is the mean of a save without waiting for the disk, with the closing of
+    sessions; `limit_save_ms` and `limit_read_ms` are what the disk itself takes."""
 
     store: str
     entries: int

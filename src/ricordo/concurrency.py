@@ -187,11 +187,11 @@ class ThreadJob(Generic[_T]):
         self._function = act
         self._context = copy_context()
         self._results: list[_T] = []
-        self._notify: Callable[[], object] | None = None
+        self._on_end: Callable[[], object] | None = None
 
-    def start(self, tell: Callable[[], object]) -> None:
-        """Run the function in a thread, which calls `tell` at its end."""
-        self._notify = tell
+    def start(self, on_end: Callable[[], object]) -> None:
+        """Run the function in a thread, which calls `on_end` after it."""
+        self._on_end = on_end
         try:
             thread = _idle_threads.pop()
         except IndexError:
@@ -218,10 +218,10 @@ class ThreadJob(Generic[_T]):
         self.is_done = True
 
     def notify(self) -> None:
-        """Report the end of the job, unless the event loop that waited for it is closed."""
-        assert self._notify is not None
+        """Call `on_end`, unless the event loop that waited for the job is closed."""
+        assert self._on_end is not None
         try:
-            self._notify()
+            self._on_end()
         except RuntimeError:
             return
 

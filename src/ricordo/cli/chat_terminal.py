@@ -80,7 +80,7 @@ class MainThreadRunner:
     async def call(self, act: Callable[[], _T], *, reads: bool = False) -> _T:
         """Do `act` in the main thread and return what it returns; with `reads`, a signal ends it.
 
-        Raises: Interrupted, and what `act` raises.
+        Raises: ReadInterrupted, and what `act` raises.
         """
         outcome: Future[_T] = Future()
         self._calls.put(partial(self._call, act, reads, outcome))

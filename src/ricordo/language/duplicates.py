@@ -147,7 +147,7 @@ def find_duplicate(
 ) -> int | None:
     """Return the place of the statement that says the same as `text`; None when none does.
 
-    The same words go before what is only alike, then the most alike, then the first. `text_ids` are cosines, one for
+    The same words go before what is only alike, then the most alike, then the first. `meanings` are cosines, one for
     each of `others`.
     """
     key = statement_key(text)

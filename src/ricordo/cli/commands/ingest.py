@@ -111,7 +111,7 @@ class ImportFile:
 
 
 async def import_files(target: Target, readings: Sequence[ImportFile], tally: ImportTotals) -> None:
-    """Take in the files, one after the other, and count what came of it in `totals`.
+    """Take in the files, one after the other, and count what came of it in `tally`.
 
     A file that can't be read is tallied and the next one read.
     """

@@ -73,7 +73,7 @@ def find_chain(records: Iterable[JsonRecord]) -> frozenset[str]:
 
 
 def read_rows(records: Iterable[JsonRecord], chain: frozenset[str]) -> Iterator[TranscriptRow]:
-    """Give the rows on `iterate_causes` that somebody said or a tool answered, in the order of the file, each once."""
+    """Give the rows on `chain` that somebody said or a tool answered, in the order of the file, each once."""
     seen: set[str] = set()
     for record in records:
         row = record.value

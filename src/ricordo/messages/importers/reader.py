@@ -64,7 +64,7 @@ class SessionNames:
     """Names the conversations of one file; two without ids that begin alike get different names, in their order."""
 
     def __init__(self, stem: str) -> None:
-        """Name after `stem_prefix`, the name of the file without its ending."""
+        """Name after `stem`, the name of the file without its ending."""
         self._slug = _slugify(stem)
         self._given: Counter[str] = Counter()
 
