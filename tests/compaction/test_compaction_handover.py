@@ -10,7 +10,7 @@ from conversation_strategies import said
 from ricordo.context import Compact, CompactionConfig, CompactionSummary, ExtractionLease, Reduction, Window
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.extraction import Finding
-from ricordo.messages import Message, Text, get_mark, with_ids, with_mark, with_pin
+from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, with_ids, with_mark, with_pin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C4", "DF-C70")]
 
@@ -157,6 +157,8 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
     talked = [replace(each, role="assistant") if at % 2 else each for at, each in enumerate(talk())]
     talked[3] = with_mark(talked[3], "cut")
     talked[5] = with_mark(talked[5], "notice")
+    talked[7] = replace(talked[7], parts=(*talked[7].parts, ToolCall(id="c1", name="look", arguments="{}")))
+    talked[8] = replace(talked[8], role="tool", parts=(ToolResult(call_id="c1", parts=(Text(text="Seen."),)),))
     found = await reduced(learns, Writes(write), config, talked, before_summary=put)
     assert order == ["taken" if combined else "put", "summary"]
     assert len(found.dropped) == 40

@@ -84,7 +84,8 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
     assert (fact.created_at, fact.source.thread) == (format_profile_time(NOW), "unknown")
     assert done.added == (fact.id,)
     assert NewFact(content="x").category == "context"
-    assert update(Profile(), new("Plays chess", category=" ")).profile.facts[0].category == "context"
+    for category, held in ((" ", "context"), (" Diet ", "diet")):
+        assert update(Profile(), new("Plays chess", category=category)).profile.facts[0].category == held
     assert Fact(id="x").content == ""
     for thread, kept in (("s-7", "s-7"), (" ", "unknown")):
         assert update(Profile(), new("Plays chess", thread=thread)).profile.facts[0].source.thread == kept
@@ -163,7 +164,7 @@ def test_a_long_summary_is_cut_after_a_sentence() -> None:
     )
 
 
-@pytest.mark.req("DF-C31")
+@pytest.mark.req("DF-C31", "DF-STRUCT")
 @pytest.mark.parametrize("again", ["plays  CHESS.", "Plays chess", "plays chess!", " Plays\tchess "])
 def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: str) -> None:
     first = update(Profile(), new("Plays chess", confidence=0.8))
@@ -174,6 +175,12 @@ def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: 
     assert [each.thread for each in fact_sources(fact)] == ["t1", "t2"]
     assert second.confirmed == (fact.id,)
     assert parse_profile_time(fact.confirmed_at) == NOW + timedelta(days=1)
+    profile = second.profile
+    for number in range(3, 40):
+        profile = update(profile, new(again, thread=f"t{number}")).profile
+    assert profile.facts[0].confirmations == 39
+    kept = [each.thread for each in fact_sources(profile.facts[0])]
+    assert kept == ["t1", *(f"t{number}" for number in range(20, 40))], "the first source and the newest 20 stay"
     both = update(Profile(), new("Plays chess"), new(again, thread="t2"), new("  \n "))
     assert len(both.profile.facts) == 1
     assert reasons(both) == ["blank"]
