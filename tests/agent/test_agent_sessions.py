@@ -62,12 +62,12 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
 async def test_an_agent_of_another_name_looks_back_at_its_own_sessions_and_learns_from_them(tmp_path: Path) -> None:
     root, scope = tmp_path / ".ricordo", replace(SCOPE, agent="coder")
     async with agent(ScriptedModel([]), root, scope=scope, session="one", memory_hooks=True) as one:
-        (told,) = await one.record([said("We deploy only from main.")])
+        told, *_ = await one.record([said("We deploy only from main."), *(said(f"Note {n}.") for n in range(30))])
         assert await one.drain() == 0
     assert "We deploy only from main." in ledgers(root)
     calls = [
-        Call("session_history", {"session_id": "one"}), Call("expand", {"handle": f"m:{told.id}", "session_id": "one"}),
-        Call("session_list"),
+        Call("session_history", {"session_id": "one", "last_n": 40}),
+        Call("expand", {"handle": f"m:{told.id}", "session_id": "one"}), Call("session_list"),
     ]  # fmt: skip
     model = ScriptedModel([*calls, Say("Done.")])
     async with agent(model, root, scope=scope, session="two") as two:

@@ -109,12 +109,13 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert max(counts(shrinking)) == 49
     assert long in str(max(shrinking.requests, key=lambda request: len(request.messages)).messages)
 
-    truncating = ScriptedModel([Call("write", {"text": long}), *[Say("Done.")] * 14])
+    truncating = ScriptedModel([Call("write", {"text": long}), Call("wide", {"size": 100_000}), *[Say("Done.")] * 14])
     async with agent(truncating, tmp_path / "3", truncate_args=TruncateArgsConfig()) as one:
         for number in range(14):
             await one.send(f"Number {number}.")
     assert long in str(truncating.requests[1].messages)
     assert long not in str(truncating.requests[-1].messages)
+    assert any(len(text) > 90_000 for _, text in spoken(truncating.requests[-1].messages))
 
     recovering = ScriptedModel([*[Say(LONG * 9)] * 12, Fail(400, overflow=True), Say("Fits.")])
     async with agent(recovering, tmp_path / "4", compaction=CompactionConfig(model="offline")) as one:
@@ -128,10 +129,13 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
 async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 300_000})]
-    model = ScriptedModel([*script, Say("Done.")])
+    long = "y" * 5_000
+    model = ScriptedModel([*script, Call("write", {"text": long}), *[Say("Done.")] * 14])
     async with agent(model, root, tool_result_eviction=ToolResultEvictionConfig.defaults()) as one:
-        await one.send("Look.")
-    sizes = [len(text) for role, text in spoken(model.requests[-1].messages) if role == "tool"]
+        for number in range(14):
+            await one.send(f"Number {number}.")
+    assert long in str(model.requests[-1].messages), "arguments stay whole"
+    sizes = [len(text) for role, text in spoken(model.requests[-1].messages) if role == "tool"][:3]
     assert sizes[0] == 80_000, "a result of the documented size stays"
     assert all(4_000 <= size < 5_000 for size in sizes[1:]), "2,000 characters stay at each end"
     files = sorted(
