@@ -67,6 +67,7 @@ async def test_an_agent_of_another_name_looks_back_at_its_own_sessions_and_learn
     assert "We deploy only from main." in ledgers(root)
     calls = [
         Call("session_history", {"session_id": "one", "last_n": 40}),
+        Call("session_history", {"session_id": f"one#{told.id}"}),
         Call("expand", {"handle": f"m:{told.id}", "session_id": "one"}), Call("session_list"),
     ]  # fmt: skip
     model = ScriptedModel([*calls, Say("Done.")])
