@@ -142,8 +142,9 @@ async def test_other_stores_are_searched_word_by_word(tmp_path: Path, scheme: st
         about = f"Okonkwo lends us a harvester for the orchard. {'It is green. ' * 25}"
         await store.save(Entry(content=about, kind="note", by="agent"))
         for number in range(40):
+            ships = {38: "ships of the harvester", 39: "ships behind the orchard"}.get(number, "ships")
             await store.save(
-                Entry(content=f"Note {number} is about the ships. {'They come and go. ' * 20}", by="agent")
+                Entry(content=f"Note {number} is about the {ships}. {'They come and go. ' * 20}", by="agent")
             )
     given = replace(settings(root), preamble_tokens=1_200)
     (request,) = await asked(root, QUESTION, given=given, store=address)

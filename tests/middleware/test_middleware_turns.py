@@ -154,12 +154,10 @@ async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_
     inbox = Inbox()
     hook = partial(flushing(inbox).before_drop, SCOPE, "main", "s1")
     summary = with_mark(Message(role="user", parts=(Text(text="before"),), id="sum"), "summary")
-    await hook(
-        [summary, Message(role="user", id="m1"), Message(role="user", id="m2"), Message(role="assistant", id="m3")]
-    )
+    await hook([summary, Message(role="user", id="m1"), with_mark(Message(role="assistant", id="m2"), "cut"), summary])
     await hook([summary])
     await hook([Message(role="user")])
-    assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first="m1", last="m3")]
+    assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first="m1", last="m2")]
 
 
 @pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-CONS-06")

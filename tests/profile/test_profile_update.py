@@ -148,7 +148,7 @@ def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> 
 
 
 @pytest.mark.req("DF-STRUCT", "DF-USER")
-def test_a_long_summary_is_cut_after_a_sentence() -> None:
+def test_a_long_summary_is_cut_after_a_sentence_and_a_long_fact_is_not_learned() -> None:
     text = "One two three. " * 10
     assert shorten(text, 60) == "One two three. One two three. One two three. One two three."
     assert shorten("word " * 30, 22) == "word word word word…"
@@ -162,6 +162,9 @@ def test_a_long_summary_is_cut_after_a_sentence() -> None:
     assert (
         update(Profile(), summaries=(edit,), config=config).profile.summaries["topOfMind"].summary == "One two three."
     )
+    facts = [new("Plays " + "x" * 20), new("Sails " + "y" * 21)]
+    done = update(Profile(), *facts, config=ProfileConfig(max_fact_characters=26))
+    assert ([fact.content for fact in done.profile.facts], reasons(done)) == ([facts[0].content], ["length"])
 
 
 @pytest.mark.req("DF-C31", "DF-STRUCT")
