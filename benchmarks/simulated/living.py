@@ -18,8 +18,7 @@ from ricordo.errors import SpendingLimitReached
 from ricordo.events import Event
 from ricordo.extraction.config import FlushConfig
 from ricordo.models import ChatModel
-from ricordo.models.offline import OFFLINE
-from ricordo.models.spending import SpendingConfig
+from ricordo.models.config import OFFLINE, SpendingConfig
 from ricordo.runtime import Settings
 from simulated.calendar import START, USERS, Calendar, Visit
 

@@ -83,12 +83,12 @@ STRATEGY = Addition(
         (
             "context/strategies/__init__.py",
             "    compaction: CompactionConfig | None\n",
-            "    shout: Annotated[ShoutConfig | None, Shout.create]\n",
+            "    shout: Annotated[ShoutConfig | None, 'shout.Shout']\n",
         ),
         (
             "context/strategies/__init__.py",
-            "from ricordo.context.strategies.evict import EvictResults\n",
-            "from ricordo.context.strategies.shout import Shout, ShoutConfig\n",
+            "from ricordo.errors import InvalidSetting\n",
+            "from ricordo.context.strategies.shout import ShoutConfig\n",
         ),
     ),
     use="""

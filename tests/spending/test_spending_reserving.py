@@ -35,7 +35,8 @@ from ricordo.clock import SystemClock
 from ricordo.errors import SpendingLimitReached
 from ricordo.storage.local import LocalFiles
 from ricordo.messages import Message, Text
-from ricordo.models.spending import SpendingMeter, SpendingConfig
+from ricordo.models.spending import SpendingMeter
+from ricordo.models.config import SpendingConfig
 from ricordo.testing import Say, ScriptedModel
 
 async def ask(root, cap):

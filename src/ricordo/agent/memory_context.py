@@ -26,14 +26,16 @@ from ricordo.agent.reminder import ComposedReminder, build_reminder_message
 from ricordo.agent.tools.memory import quote_hit
 from ricordo.clock import Clock, SystemClock
 from ricordo.concurrency import background_group
+from ricordo.context.config import TurnRecallConfig
 from ricordo.context.preamble import MemorySnapshot, Preamble, PreambleItem, ShownEntry, normalize_words
-from ricordo.context.turn_recall import RecalledMemory, TurnRecallConfig, render_memories, select_memories
+from ricordo.context.turn_recall import RecalledMemory, render_memories, select_memories
 from ricordo.events import Emitter
 from ricordo.guard import FencedItem, render_fence
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
+from ricordo.search.config import DEFAULT_OPENING_MEMORIES
 from ricordo.search.contract import MEMORY_SORTS, Hit, Query
-from ricordo.search.recall import DEFAULT_OPENING_MEMORIES, search_words, select_relevant
+from ricordo.search.recall import search_words, select_relevant
 from ricordo.stores.base import match_entries
 from ricordo.stores.contract import KeepsSessions, LayeredMemory, Lists, Store, build_preamble, record_shown
 from ricordo.workspace.agent_state import WorkStateHolder

@@ -20,7 +20,7 @@ from ricordo.extraction.config import FlushConfig
 from ricordo.guard import has_secret
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.provider import validate_model_name
+from ricordo.models.config import validate_model_name
 from ricordo.runtime.settings import OPT_IN_TOOLS, Settings
 from ricordo.runtime.validation import check_type, short_repr
 from ricordo.scope import Scope

@@ -24,6 +24,7 @@ from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_us
 from ricordo.agent.options import AgentOptions
 from ricordo.agent.tool_sets import MEMORY_TOOLS
 from ricordo.clock import Clock
+from ricordo.context.config import WORKSPACE_BUDGET
 from ricordo.context.preamble import (
     UPDATE_BUDGET,
     MemoryLine,
@@ -34,7 +35,6 @@ from ricordo.context.preamble import (
 )
 from ricordo.context.prompt import (
     MEMORY_FILES,
-    WORKSPACE_BUDGET,
     Prompt,
     PromptSection,
     compose_prompt,

@@ -30,7 +30,7 @@ from ricordo.errors import RicordoError
 from ricordo.events import Emitter
 from ricordo.messages import Message, Usage
 from ricordo.models import ChatModel
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.scope import Scope
 from ricordo.stores.contract import KeepsSessions, SessionNotes
 from ricordo.workspace.agent_state import Todo

@@ -37,20 +37,20 @@ from ricordo.agent.tool_sets import ToolSet, reader_name
 from ricordo.agent.tools import Tool, ToolContext
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder, UsageTotals
 from ricordo.context.compaction_extraction import CompactionExtraction
+from ricordo.context.config import TurnRecallConfig
 from ricordo.context.contract import ExtractionHandover, StrategyContext
 from ricordo.context.pipeline import CompactionContext, CompactionPipelines
 from ricordo.context.strategies import Reductions, with_recommended
 from ricordo.context.strategies.summarize import RereadFile
 from ricordo.context.tool_results import set_read_tool
-from ricordo.context.turn_recall import TurnRecallConfig
 from ricordo.errors import ScopeMismatch
 from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
 from ricordo.guard import Redactor
 from ricordo.messages import Message
 from ricordo.messages.tokens import Tokens
 from ricordo.models import ChatModel
+from ricordo.models.config import OFFLINE
 from ricordo.models.contract import declared_window
-from ricordo.models.offline import OFFLINE
 from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.models import load_agent_model
 from ricordo.runtime.roots import ROOT_FOLDER

@@ -19,7 +19,7 @@ from ricordo.agent.tools import Approval, ApprovalHandler
 from ricordo.errors import DocumentInvalid, InvalidInput, RicordoError, ScopeError, StorageError, StorageFailed
 from ricordo.events import Event, EventSink
 from ricordo.models import ChatModel
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.runtime.models import load_agent_model
 from ricordo.runtime.roots import default_root
 from ricordo.runtime.settings import Settings

@@ -23,7 +23,7 @@ from ricordo.jobs.tasks import ReportProgress, TaskProgress
 from ricordo.jobs.tasks.runner import run_in_worker_thread
 from ricordo.messages import Message, Text, get_mark
 from ricordo.models import ModelSettings
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model
 from ricordo.runtime.services import Dependencies
 from ricordo.runtime.settings import OPT_IN_TOOLS

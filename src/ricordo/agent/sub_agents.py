@@ -13,7 +13,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress
 from ricordo.lazy import lazy_compile
 from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.provider import validate_model_name
+from ricordo.models.config import validate_model_name
 
 __all__ = ["RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
 

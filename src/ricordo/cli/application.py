@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command, get_group
 
 from ricordo import __version__
-from ricordo.cli.error_handling import Command, CommandGroup
+from ricordo.cli.error_handling import Command, CommandGroup, NestedGroup
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
 from ricordo.cli.render import print_json, print_line
 
@@ -132,7 +132,7 @@ class _LazyCommandGroup(CommandGroup):
 
 def _load_command(name: str, command: str | _Group) -> Any:
     """Return a command or a group of commands, ready to run."""
-    one = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    one = typer.Typer(cls=NestedGroup, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     if isinstance(command, str):
         one.command(name, cls=Command)(_import_function(command))
         return get_command(one)

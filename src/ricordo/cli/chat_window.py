@@ -205,7 +205,7 @@ async def run_window_command(agent: "HarnessAgent", slash: SlashCommand, setting
 
 def unused_focus_note(focus: str, model: str, settings: "Settings") -> str:
     """Say that nobody dwells on `focus`, as rules write the summary; empty where `model`, or another one, writes it."""
-    from ricordo.models.offline import OFFLINE
+    from ricordo.models.config import OFFLINE
 
     compaction = settings.reductions.get("compaction")
     named = compaction.model if compaction else None

@@ -13,8 +13,9 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from secrets import token_bytes
 from typing import Any, cast
 
@@ -26,7 +27,7 @@ from ricordo.cli.render import print_error, print_json
 from ricordo.errors import RicordoError, StorageFailed
 from ricordo.lazy import lazy_compile
 
-__all__ = ["Command", "CommandGroup", "hide_unrecorded_warning", "print_warnings"]
+__all__ = ["Command", "CommandGroup", "NestedGroup", "hide_unrecorded_warning", "print_warnings"]
 
 
 _EXIT_FAILED, _EXIT_USAGE, _EXIT_INTERRUPTED = 1, 2, 130
@@ -37,6 +38,10 @@ _UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
 class Command(TyperCommand):
     """A command; the texts it was given reach it decoded."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its parameters, which convert only what needs it."""
+        return _convert_only_what_needs_it(super().get_params(ctx))
+
     def invoke(self, ctx: Any) -> Any:
         """Run it. Raises: InvalidInput for a text that is not UTF-8."""
         names = {each.name: each.opts[0] if each.opts[0].startswith("-") else each.metavar for each in self.params}
@@ -44,7 +49,15 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
 
-class CommandGroup(TyperGroup):
+class NestedGroup(TyperGroup):
+    """Commands below one name."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its parameters, which convert only what needs it."""
+        return _convert_only_what_needs_it(super().get_params(ctx))
+
+
+class CommandGroup(NestedGroup):
     """The group of all commands; what they raise ends here."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -57,6 +70,28 @@ class CommandGroup(TyperGroup):
         """Run the command that was asked for."""
         with _report_errors(ctx), print_warnings():
             return super().invoke(ctx)
+
+
+def _convert_only_what_needs_it(parameters: list[Any]) -> list[Any]:
+    """Let the parser convert no text to a text, and nothing that was not given.
+
+    A newer parser loads pydantic for every conversion, which takes longer than most commands.
+    """
+    for each in parameters:
+        if "process_value" not in vars(each):
+            each.process_value = partial(_process_value, each, each.process_value)
+    return parameters
+
+
+def _process_value(parameter: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    kind = getattr(parameter, "type_descriptor", None)
+    is_missing = value is None and not parameter.required
+    is_text = type(value) is str and kind and kind.annotation is str and kind.parameter_info.parser is None
+    is_default = type(value) is int and kind and kind.annotation is int
+    if kind is None or not (is_missing or is_text or is_default):
+        return convert(context, value)
+    found = () if is_missing and (parameter.multiple or parameter.nargs == -1) else value
+    return found if parameter.callback is None else parameter.callback(context, parameter, found)
 
 
 @contextmanager

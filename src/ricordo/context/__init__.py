@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         DedupeReadsConfig,
         ToolResultEvictionConfig,
         TruncateArgsConfig,
+        TurnRecallConfig,
     )
     from ricordo.context.contract import (
         Act,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from ricordo.context.summary.digest import build_digest, extract_tags, extract_title
     from ricordo.context.summary.prompts import SECTION_NAMES
     from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
-    from ricordo.context.turn_recall import TurnRecallConfig
 
 __all__ = [
     "SECTION_NAMES",
@@ -100,7 +100,8 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig",
+        ".config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig TruncateArgsConfig "
+        "TurnRecallConfig",
         ".contract": (
             "Act CompactionSummary ExtractionHandover ExtractionLease Reduction Strategy StrategyConfig "
             "StrategyContext StrategyReport Summarizer Window"
@@ -118,6 +119,5 @@ __getattr__ = lazy_exports(
         ".summary.digest": "build_digest extract_tags extract_title",
         ".summary.prompts": "SECTION_NAMES",
         ".summary.summarizers": "DigestSummarizer ModelSummarizer",
-        ".turn_recall": "TurnRecallConfig",
     },
 )

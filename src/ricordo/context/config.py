@@ -5,24 +5,37 @@ A plain number as a token limit is a count of tokens. A `Share` is a fraction of
 Invariant: every constructed configuration is valid. An invalid value raises `InvalidSetting` and names its field.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Budget, Share, Tokens
-from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.provider import validate_model_name
+from ricordo.models.config import ModelSettings, validate_model_name
+
+if TYPE_CHECKING:
+    from ricordo.models import ChatModel
 
 __all__ = [
     "DEFAULT_EXCLUDED_TOOLS",
     "DEFAULT_KEPT_TOOLS",
     "MESSAGES_PLACEHOLDER",
+    "PREAMBLE_BUDGET",
+    "WORKSPACE_BUDGET",
     "ClearResultsConfig",
     "CompactionConfig",
     "DedupeReadsConfig",
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
+    "TurnRecallConfig",
 ]
+
+
+WORKSPACE_BUDGET = Tokens(8_000)
+"""Default tokens of the workspace's part of the prompt: AGENTS.md, rules, guidance and preamble."""
+PREAMBLE_BUDGET = Tokens(4_000)
+"""Default tokens of the preamble: DESIGN's budget for curated memory."""
 
 
 MESSAGES_PLACEHOLDER = "{messages}"
@@ -193,7 +206,7 @@ class CompactionConfig:
     drop: bool = True
     overflow_retries: int = 1
     truncate_args: TruncateArgsConfig | None = None
-    model: str | ChatModel | None = None
+    model: "str | ChatModel | None" = None
     base_url: str | None = None
     model_settings: ModelSettings = field(default_factory=ModelSettings)
     window: int | None = None
@@ -338,3 +351,30 @@ def _require_text(name: str, value: object) -> None:
 def _require_names(name: str, value: object) -> None:
     if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(e, str) and e for e in value):
         raise InvalidSetting(f"{name} is a set of names of tools, not {value!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnRecallConfig:
+    """Limits of turn recall, in tokens by the built-in estimate; any value of 0 disables it.
+
+    A turn shows up to `memories` entries in `turn_tokens` tokens, a session `session_tokens` in total. Entries that are
+    not found within `seconds` are omitted.
+    """
+
+    turn_tokens: int = 500
+    session_tokens: int = 5_000
+    memories: int = 3
+    seconds: float = 0.3
+
+    def __post_init__(self) -> None:
+        """Reject negative values and invalid seconds."""
+        for name in ("turn_tokens", "session_tokens", "memories"):
+            if getattr(self, name) < 0:
+                raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
+        if not (math.isfinite(self.seconds) and self.seconds >= 0):
+            raise InvalidSetting(f"seconds is a number of at least 0, not {self.seconds}.")
+
+    @property
+    def is_on(self) -> bool:
+        """Whether turn recall can show anything."""
+        return bool(self.turn_tokens and self.session_tokens and self.memories and self.seconds)

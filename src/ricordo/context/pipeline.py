@@ -34,7 +34,7 @@ from ricordo.context.strategies.truncate import shorten_messages
 from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
 from ricordo.errors import RicordoError
 from ricordo.models import ChatModel
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model
 from ricordo.storage import FileStore
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
+from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.memory_excerpt import MemoryCut, MemoryExcerpt, excerpt_memory, memory_lines
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.language.sentences import split_sentences
@@ -21,10 +23,11 @@ from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text, safe_boundary
 from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry, is_contradiction_marker
-from ricordo.workspace.session_index import SessionRow
+
+if TYPE_CHECKING:
+    from ricordo.workspace.session_index import SessionRow
 
 __all__ = [
-    "DEFAULT_BUDGET",
     "MAX_SAVED",
     "SESSION_BUDGET",
     "UPDATE_BUDGET",
@@ -44,8 +47,6 @@ __all__ = [
 ]
 
 
-DEFAULT_BUDGET = Tokens(4_000)
-"""Default tokens of the preamble: DESIGN's budget for curated memory."""
 _NON_WORDS = lazy_compile(r"\W+")
 _DEFAULT_BOUNDS = IndexBounds()
 _OMISSION_SHARE = 8
@@ -124,7 +125,7 @@ def compose_preamble(
     """
     documents = [curated] if isinstance(curated, bytes) else list(curated)
     lines, candidates, stuck = memory_lines(documents), list(saved), list(pinned)
-    most, most_left_out = (budget or DEFAULT_BUDGET).count, len(lines) + len(candidates) + len(stuck) + unread
+    most, most_left_out = (budget or PREAMBLE_BUDGET).count, len(lines) + len(candidates) + len(stuck) + unread
     room = most - estimate_text(_render_items([], left_out=most_left_out))
     below = (
         list(recent)
@@ -238,7 +239,7 @@ class _SessionLine:
 
 
 def compose_session_preamble(
-    entries: Sequence[Entry], rows: Sequence[SessionRow], *, last: int, budget: Tokens | None = None
+    entries: Sequence[Entry], rows: "Sequence[SessionRow]", *, last: int, budget: Tokens | None = None
 ) -> Preamble:
     """Return the fenced preamble of entries and sessions, both newest first; empty without content or room.
 
@@ -262,7 +263,7 @@ def compose_session_preamble(
     return Preamble(text=text, items=tuple(shown)) if shown and estimate_text(text) <= most else Preamble()
 
 
-def recent_session_items(rows: Sequence[SessionRow], *, last: int, room: int) -> list[PreambleItem]:
+def recent_session_items(rows: "Sequence[SessionRow]", *, last: int, room: int) -> list[PreambleItem]:
     """Return the newest session's open threads and the `last` sessions, newest first, in at most `room` tokens."""
     threads = _thread_lines(rows[0].threads if rows else ())
     return _fit_sessions(threads, [_session_line(row) for row in rows[:last]], room)
@@ -326,7 +327,7 @@ def _even_share(lengths: Sequence[int], room: int) -> int:
     return max(lengths, default=0)
 
 
-def _session_line(row: SessionRow) -> _SessionLine:
+def _session_line(row: "SessionRow") -> _SessionLine:
     tags = f" ({shorten(', '.join(row.tags), 80)})" if row.tags else ""
     return _SessionLine(head=f"- {_format_time(row.date)}{tags}: ", text=" ".join(row.summary.split()))
 

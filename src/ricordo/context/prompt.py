@@ -21,7 +21,7 @@ from ricordo.context.preamble import MemorySnapshot
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.lazy import lazy_compile
-from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.messages.tokens import estimate_text
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
 
@@ -29,7 +29,6 @@ __all__ = [
     "AGENTS_FILE",
     "MEMORY_FILES",
     "RULES_FOLDER",
-    "WORKSPACE_BUDGET",
     "InstructionText",
     "Prompt",
     "PromptSection",
@@ -45,8 +44,6 @@ __all__ = [
 ]
 
 
-WORKSPACE_BUDGET = Tokens(8_000)
-"""Default tokens of the workspace's part of the prompt: AGENTS.md, rules, guidance and preamble."""
 MEMORY_FILES = "MEMORY.md and memory/"
 """The memory files of a root, in its workspace."""
 _SEPARATOR_TOKENS = 2

@@ -7,7 +7,7 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
-    from ricordo.curation.marks import EntryUpdate
+    from ricordo.curation.marks import EntryUpdate, mark_entry, update_entry
     from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
     from ricordo.curation.profile.updater import ProfileUpdater
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
@@ -37,9 +37,11 @@ __all__ = [
     "UpdateResult",
     "UserProfile",
     "find_faults",
+    "mark_entry",
     "propose",
     "resolve_history_item",
     "undo_change",
+    "update_entry",
 ]
 
 __getattr__ = lazy_exports(
@@ -47,7 +49,7 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
-        ".marks": "EntryUpdate",
+        ".marks": "EntryUpdate mark_entry update_entry",
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",

@@ -17,17 +17,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import isfinite
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ricordo.errors import InvalidSetting
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import estimate_text
-from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.provider import validate_model_name
+from ricordo.models.config import ModelSettings, validate_model_name
 from ricordo.scope import Scope
 from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.profile import CORRECTION, HISTORY_SUMMARIES, USER_SUMMARIES
+from ricordo.workspace.layout import CORRECTION, HISTORY_SUMMARIES, USER_SUMMARIES
+
+if TYPE_CHECKING:
+    from ricordo.models import ChatModel
 
 __all__ = [
     "APPLY_MODE",
@@ -103,7 +105,7 @@ class ConsolidationConfig:
     subject_entries: int = 3
     max_superseded: int = 20
     max_retired: int = 20
-    model: str | ChatModel | None = None
+    model: "str | ChatModel | None" = None
     base_url: str | None = None
     model_settings: ModelSettings = field(default_factory=ModelSettings)
     consolidation_prompt: str | None = None

@@ -5,12 +5,15 @@ Invariant: every constructed configuration is valid. An invalid value raises `In
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ricordo.errors import InvalidSetting
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import estimate_text
-from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.provider import validate_model_name
+from ricordo.models.config import ModelSettings, validate_model_name
+
+if TYPE_CHECKING:
+    from ricordo.models import ChatModel
 
 __all__ = [
     "ALWAYS",
@@ -96,7 +99,7 @@ class FlushConfig:
 
     flush_trigger: str = ALWAYS
     flush_prompt: str | None = None
-    model: str | ChatModel | None = None
+    model: "str | ChatModel | None" = None
     base_url: str | None = None
     model_settings: ModelSettings = field(default_factory=ModelSettings)
     reference: str = "today"

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
@@ -20,11 +20,13 @@ from ricordo.clock import Clock
 from ricordo.concurrency import background_task, run_even_if_cancelled
 from ricordo.errors import LeaseLost, StorageError
 from ricordo.events import Emitter
-from ricordo.extraction.flusher import FlushResult
 from ricordo.jobs import Job, JobOutcome, JobQueue, JobRecord, Lease
 from ricordo.jobs.contract import job_key
 from ricordo.jobs.schedule import ConsolidationDue, FlushSignal, at_most_every, backoff
 from ricordo.scope import Scope
+
+if TYPE_CHECKING:
+    from ricordo.extraction.flusher import FlushResult
 
 __all__ = ["MAINTAIN_KIND", "DrainResult", "JobWorker", "WorkerPace"]
 
@@ -74,7 +76,7 @@ class JobWorker:
         self,
         queue: JobQueue,
         *,
-        flush: Callable[[Job], Awaitable[FlushResult]],
+        flush: Callable[[Job], Awaitable["FlushResult"]],
         consolidate: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         maintain: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         interval: timedelta = timedelta(hours=6),
@@ -224,7 +226,7 @@ class JobWorker:
         except StorageError as error:
             self._report(error)
 
-    async def run_now(self, job: Job) -> FlushResult:
+    async def run_now(self, job: Job) -> "FlushResult":
         """Run a flush job now, with the inbox as its safety net, and return its result.
 
         The job is in the inbox before the work begins, so another process runs it after a crash. If the inbox cannot be
@@ -244,7 +246,7 @@ class JobWorker:
         await self.consolidate_if_due(flushed)
         return flushed
 
-    async def consolidate_if_due(self, flushed: FlushResult) -> None:
+    async def consolidate_if_due(self, flushed: "FlushResult") -> None:
         """Request a consolidation if a flush wrote entries and one is due, counting those of other workers."""
         if self._consolidate is None or flushed.block is None:
             return

@@ -9,13 +9,16 @@ same object.
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.keyword_secrets import name_strength
 from ricordo.guard.scanner import SECRET_MARK, find_secrets
 from ricordo.lazy import lazy_compile
-from ricordo.messages.types import JsonValue
+
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue
 
 __all__ = ["RedactedText", "Redactor", "SecretMark", "cut", "cut_start", "has_secret"]
 
@@ -101,7 +104,7 @@ class Redactor:
         cleaned = self.clean_keeping_lines(text)
         return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
 
-    def clean_json(self, value: JsonValue) -> JsonValue:
+    def clean_json(self, value: "JsonValue") -> "JsonValue":
         """Return a copy of `value` without the secrets in its strings and keys. The structure stays the same.
 
         A string whose key is the name of a secret (`"password"`, `"api_key"`), or in a list under such a key, is
@@ -109,7 +112,7 @@ class Redactor:
         """
         return self._clean_json(value, None)
 
-    def _clean_json(self, value: JsonValue, strength: NameStrength | None) -> JsonValue:
+    def _clean_json(self, value: "JsonValue", strength: NameStrength | None) -> "JsonValue":
         if isinstance(value, str):
             return self._clean_named(value, strength)
         if isinstance(value, list):

@@ -8,11 +8,13 @@ returns the same value from it.
 
 import json
 from math import isfinite
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ricordo.errors import InvalidMessage
 from ricordo.lazy import lazy_compile
-from ricordo.messages.types import JsonValue
+
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue
 
 __all__ = [
     "decode_json",
@@ -29,7 +31,7 @@ __all__ = [
 _ESCAPE_PATTERN = lazy_compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
-def dumps(value: JsonValue) -> str:
+def dumps(value: "JsonValue") -> str:
     """Return `value` as JSON on one line without spaces; keys keep their order.
 
     Raises: InvalidMessage if JSON can't represent `value`, or it is nested too deeply.
@@ -48,7 +50,7 @@ def escape_json(written: str) -> str:
     return written if written.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
-def loads(line: str | bytes) -> JsonValue:
+def loads(line: str | bytes) -> "JsonValue":
     """Read one JSON value; bytes are UTF-8.
 
     Raises: InvalidMessage if the text is not strict JSON, the bytes are not UTF-8, or the nesting is too deep.
@@ -75,7 +77,7 @@ def decode_json(data: str | bytes) -> Any:
         raise ValueError("This JSON is nested too deeply.") from error
 
 
-def require_text(value: JsonValue, where: str) -> str:
+def require_text(value: "JsonValue", where: str) -> str:
     """Return `value` if it is a string.
 
     Raises: InvalidMessage for any other value; the text names `where`.
@@ -85,7 +87,7 @@ def require_text(value: JsonValue, where: str) -> str:
     return value
 
 
-def require_integer(value: JsonValue, where: str) -> int:
+def require_integer(value: "JsonValue", where: str) -> int:
     """Return `value` if it is a whole number.
 
     Raises: InvalidMessage for any other value; the text names `where`.
@@ -95,7 +97,7 @@ def require_integer(value: JsonValue, where: str) -> int:
     return value
 
 
-def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
+def require_object(value: "JsonValue", where: str) -> "dict[str, JsonValue]":
     """Return `value` if it is an object.
 
     Raises: InvalidMessage for any other value; the text names `where`.
@@ -105,7 +107,7 @@ def require_object(value: JsonValue, where: str) -> dict[str, JsonValue]:
     return value
 
 
-def require_objects(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+def require_objects(value: "JsonValue", where: str) -> "list[dict[str, JsonValue]]":
     """Return `value` if it is a list of objects.
 
     Raises: InvalidMessage for any other value; the text names the position below `where`.
@@ -115,7 +117,7 @@ def require_objects(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
     return [require_object(item, f"{where}[{position}]") for position, item in enumerate(value)]
 
 
-def _describe_type(value: JsonValue) -> str:
+def _describe_type(value: "JsonValue") -> str:
     names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
     return names.get(type(value), "a list" if isinstance(value, list) else "an object")
 

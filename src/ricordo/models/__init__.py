@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.models.config import ModelSettings, RetryConfig
+    from ricordo.models.config import OFFLINE, ModelSettings, RetryConfig, SpendingConfig
     from ricordo.models.contract import (
         ChatModel,
         Delta,
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
         StopReason,
         TextDelta,
         ThinkingDelta,
+        get_base_url,
         limit_replies,
     )
     from ricordo.models.embedders import load_embedder
     from ricordo.models.errors import find_overflow
-    from ricordo.models.offline import OFFLINE
     from ricordo.models.provider import load_model
-    from ricordo.models.spending import SpendingConfig, SpendingJournal, SpendingMeter
+    from ricordo.models.spending import SpendingJournal, SpendingMeter
 
 __all__ = [
     "OFFLINE",
@@ -41,6 +41,7 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "find_overflow",
+    "get_base_url",
     "limit_replies",
     "load_embedder",
     "load_model",
@@ -49,14 +50,14 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".config": "ModelSettings RetryConfig",
+        ".config": "ModelSettings OFFLINE RetryConfig SpendingConfig",
         ".contract": (
-            "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta limit_replies"
+            "ChatModel Delta Embedder Reply ReplyEvent ReplyFinished StopReason TextDelta ThinkingDelta "
+            "get_base_url limit_replies"
         ),
         ".embedders": "load_embedder",
         ".errors": "find_overflow",
-        ".offline": "OFFLINE",
         ".provider": "load_model",
-        ".spending": "SpendingConfig SpendingJournal SpendingMeter",
+        ".spending": "SpendingJournal SpendingMeter",
     },
 )

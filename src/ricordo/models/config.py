@@ -1,4 +1,4 @@
-"""Settings of models: length, temperature and thinking of replies, and the retries of failed calls."""
+"""Settings and names of models: replies, the retries of failed calls, and what memory may spend."""
 
 import math
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Literal, get_args
 
 from ricordo.errors import InvalidSetting
 
-__all__ = ["ModelSettings", "RetryConfig"]
+__all__ = ["OFFLINE", "ModelSettings", "RetryConfig", "SpendingConfig", "provider_name", "validate_model_name"]
 
 
+OFFLINE = "offline"
+"""The name of the model that quotes memory and asks nobody."""
 _EFFORTS = get_args(Literal["low", "medium", "high"])
 
 
@@ -64,3 +66,55 @@ class RetryConfig:
                 raise InvalidSetting(f"RetryConfig.{name} is seconds from 0 up, not {getattr(self, name)}.")
         if not 0 <= self.jitter <= 1:
             raise InvalidSetting(f"RetryConfig.jitter is from 0 to 1, not {self.jitter}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpendingConfig:
+    """How much the requests of memory may use in one day of the user's calendar, across all processes.
+
+    Each user of a root has this limit, and so has the shared part of the root. `daily_tokens` counts input and output.
+    `daily_cost` is in US dollars and counts requests with a known price. None means no limit. `reply_tokens` is the
+    maximum length of one reply, thinking included; it shrinks when less is left of the day. Turns are not requests of
+    memory: they are never counted or refused.
+    """
+
+    daily_tokens: int | None = 2_000_000
+    daily_cost: float | None = 5.0
+    reply_tokens: int = 8_000
+
+    def __post_init__(self) -> None:
+        """Reject limits below 0 and `reply_tokens` that is not above 0. Raises: InvalidSetting."""
+        for name in ("daily_tokens", "daily_cost"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InvalidSetting(f"{name} is a number of at least 0, or none, not {value}.")
+        if self.reply_tokens <= 0:
+            raise InvalidSetting(f"reply_tokens is a number above 0, not {self.reply_tokens}.")
+
+
+def validate_model_name(model: object, base_url: object, settings: object = None) -> None:
+    """Reject a blank model name, a blank base URL, and a base URL or settings without a model name.
+
+    Raises: InvalidSetting.
+    """
+    if not isinstance(settings, ModelSettings | None):
+        raise InvalidSetting(f"model_settings is a ModelSettings or None, not {settings!r}.")
+    if settings not in {None, ModelSettings()} and not isinstance(model, str):
+        raise InvalidSetting(
+            "model_settings are for a model that is given by name; one that is made already has its own, which "
+            "load_model takes."
+        )
+    if isinstance(model, str) and not model.strip():
+        raise InvalidSetting("model names a model, or is None; this name is blank.")
+    if base_url is None:
+        return
+    if not isinstance(base_url, str) or not base_url.strip():
+        raise InvalidSetting(f"base_url is an address such as http://localhost:8000/v1, not {base_url!r}.")
+    if not isinstance(model, str):
+        raise InvalidSetting("base_url is the address of a model that is named beside it: set model too.")
+
+
+def provider_name(name: str) -> str:
+    """Return the provider prefix of a model name; empty if it has none."""
+    provider, colon, _ = name.partition(":")
+    return provider if colon else ""

@@ -15,11 +15,11 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, get_mark, with_mark
 from ricordo.models import Reply
+from ricordo.models.config import OFFLINE
 from ricordo.models.wrappers import WholeReplies
 
 __all__ = [
     "NOTED_REPLY",
-    "OFFLINE",
     "UNKEPT_REPLY",
     "UNKNOWN_REPLY",
     "OfflineModel",
@@ -103,7 +103,6 @@ def extract_remember_request(text: str) -> str | None:
     return None if _MEMORY_OF.match(content) else content
 
 
-OFFLINE = "offline"
 NOTED_REPLY = "Noted."
 UNKNOWN_REPLY = "Not in memory."
 UNKEPT_REPLY = "Nothing of this is kept."

@@ -10,35 +10,7 @@ from ricordo.models.contract import ChatModel
 from ricordo.models.errors import create_extra_error
 from ricordo.models.wrappers import RetryingModel, TimedModel
 
-__all__ = ["DEFAULT_TIMEOUT", "load_model", "provider_name", "validate_model_name"]
-
-
-def validate_model_name(model: object, base_url: object, settings: object = None) -> None:
-    """Reject a blank model name, a blank base URL, and a base URL or settings without a model name.
-
-    Raises: InvalidSetting.
-    """
-    if not isinstance(settings, ModelSettings | None):
-        raise InvalidSetting(f"model_settings is a ModelSettings or None, not {settings!r}.")
-    if settings not in {None, ModelSettings()} and not isinstance(model, str):
-        raise InvalidSetting(
-            "model_settings are for a model that is given by name; one that is made already has its own, which "
-            "load_model takes."
-        )
-    if isinstance(model, str) and not model.strip():
-        raise InvalidSetting("model names a model, or is None; this name is blank.")
-    if base_url is None:
-        return
-    if not isinstance(base_url, str) or not base_url.strip():
-        raise InvalidSetting(f"base_url is an address such as http://localhost:8000/v1, not {base_url!r}.")
-    if not isinstance(model, str):
-        raise InvalidSetting("base_url is the address of a model that is named beside it: set model too.")
-
-
-def provider_name(name: str) -> str:
-    """Return the provider prefix of a model name; empty if it has none."""
-    provider, colon, _ = name.partition(":")
-    return provider if colon else ""
+__all__ = ["DEFAULT_TIMEOUT", "load_model"]
 
 
 DEFAULT_TIMEOUT = 300.0

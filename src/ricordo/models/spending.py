@@ -20,11 +20,12 @@ from functools import partial
 
 from ricordo.clock import Clock, format_rfc3339
 from ricordo.concurrency import run_even_if_cancelled
-from ricordo.errors import FileMissing, InvalidSetting, ReplyInvalid, SpendingLimitReached, StorageError
+from ricordo.errors import FileMissing, ReplyInvalid, SpendingLimitReached, StorageError
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.json_text import decode_json, dumps
 from ricordo.messages.tokens import estimate_message, estimate_request, estimate_text
 from ricordo.models import ChatModel, Reply
+from ricordo.models.config import SpendingConfig
 from ricordo.models.contract import ReplyEvent, ReplyFinished, limit_replies
 from ricordo.models.wrappers import ModelWrapper, closing_events
 from ricordo.scope import Scope
@@ -36,7 +37,6 @@ __all__ = [
     "MeteredModel",
     "RequestRecord",
     "Reservation",
-    "SpendingConfig",
     "SpendingJournal",
     "SpendingMeter",
     "SpendingTotal",
@@ -44,30 +44,6 @@ __all__ = [
     "max_prompt_tokens",
     "max_reply_tokens",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpendingConfig:
-    """How much the requests of memory may use in one day of the user's calendar, across all processes.
-
-    Each user of a root has this limit, and so has the shared part of the root. `daily_tokens` counts input and output.
-    `daily_cost` is in US dollars and counts requests with a known price. None means no limit. `reply_tokens` is the
-    maximum length of one reply, thinking included; it shrinks when less is left of the day. Turns are not requests of
-    memory: they are never counted or refused.
-    """
-
-    daily_tokens: int | None = 2_000_000
-    daily_cost: float | None = 5.0
-    reply_tokens: int = 8_000
-
-    def __post_init__(self) -> None:
-        """Reject limits below 0 and `reply_tokens` that is not above 0. Raises: InvalidSetting."""
-        for name in ("daily_tokens", "daily_cost"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise InvalidSetting(f"{name} is a number of at least 0, or none, not {value}.")
-        if self.reply_tokens <= 0:
-            raise InvalidSetting(f"reply_tokens is a number above 0, not {self.reply_tokens}.")
 
 
 MIN_REPLY_ALLOWANCE = 500

@@ -28,7 +28,7 @@ from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.jobs import JobQueue
 from ricordo.messages import JsonValue
 from ricordo.models import ChatModel, Embedder
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model
 from ricordo.models.spending import SpendingMeter
 from ricordo.runtime.guarded_models import prepare_memory_model

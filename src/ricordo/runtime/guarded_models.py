@@ -15,8 +15,7 @@ from anyio.to_thread import run_sync
 from ricordo.guard import Redactor
 from ricordo.messages import Message
 from ricordo.models import ChatModel, Embedder
-from ricordo.models.offline import OFFLINE
-from ricordo.models.provider import provider_name
+from ricordo.models.config import OFFLINE, provider_name
 from ricordo.models.spending import SpendingMeter
 from ricordo.models.wrappers import ModelWrapper
 from ricordo.scope import Scope

@@ -21,7 +21,7 @@ from ricordo.jobs.schedule import CycleStep, MaintenanceCycle
 from ricordo.jobs.tasks import FileTaskStore
 from ricordo.jobs.turn_activity import TurnActivity
 from ricordo.models import ChatModel
-from ricordo.models.offline import OFFLINE
+from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model
 from ricordo.models.spending import SpendingMeter
 from ricordo.runtime.guarded_models import prepare_memory_model

@@ -12,9 +12,7 @@ from ricordo.clock import Clock
 from ricordo.concurrency import Opening
 from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismatch
 from ricordo.events import EventSink
-from ricordo.messages import Message
 from ricordo.messages.tokens import Tokens
-from ricordo.models import Embedder
 from ricordo.runtime import Settings, Workspace
 from ricordo.runtime.finding import Finder
 from ricordo.runtime.models import embed_root
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
     from ricordo.context.preamble import Preamble
     from ricordo.curation import UserProfile
     from ricordo.jobs import BackgroundRun
+    from ricordo.messages import Message
+    from ricordo.models import Embedder
     from ricordo.runtime.ingestion import IngestReport, RecordedSession, SessionRecorder
     from ricordo.search import Answer, Explanation, Hit, Reranker
     from ricordo.workspace import ChangeDiff, EraseResult
@@ -93,7 +93,7 @@ class Memory:
         trusted: bool = False,
         clock: Clock | None = None,
         disk: Disk | None = None,
-        embedder: Embedder | str | None = None,
+        embedder: "Embedder | str | None" = None,
         reranker: "Reranker | str | None" = None,
         actor: str = "",
     ) -> Opening["Memory"]:
@@ -513,7 +513,7 @@ class Memory:
 
     async def ingest(
         self,
-        messages: Iterable[Message],
+        messages: Iterable["Message"],
         *,
         session: str,
         known: Mapping[str, int] | None = None,

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
 
+from ricordo import models
 from ricordo.errors import ExtraMissing
-from ricordo.models import ChatModel, Embedder, ModelSettings
-from ricordo.models.embedders import load_embedder
-from ricordo.models.provider import load_model, provider_name
+from ricordo.models.config import provider_name
 from ricordo.runtime.settings import Settings
 from ricordo.search.memory_root import MemoryRoot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
+
+    from ricordo.models import ChatModel, Embedder, ModelSettings
 
 __all__ = [
     "BackgroundServices",
@@ -43,8 +44,8 @@ class EmbeddingIndex(Protocol):
 
 
 def choose_embedder(
-    named: Embedder | str | None, settings: Settings, agent: ChatModel | None = None
-) -> Embedder | None:
+    named: "Embedder | str | None", settings: Settings, agent: "ChatModel | None" = None
+) -> "Embedder | None":
     """Return the embedder of this name: `auto` is the static embedder if installed, `none` is None.
 
     Its address comes from `settings`; `agent` is the agent's model, if any. It imports and reads files, so call it in a
@@ -55,17 +56,17 @@ def choose_embedder(
     if named != "auto":
         return load_named_embedder(named, settings, agent)
     try:
-        return load_embedder("static")
+        return models.load_embedder("static")
     except (ExtraMissing, ImportError):
         return None
 
 
-def load_named_embedder(name: str, settings: Settings, agent: ChatModel | None = None) -> Embedder:
+def load_named_embedder(name: str, settings: Settings, agent: "ChatModel | None" = None) -> "Embedder":
     """Load the embedder of this name with its address from `settings`. Raises as `choose_embedder` does."""
     if not provider_name(name):
-        return load_embedder(name)
+        return models.load_embedder(name)
     own = settings.embedder_base_url
-    return load_embedder(
+    return models.load_embedder(
         name, base_url=settings.resolve_address(name, setting="embedder_base_url", own=own, agent=agent)
     )
 
@@ -113,9 +114,9 @@ class BackgroundServices:
                     group.start_soon(self._pending.pop())
 
 
-def load_agent_model(name: str, settings: Settings, given: ModelSettings | None = None) -> ChatModel:
+def load_agent_model(name: str, settings: Settings, given: "ModelSettings | None" = None) -> "ChatModel":
     """Load the agent's model `name` with the settings `given`, by default those in `settings`.
 
     See `load_model` for the errors.
     """
-    return load_model(name, base_url=settings.base_url, **asdict(given or settings.model_settings))
+    return models.load_model(name, base_url=settings.base_url, **asdict(given or settings.model_settings))

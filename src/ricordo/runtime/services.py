@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo import models
 from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import InvalidSetting
@@ -19,9 +20,7 @@ from ricordo.jobs import Job
 from ricordo.jobs.inbox import Inbox
 from ricordo.jobs.schedule import at_most_every
 from ricordo.jobs.turn_activity import TurnActivity
-from ricordo.models import ChatModel, Embedder
-from ricordo.models.spending import SpendingMeter
-from ricordo.runtime.guarded_models import guard_embedder
+from ricordo.models.config import OFFLINE
 from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.validation import short_repr
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ricordo.curation.profile.storage import ProfileStores
     from ricordo.extraction.flusher import FlushResult
     from ricordo.extraction.session_extraction import SessionExtraction
+    from ricordo.models import ChatModel, Embedder, SpendingMeter
     from ricordo.runtime.maintenance import MaintenanceServices
 
 __all__ = ["Dependencies", "RootServices", "create_inbox", "writable_folder"]
@@ -58,8 +58,8 @@ class Dependencies:
     ids: IdSource
     disk: Disk
     emitter: Emitter
-    embedder: Embedder | str | None = None
-    model: ChatModel | None = None
+    embedder: "Embedder | str | None" = None
+    model: "ChatModel | None" = None
     reranker: Reranker | str | None = None
     actor: str = ""
 
@@ -71,7 +71,7 @@ class Dependencies:
         clock: Clock | None = None,
         disk: Disk | None = None,
         sink: EventSink | None = None,
-        embedder: Embedder | str | None = None,
+        embedder: "Embedder | str | None" = None,
         reranker: Reranker | str | None = None,
         actor: str = "",
     ) -> "Dependencies":
@@ -123,7 +123,7 @@ class RootServices:
         self._opened = opened
         self._is_closing = False
         configs = [config for config in (parts.settings.flush, parts.settings.consolidation) if config]
-        if parts.model is not None or any(config.model is not None for config in configs):
+        if parts.model is not None or any(config.model not in (None, OFFLINE) for config in configs):
             # the address of a model is checked when the root is opened
             _ = self.flush, self.curation
 
@@ -133,9 +133,9 @@ class RootServices:
         return create_inbox(Path(self._place.folder), self._place.files, self._parts)
 
     @cached_property
-    def meter(self) -> SpendingMeter:
+    def meter(self) -> "SpendingMeter":
         """The meter of the requests that memory makes."""
-        return SpendingMeter(self._place.files, self._parts.settings.spending, self._parts.clock)
+        return models.SpendingMeter(self._place.files, self._parts.settings.spending, self._parts.clock)
 
     @cached_property
     def profiles(self) -> "ProfileStores":
@@ -151,6 +151,7 @@ class RootServices:
     def flush(self) -> "SessionExtraction":
         """The extraction from sessions."""
         from ricordo.runtime.extraction import create_profile_sections, create_session_flush
+        from ricordo.runtime.guarded_models import guard_embedder
 
         place, parts = self._place, self._parts
         embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, place.redactor)

@@ -117,6 +117,10 @@ def suggest_name(name: str, known: Collection[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+_UNSETTABLE = {"ChatModel": object}
+"""The types of fields that no text can set; they are not loaded for it."""
+
+
 @cache
 def _cached_settings(owner: type, prefix: str) -> tuple[tuple[str, SettingType, SettingTable | None], ...]:
     return tuple(_iter_settings(owner, prefix))
@@ -124,7 +128,7 @@ def _cached_settings(owner: type, prefix: str) -> tuple[tuple[str, SettingType, 
 
 def _iter_settings(owner: type, prefix: str) -> Iterator[tuple[str, SettingType, SettingTable | None]]:
     defaults = {each.name: _default_value(each) for each in fields(owner)} if is_dataclass(owner) else {}
-    for name, hint in get_type_hints(owner).items():
+    for name, hint in get_type_hints(owner, localns=_UNSETTABLE).items():
         members = _union_members(hint)
         table = next((member for member in members if is_dataclass(member) and member not in {Share, Tokens}), None)
         key = f"{prefix}{name}"

@@ -14,14 +14,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
-from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
-from ricordo.context.preamble import DEFAULT_BUDGET
-from ricordo.context.prompt import WORKSPACE_BUDGET
+from ricordo import models
+from ricordo.context.config import (
+    PREAMBLE_BUDGET,
+    WORKSPACE_BUDGET,
+    CompactionConfig,
+    ToolResultEvictionConfig,
+    TurnRecallConfig,
+)
 from ricordo.context.strategies import Reductions, check_reductions
-from ricordo.context.turn_recall import TurnRecallConfig
 from ricordo.curation.config import (
     ConsolidationConfig,
     InjectionConfig,
@@ -31,15 +36,9 @@ from ricordo.curation.config import (
 )
 from ricordo.errors import InvalidSetting
 from ricordo.extraction.config import FlushConfig
-from ricordo.extraction.signal_patterns import load_detector
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.jobs import InboxConfig
-from ricordo.language.acts import SignalDetector, default_detector
-from ricordo.models import ChatModel, ModelSettings
-from ricordo.models.contract import get_base_url
-from ricordo.models.offline import OFFLINE
-from ricordo.models.provider import provider_name
-from ricordo.models.spending import SpendingConfig
+from ricordo.models.config import OFFLINE, ModelSettings, SpendingConfig, provider_name
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.setting_layers import (
     SettingLayers,
@@ -50,9 +49,13 @@ from ricordo.runtime.setting_layers import (
     suggest_name,
 )
 from ricordo.runtime.trust import TRUST_ALL, check_trust, is_vouched_for
-from ricordo.search.recall import DEFAULT_OPENING_MEMORIES
+from ricordo.search.config import DEFAULT_OPENING_MEMORIES
 from ricordo.stores.addresses import parse_address
 from ricordo.workspace.history.retention import HistoryConfig
+
+if TYPE_CHECKING:
+    from ricordo.language.acts import SignalDetector
+    from ricordo.models import ChatModel
 
 __all__ = [
     "MACHINE_SETTINGS",
@@ -68,7 +71,7 @@ OPT_IN_TOOLS = ("forget", "memory")
 
 
 def resolve_endpoint(
-    name: str, *, variable: str, own: str | None, base_url: str | None, owner: str | None, agent: ChatModel | None
+    name: str, *, variable: str, own: str | None, base_url: str | None, owner: str | None, agent: "ChatModel | None"
 ) -> str | None:
     """Return the address of the model `name`, or None for its provider's default address.
 
@@ -78,7 +81,7 @@ def resolve_endpoint(
 
     Raises: InvalidSetting if the agent's model has an address and nothing says whether this model is reached there.
     """
-    agents = get_base_url(agent)
+    agents = models.get_base_url(agent) if agent else None
     if own is not None or (base_url is None and agents is None):
         return own
     held = owner if owner not in {None, OFFLINE} else agent.name if agent else ""
@@ -179,7 +182,7 @@ class Settings:
     usage: bool = True
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
-    preamble_tokens: int = DEFAULT_BUDGET.count
+    preamble_tokens: int = PREAMBLE_BUDGET.count
     recalled_memories: int = DEFAULT_OPENING_MEMORIES
     reductions: Reductions = field(default_factory=Reductions)
     turn_recall: TurnRecallConfig | None = None
@@ -228,8 +231,11 @@ class Settings:
         return tuple(parse_rule(each, source="settings") for each in self.permissions)
 
     @cached_property
-    def signal_detector(self) -> SignalDetector:
+    def signal_detector(self) -> "SignalDetector":
         """The detector of signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
+        from ricordo.extraction.signal_patterns import load_detector
+        from ricordo.language.acts import default_detector
+
         return default_detector() if self.signal_patterns is None else load_detector(self.signal_patterns)
 
     @classmethod
@@ -316,7 +322,7 @@ class Settings:
         check_trust(root, data=self.data, vouched=is_vouched_for(self.trust, root))
 
     def resolve_address(
-        self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None
+        self, name: str, *, setting: str, own: str | None, agent: "ChatModel | None" = None
     ) -> str | None:
         """Return the address of the model `name`, or None for its provider's default address.
 

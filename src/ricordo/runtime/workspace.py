@@ -24,9 +24,7 @@ from ricordo.extraction.worker import JobWorker
 from ricordo.guard import Redactor, has_secret
 from ricordo.jobs import Job, JobQueue
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
-from ricordo.models.spending import SpendingMeter
 from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
-from ricordo.runtime.guarded_models import GuardedReranker, guard_embedder
 from ricordo.runtime.models import BackgroundServices, choose_embedder
 from ricordo.runtime.rerankers import choose_reranker
 from ricordo.runtime.roots import (
@@ -62,6 +60,7 @@ if TYPE_CHECKING:
     from ricordo.curation.consolidator import ConsolidationJob
     from ricordo.curation.profile.storage import ProfileStores
     from ricordo.extraction.session_extraction import SessionExtraction
+    from ricordo.models import Embedder, SpendingMeter
     from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
     from ricordo.workspace.history.checks import Check
 
@@ -162,7 +161,7 @@ class Workspace:
         return self.services.worker
 
     @property
-    def meter(self) -> SpendingMeter:
+    def meter(self) -> "SpendingMeter":
         """Counts the cost of the requests that memory makes."""
         return self.services.meter
 
@@ -191,7 +190,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
             await opening.claim()
             place = await opening.open_memory_root(layers[0])
             await opening.advance_ids(layers[1:])
-        reranker = GuardedReranker(reranker=chosen, redactor=place.redactor) if chosen is not None else None
+        reranker = _guard_reranker(chosen, place.redactor) if chosen is not None else None
         seen = VisibleRoots(layers, place, opening.open_memory_root)
         clock = MonotonicClock(parts.clock)
         await clock.catch_up(place.files)
@@ -483,7 +482,7 @@ async def _open_memory_root(
         progress.counts["files"] = await files.sweep()
         await rename_records(files, await files.list_paths(AGENTS_FOLDER))
     redactor = Redactor(key)
-    embedder = None if isinstance(parts.embedder, str | None) else guard_embedder(parts.embedder, redactor)
+    embedder = None if isinstance(parts.embedder, str | None) else _guard_embedder(parts.embedder, redactor)
     index_path = _index_path(layer.folder, parts)
     index = await WorkspaceIndex.open(
         index_path, files, commit=parts.disk.commit, embedder=embedder,
@@ -504,6 +503,18 @@ async def _open_memory_root(
         finds_profile=parts.settings.profile is not None,
         index_path=str(index_path),
     )
+
+
+def _guard_embedder(embedder: "Embedder", redactor: Redactor) -> "Embedder":
+    from ricordo.runtime.guarded_models import guard_embedder
+
+    return guard_embedder(embedder, redactor)
+
+
+def _guard_reranker(reranker: Reranker, redactor: Redactor) -> Reranker:
+    from ricordo.runtime.guarded_models import GuardedReranker
+
+    return GuardedReranker(reranker=reranker, redactor=redactor)
 
 
 def _index_path(root: Path, parts: Dependencies) -> Path:

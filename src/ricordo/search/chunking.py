@@ -12,19 +12,22 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
+from ricordo import messages
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage
 from ricordo.guard import Redactor
 from ricordo.lazy import lazy_compile
-from ricordo.messages.codec import decode_message
-from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult, get_mark
 from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
 from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 from ricordo.workspace.markdown import decode_lines, find_frame_lines
-from ricordo.workspace.profile import Fact, kind_for_category, parse_profile, parse_profile_time
+
+if TYPE_CHECKING:
+    from ricordo.messages.types import Message, Part
+    from ricordo.workspace.profile import Fact
 
 __all__ = [
     "FACT_TAG",
@@ -258,7 +261,7 @@ def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
     return split_chunk(whole)
 
 
-def message_text(message: Message) -> str:
+def message_text(message: "Message") -> str:
     """Return the text of a message: its words, its tool calls with arguments, and its results."""
     return "\n".join(shown for part in message.parts if (shown := _part_text(part)))
 
@@ -268,35 +271,35 @@ def speaker_line(chunk: Chunk) -> str:
     return f"{chunk.speaker}: {chunk.content}"
 
 
-def _is_searchable(message: Message) -> bool:
-    return message.role != "system" and get_mark(message) in {None, "cut"}
+def _is_searchable(message: "Message") -> bool:
+    return message.role != "system" and messages.get_mark(message) in {None, "cut"}
 
 
-def _part_text(part: Part) -> str:
+def _part_text(part: "Part") -> str:
     match part:
-        case Text():
+        case messages.Text():
             return part.text
-        case ToolCall():
+        case messages.ToolCall():
             return f"{part.name} {part.arguments}"
-        case ToolResult():
+        case messages.ToolResult():
             return "\n".join(_part_text(inner) for inner in part.parts)
-        case Media():
+        case messages.Media():
             return " ".join(filter(None, (part.name, part.description)))
         case _:
             return ""
 
 
-def _parse_messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Message]]:
+def _parse_messages(lines: Iterable[bytes], first_line: int) -> "Iterator[tuple[int, Message]]":
     for number, line in enumerate(lines, first_line):
         if not line.strip():
             continue
         try:
-            yield number, decode_message(line)
+            yield number, messages.decode_message(line)
         except (InvalidMessage, RecursionError):
             continue
 
 
-def _message_chunk(document: SearchDocument, message: Message, number: int, redactor: Redactor) -> Chunk:
+def _message_chunk(document: SearchDocument, message: "Message", number: int, redactor: Redactor) -> Chunk:
     name = redactor.clean(message.name) if message.name else ""
     return Chunk(
         path=document.path,
@@ -321,6 +324,8 @@ _NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
 
 def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Chunk]:
     """Return the non-empty facts of a profile in line order, without secrets."""
+    from ricordo.workspace.profile import parse_profile
+
     try:
         facts = parse_profile(data, document.path).profile.facts
     except DocumentInvalid:
@@ -342,7 +347,7 @@ def _find_fact(text: str, content: str, start: int) -> int:
     return next((at for each in written if (at := text.find(each, start)) >= 0), start)
 
 
-def _fact_chunk(document: SearchDocument, fact: Fact, line: int, redactor: Redactor) -> Chunk:
+def _fact_chunk(document: SearchDocument, fact: "Fact", line: int, redactor: Redactor) -> Chunk:
     entry = _fact_entry(fact, redactor)
     return Chunk(
         path=document.path,
@@ -359,7 +364,9 @@ def _fact_chunk(document: SearchDocument, fact: Fact, line: int, redactor: Redac
     )
 
 
-def _fact_entry(fact: Fact, redactor: Redactor) -> Entry:
+def _fact_entry(fact: "Fact", redactor: Redactor) -> Entry:
+    from ricordo.workspace.profile import kind_for_category, parse_profile_time
+
     known = fact.source.thread not in _NOT_SESSIONS
     quote = fact.source.quote and redactor.clean(fact.source.quote)
     plain = Entry(

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["HALF_LIVES", "RecallConfig"]
+__all__ = ["DEFAULT_OPENING_MEMORIES", "HALF_LIVES", "RecallConfig"]
 
 
+DEFAULT_OPENING_MEMORIES = 5
+"""How many memories are loaded for the first message of a session by default."""
 HALF_LIVES: Mapping[str, float] = {
     "user": 365.0,
     "preference": 365.0,

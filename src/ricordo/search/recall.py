@@ -42,7 +42,6 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import ledger_date
 
 __all__ = [
-    "DEFAULT_OPENING_MEMORIES",
     "MAX_NEIGHBOUR_CHARS",
     "RerankResult",
     "Reranker",
@@ -357,8 +356,6 @@ def _neighbour(chunk: Chunk | None, source: SearchSource) -> Neighbour | None:
     return Neighbour(text=text, speaker=chunk.speaker, line_number=chunk.line_number)
 
 
-DEFAULT_OPENING_MEMORIES = 5
-"""How many memories are loaded for the first message of a session by default."""
 _MAX_SEARCH_WORDS = 8
 _MIN_STEM_CHARS = 4
 _FEW, _MANY = 3.0, 16.0

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import numpy as np
@@ -53,8 +53,10 @@ from ricordo.search.lexical import (
 )
 from ricordo.search.lexical import search as lexical_search
 from ricordo.search.tables import load_chunks
-from ricordo.search.vector_search import MissingVectors, SemanticQuery, Similarities
 from ricordo.storage.sqlite import Connection, Database
+
+if TYPE_CHECKING:
+    from ricordo.search.vector_search import MissingVectors, SemanticQuery, Similarities
 
 __all__ = ["SEMANTIC_WEIGHT", "CorpusSearcher", "decode_segment", "encode_segment", "prune_candidates"]
 
@@ -64,7 +66,9 @@ SEMANTIC_WEIGHT = 0.75
 _MIN_LIST = 64
 
 
-def hybrid_search(corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery, occurrences: PostingsCache) -> RankedRows:
+def hybrid_search(
+    corpus: Corpus, asked: PreparedQuery, sense: "SemanticQuery", occurrences: PostingsCache
+) -> RankedRows:
     """Return the rows that contain a word of the query or are near in meaning, best first."""
     lexical = score_rows(corpus, asked, occurrences)
     near = sense.similarities(corpus, dict(zip(asked.words.words, lexical.weights, strict=True)))
@@ -79,7 +83,7 @@ def hybrid_search(corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery, oc
     return _add_semantic_signals(measure_rows(corpus, np.array(rows, dtype=np.int64), lexical), lexical, near)
 
 
-def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: Similarities, limit: int) -> list[int]:
+def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: "Similarities", limit: int) -> list[int]:
     """Return the rows that are nearest in meaning, nearest first."""
     wanted = 4 * limit
     while True:
@@ -91,7 +95,7 @@ def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: Similarities, limi
         wanted *= 8
 
 
-def _combined_scores(rows: Array, lexical: LexicalScores, near: Similarities) -> Array:
+def _combined_scores(rows: Array, lexical: LexicalScores, near: "Similarities") -> Array:
     """Return the scores of rows by words and meaning."""
     words = lexical.scores[rows] / lexical.max_score
     together: Array = np.where(
@@ -113,7 +117,7 @@ def _keep_required(ordered: Sequence[int], needed: set[int], limit: int) -> list
     return kept
 
 
-def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, near: Similarities) -> RankedRows:
+def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, near: "Similarities") -> RankedRows:
     """Return the rows with their semantic signals added."""
     own, context = near.own_and_context(ranked.rows)
     return replace(
@@ -233,7 +237,7 @@ class CorpusSearcher:
         self._chunks_at = -1
 
     def search(
-        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None = None
+        self, connection: Connection, asked: PreparedQuery, sense: "SemanticQuery | None" = None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
         """Return the rows with a word of the query and their chunks, best first, and the words that no row contains.
 
@@ -248,15 +252,17 @@ class CorpusSearcher:
         """Return the newest chunks that match the filters, newest first; chunks without a time come last."""
         return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), asked)).values()]
 
-    def missing_vectors(self, connection: Connection, sense: SemanticQuery, limit: int) -> MissingVectors:
+    def missing_vectors(self, connection: Connection, sense: "SemanticQuery", limit: int) -> "MissingVectors":
         """Return the texts without a vector, newest first, and the vectors that are no longer used."""
+        from ricordo.search.vector_search import MissingVectors
+
         corpus = self._current_corpus(connection)
         numbers, count = sense.missing_numbers(corpus, limit)
         texts = {embedding_text_id(chunk): embedding_text(chunk) for chunk in load_chunks(connection, numbers).values()}
         return MissingVectors(texts=texts, count=count, unused=sense.unused_rows(corpus))
 
     def find_candidates(
-        self, connection: Connection, asked: PreparedQuery, sense: SemanticQuery | None, cut: PruningRule | None
+        self, connection: Connection, asked: PreparedQuery, sense: "SemanticQuery | None", cut: PruningRule | None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
         """Return the result of `search` without the rows that `cut` excludes, and the nearness of the nearest one."""
         corpus = self._current_corpus(connection)
@@ -285,7 +291,7 @@ class CorpusSearcher:
         self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
         return held | read
 
-    def _rank(self, corpus: Corpus, asked: PreparedQuery, sense: SemanticQuery | None) -> RankedRows:
+    def _rank(self, corpus: Corpus, asked: PreparedQuery, sense: "SemanticQuery | None") -> RankedRows:
         if sense is None:
             return lexical_search(corpus, asked, self._postings_cache)
         return hybrid_search(corpus, asked, sense, self._postings_cache)

@@ -11,21 +11,25 @@ Invariant: `parse_address(str(address))` equals the address.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, unquote
 
+from ricordo import models
 from ricordo.errors import InvalidSetting
 from ricordo.lazy import lazy_compile
-from ricordo.models import Embedder
-from ricordo.models.embedders import load_embedder
-from ricordo.scope import Scope
-from ricordo.search.contract import SearchIndex
-from ricordo.storage import FileStore
-from ricordo.stores.contract import Backend, StoreParts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from ricordo.models import Embedder
+    from ricordo.scope import Scope
+    from ricordo.search.contract import SearchIndex
+    from ricordo.storage import FileStore
+    from ricordo.stores.contract import Backend, StoreParts
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -82,18 +86,18 @@ class OpenRequest:
     """
 
     address: Address
-    scope: Scope
-    parts: StoreParts
-    open_files: Callable[[Path], AbstractAsyncContextManager[FileStore]]
-    open_another: Callable[[str], AbstractAsyncContextManager[Backend]]
+    scope: "Scope"
+    parts: "StoreParts"
+    open_files: "Callable[[Path], AbstractAsyncContextManager[FileStore]]"
+    open_another: "Callable[[str], AbstractAsyncContextManager[Backend]]"
     folder: Path | None = None
-    embedder: Embedder | None = None
-    embedder_by_name: Callable[[str], Embedder] = load_embedder
-    open_index: Callable[[Path, FileStore], Awaitable[SearchIndex]] | None = None
-    record_files: Callable[[Path], FileStore] | None = None
+    embedder: "Embedder | None" = None
+    embedder_by_name: "Callable[[str], Embedder]" = field(default_factory=lambda: models.load_embedder)
+    open_index: "Callable[[Path, FileStore], Awaitable[SearchIndex]] | None" = None
+    record_files: "Callable[[Path], FileStore] | None" = None
 
 
-StoreFactory: TypeAlias = Callable[[OpenRequest], AbstractAsyncContextManager[Backend]]
+StoreFactory: TypeAlias = "Callable[[OpenRequest], AbstractAsyncContextManager[Backend]]"
 """Opens a backend and closes it at the end of the block."""
 
 

@@ -17,7 +17,8 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.context.preamble import DEFAULT_BUDGET, Preamble, PreambleItem, ShownEntry
+from ricordo.context.config import PREAMBLE_BUDGET
+from ricordo.context.preamble import Preamble, PreambleItem, ShownEntry
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.messages.tokens import Tokens, estimate_text
@@ -228,7 +229,7 @@ def compose_entries(
     """
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
-    most = (budget or DEFAULT_BUDGET).count
+    most = (budget or PREAMBLE_BUDGET).count
     room = most - estimate_text(_render_items([_empty_item(source)], note, len(shown) + unread))
     quoted: list[PreambleItem] = []
     misses = 0

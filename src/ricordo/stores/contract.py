@@ -18,27 +18,30 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, final, runtime_checka
 
 from anyio.to_thread import run_sync
 
+from ricordo import messages
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import compute
-from ricordo.context.preamble import DEFAULT_BUDGET, Preamble
-from ricordo.curation.marks import EntryUpdate, MarkAct
+from ricordo.context.config import PREAMBLE_BUDGET
+from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
-from ricordo.events import Emitter
 from ricordo.guard import Redactor, has_secret
-from ricordo.messages import Usage
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Hit, Query
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
-from ricordo.workspace.history.tombstones import Tombstone
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
-from ricordo.workspace.history.versions import ChangeDiff
 from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display
 
 if TYPE_CHECKING:
+    from ricordo.curation.marks import EntryUpdate, MarkAct
+    from ricordo.events import Emitter
+    from ricordo.messages import Usage
+    from ricordo.search.memory_root import MemoryRoot
     from ricordo.workspace.history.remaining import Remaining
+    from ricordo.workspace.history.tombstones import Tombstone
+    from ricordo.workspace.history.versions import ChangeDiff
 
 __all__ = [
     "Backend",
@@ -94,11 +97,11 @@ class KeepsTombstones(Protocol):
     `Store.save` checks these records when an entry arrives with its own id or time, and refuses a forgotten entry.
     """
 
-    async def tombstones(self) -> tuple[Tombstone, ...]:
+    async def tombstones(self) -> "tuple[Tombstone, ...]":
         """Return the records of all forgotten entries, oldest first. Raises `StorageError`."""
         ...
 
-    async def tombstone_of(self, entry: Entry) -> Tombstone | None:
+    async def tombstone_of(self, entry: Entry) -> "Tombstone | None":
         """Return the record that shows that an entry was forgotten; None if it was not.
 
         A record matches by id, or by the same words if the entry is not newer than the record. Raises `StorageError`.
@@ -110,7 +113,7 @@ class KeepsTombstones(Protocol):
 class Marks(Protocol):
     """A backend in which a person can pin and confirm entries."""
 
-    async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+    async def mark_entry(self, entry_id: str, act: "MarkAct", *, who: str) -> Entry:
         """Pin, unpin or confirm an entry and return the changed entry. Raises `EntryNotFound`."""
         ...
 
@@ -119,16 +122,21 @@ class Marks(Protocol):
 class Undoes(Protocol):
     """A backend that records its writes and can undo them."""
 
-    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
+    async def history(self, *, limit: int | None = None) -> "list[HistoryItem]":
         """Return at most `limit` writes (all when None), newest first. Raises: InvalidQuery if `limit` is below 1."""
         ...
 
-    async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
+    async def undo(self, change_id: str | None, *, who: str) -> "HistoryItem":
         """Undo one write. `change_id` None means the newest write by a person.
 
         Raises `ChangeNotFound`, `UndoRefused`.
         """
         ...
+
+
+def _no_usage() -> "Usage":
+    # the types of messages are loaded at their first use
+    return messages.Usage()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +154,7 @@ class SessionNotes:
     started: datetime | None = None
     ended: datetime | None = None
     turns: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: "Usage" = field(default_factory=_no_usage)
     cost: Decimal | None = None
     summary: str = ""
     tags: tuple[str, ...] = ()
@@ -154,7 +162,7 @@ class SessionNotes:
     decisions: tuple[str, ...] = ()
     open_threads: tuple[str, ...] = ()
     files_read: tuple[str, ...] = ()
-    closing_usage: Usage = field(default_factory=Usage)
+    closing_usage: "Usage" = field(default_factory=_no_usage)
     closing_cost: Decimal | None = None
 
 
@@ -227,7 +235,7 @@ class DeleteResult:
 class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
     """A backend over the visible workspaces that lists, forgets, marks, updates and undoes."""
 
-    async def update_entry(self, entry_id: str, update: EntryUpdate, *, who: str) -> Entry:
+    async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values and return it. Raises: EntryNotFound; InvalidEntry."""
         ...
 
@@ -239,7 +247,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
         """Return at most `limit` writes (all when None) that concern one entry, by its full id, newest first."""
         ...
 
-    async def places(self) -> list[MemoryRoot]:
+    async def places(self) -> "list[MemoryRoot]":
         """Return the visible places that exist, narrowest first."""
         ...
 
@@ -247,7 +255,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
         """Return the entries as of `moment`, newest first. Raises `ChangeNotFound`."""
         ...
 
-    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+    async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what one write did to each of its files; the newest write of the scope's own user without an id.
 
         Raises `ChangeNotFound`.
@@ -300,7 +308,7 @@ class StoreParts:
     redactor: Redactor
     clock: Clock
     ids: IdSource
-    emitter: Emitter
+    emitter: "Emitter"
     key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
     catch_up: Callable[[], Awaitable[object]] | None = None
 
@@ -408,7 +416,7 @@ class Store:
 
     async def _build_preamble(self, budget: Tokens | None) -> Preamble:
         with self._parts.emitter.stage("preamble", self.scope) as progress:
-            most = room = budget or DEFAULT_BUDGET
+            most = room = budget or PREAMBLE_BUDGET
             shown = await self._read_preamble(budget)
             while (clean := _redact_preamble(shown, self._parts.redactor)) is not shown and clean.text:
                 over = estimate_text(clean.text) - most.count

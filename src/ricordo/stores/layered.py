@@ -9,26 +9,18 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
-from typing import Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Protocol
 
 from anyio.to_thread import run_sync
 
+from ricordo import curation, workspace
 from ricordo.clock import Clock, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
-from ricordo.context.preamble import (
-    DEFAULT_BUDGET,
-    Preamble,
-    SavedEntry,
-    compose_preamble,
-    normalize_words,
-    recent_session_items,
-)
+from ricordo.context.config import PREAMBLE_BUDGET
+from ricordo.context.preamble import Preamble, SavedEntry, compose_preamble, normalize_words, recent_session_items
 from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.forget import forget, forget_copies, forget_entries
 from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
-from ricordo.curation.marks import EntryUpdate, MarkAct, mark_entry, update_entry
-from ricordo.curation.undo import resolve_history_item, undo_change
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
@@ -38,17 +30,19 @@ from ricordo.search.recall import Reranker, recall_memories
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
 from ricordo.stores.root_reader import DamageMonitor, RootReader, hits_outward, newest_key, visible_entries
-from ricordo.stores.session_drafts import close_session_file, remove_forgotten
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
-from ricordo.workspace.history.versions import ChangeDiff, diff_change, find_entry_changes, read_entries_as_of
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
 from ricordo.workspace.ledger import append_entries, find_entries, is_curated, read_all_entries
-from ricordo.workspace.session_catalog import SessionCatalog
-from ricordo.workspace.session_index import SessionRow
+
+if TYPE_CHECKING:
+    from ricordo.curation.marks import EntryUpdate, MarkAct
+    from ricordo.workspace.history.versions import ChangeDiff
+    from ricordo.workspace.session_catalog import SessionCatalog
+    from ricordo.workspace.session_index import SessionRow
 
 __all__ = [
     "SUMMARIZE_ACT",
@@ -103,6 +97,8 @@ def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
 
 def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
     entry = places[0].entry
+    if len(places) == 1:
+        return entry
     quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
     return replace(entry, source=replace(entry.source, quote=quote))
 
@@ -136,10 +132,14 @@ class RootSessions:
     def __init__(self, place: MemoryRoot) -> None:
         """Create the object without reading any file."""
         self._root = place
-        recording = partial(place.changes.apply, act=SUMMARIZE_ACT, who="closing")
-        self._catalog = SessionCatalog(place.files, f"{WORKSPACE}/", recording, redactor=place.redactor)
 
-    async def rows(self) -> list[SessionRow]:
+    @cached_property
+    def _catalog(self) -> "SessionCatalog":
+        recording = partial(self._root.changes.apply, act=SUMMARIZE_ACT, who="closing")
+        files, redactor = self._root.files, self._root.redactor
+        return workspace.SessionCatalog(files, f"{WORKSPACE}/", recording, redactor=redactor)
+
+    async def rows(self) -> "list[SessionRow]":
         """Return a row for each session, newest first."""
         return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
 
@@ -148,6 +148,9 @@ class RootSessions:
 
         Entries forgotten since the notes were made are left out. Raises: StorageError.
         """
+
+        from ricordo.stores.session_drafts import close_session_file, remove_forgotten
+
         async with self._catalog.lock(), self._root.files.lock(CURATION_LOCK):
             notes = remove_forgotten(notes, await self._root.read_forgotten())
             row = await self._catalog.find_row(notes.session)
@@ -354,7 +357,7 @@ class LayeredDriver(RootTombstones):
         saved = sorted(
             (row for row in saved if row.entry.id not in replaced), key=lambda row: newest_key(row.entry), reverse=True
         )
-        room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
+        room = (budget or PREAMBLE_BUDGET).count // _SESSIONS_SHARE
         recent = recent_session_items(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
         make = partial(compose_preamble, curated, saved, budget, places=labels, pinned=pinned, recent=recent)
         return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=holding))
@@ -380,7 +383,8 @@ class LayeredDriver(RootTombstones):
 
     async def entries_as_of(self, moment: datetime) -> list[Entry]:
         """Return the entries of all visible places as of `moment`, newest first."""
-        then = [(place, await read_entries_as_of(place.files, place.changes, moment)) for place in await self.places()]
+        places = await self.places()
+        then = [(place, await workspace.read_entries_as_of(place.files, place.changes, moment)) for place in places]
         return await run_sync(visible_entries, then)
 
     async def get(self, entry_id: str) -> Entry:
@@ -395,6 +399,8 @@ class LayeredDriver(RootTombstones):
 
         Raises `EntryNotFound`.
         """
+        from ricordo.curation.forget import forget, forget_copies
+
         standing = await self._locate(entry_id)
         gone = await standing[0][0].outward_async(standing[0][1].entry)
         holding = {place.label: place for place, _ in standing}
@@ -416,6 +422,8 @@ class LayeredDriver(RootTombstones):
 
         Raises: ScopeMismatch; ReasonRequired.
         """
+        from ricordo.curation.forget import forget_copies, forget_entries
+
         place = await self._roots.root_for(scope or self._scope)
         entries = [
             entry
@@ -437,13 +445,13 @@ class LayeredDriver(RootTombstones):
         await self._refresh(place)
         return DeleteResult(entries=tuple(entries), change_id=change.id)
 
-    async def update_entry(self, entry_id: str, update: EntryUpdate, *, who: str) -> Entry:
+    async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values in every place that has it, a change set for each."""
         standing = await self._locate(entry_id)
         place, found = standing[0]
         now, updated = truncate_to_milliseconds(self._root.clock.now()), found.entry
         for where in reversed([*{each.label: each for each, _ in standing}.values()]):
-            result = await update_entry(
+            result = await curation.update_entry(
                 where.files, where.changes, found.entry.id, update,
                 redactor=where.redactor, at=now, who=who, config=self._config,
             )  # fmt: skip
@@ -451,13 +459,13 @@ class LayeredDriver(RootTombstones):
             await where.index.refresh()
         return await place.outward_async(updated)
 
-    async def mark_entry(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+    async def mark_entry(self, entry_id: str, act: "MarkAct", *, who: str) -> Entry:
         """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
         standing = await self._locate(entry_id)
         place, found = standing[0]
         now = truncate_to_milliseconds(self._root.clock.now())
         for where in {each.label: each for each, _ in standing}.values():
-            marked = await mark_entry(
+            marked = await curation.mark_entry(
                 where.files, where.changes, found.entry.id, act, at=now, who=who, config=self._config
             )
             await where.index.refresh()
@@ -494,25 +502,27 @@ class LayeredDriver(RootTombstones):
         UndoRefused.
         """
         place, item = await self._select_change(change_id)
-        await undo_change(place.files, place.changes, item, who=who, config=self._config)
+        await curation.undo_change(place.files, place.changes, item, who=who, config=self._config)
         await self._refresh(place)
         return item
 
-    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+    async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what one write did to each of its files; the newest write of the scope's own user without an id."""
         rows = await self._collect_history(others=change_id is not None)
         if not rows:
             raise ChangeNotFound("Nothing was written yet.")
-        item = resolve_history_item([item for _, item in rows], change_id) if change_id is not None else rows[0][1]
+        item = rows[0][1]
+        if change_id is not None:
+            item = curation.resolve_history_item([item for _, item in rows], change_id)
         place = next(place for place, each in rows if each is item)
-        return await diff_change(place.files, place.changes, item, redactor=place.redactor)
+        return await workspace.diff_change(place.files, place.changes, item, redactor=place.redactor)
 
     async def entry_history(self, entry_id: str, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes that concern one entry, by its full id, newest first."""
         rows = await self._collect_history(others=True)
         named: set[str] = set()
         for place in await self.places():
-            named |= await find_entry_changes(place.changes, entry_id)
+            named |= await workspace.find_entry_changes(place.changes, entry_id)
         return [item for _, item in rows if item.id in named or entry_id in item.entries][:limit]
 
     async def _ids_stored_in(self, place: MemoryRoot, ids: Collection[str]) -> list[str]:
@@ -552,7 +562,7 @@ class LayeredDriver(RootTombstones):
         else:
             rows = await self._collect_history(holding=change_id, others=True)
         try:
-            item = resolve_history_item([item for _, item in rows], change_id)
+            item = curation.resolve_history_item([item for _, item in rows], change_id)
         except ChangeNotFound:
             if any(row.id == change_id for row in await self.tombstones()):
                 raise ChangeNotFound(

@@ -12,7 +12,8 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.context.preamble import DEFAULT_BUDGET, Preamble, PreambleItem, ShownEntry
+from ricordo.context.config import PREAMBLE_BUDGET
+from ricordo.context.preamble import Preamble, PreambleItem, ShownEntry
 from ricordo.guard import Trust, render_fence
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
@@ -58,7 +59,7 @@ def compose_document(bullets: BulletDocument, budget: Tokens | None, path: str) 
     Entries are shown without their fields; superseded and retired ones are left out. A notice names the omitted parts.
     If nothing fits, the result is only the notice, or empty if the notice does not fit either.
     """
-    most = (budget or DEFAULT_BUDGET).count
+    most = (budget or PREAMBLE_BUDGET).count
     pieces = list(_iter_blocks(bullets))
     if not any(piece.entry or not piece.text.startswith("#") for piece in pieces):
         return Preamble()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.history.erase import EraseResult
     from ricordo.workspace.history.log import list_history
     from ricordo.workspace.history.tombstones import Tombstone, content_digest
-    from ricordo.workspace.history.versions import ChangeDiff, diff_change, read_entries_as_of
+    from ricordo.workspace.history.versions import ChangeDiff, diff_change, find_entry_changes, read_entries_as_of
     from ricordo.workspace.layout import (
         DEFAULT_AGENT,
         INDEX_FILE,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         render_profile,
     )
     from ricordo.workspace.redaction import redact_messages
+    from ricordo.workspace.session_catalog import SessionCatalog
     from ricordo.workspace.session_search import SessionInfo, find_session, list_sessions
     from ricordo.workspace.transcript import Transcript, read_transcript
 
@@ -62,6 +63,7 @@ __all__ = [
     "PlanState",
     "Profile",
     "ProfileSummary",
+    "SessionCatalog",
     "SessionInfo",
     "Source",
     "Todo",
@@ -73,6 +75,7 @@ __all__ = [
     "content_digest",
     "cursor_path",
     "diff_change",
+    "find_entry_changes",
     "find_session",
     "format_profile_time",
     "ledger_path",
@@ -104,7 +107,7 @@ __getattr__ = lazy_exports(
         ".history.erase": "EraseResult",
         ".history.log": "list_history",
         ".history.tombstones": "Tombstone content_digest",
-        ".history.versions": "ChangeDiff diff_change read_entries_as_of",
+        ".history.versions": "ChangeDiff diff_change find_entry_changes read_entries_as_of",
         ".layout": (
             "DEFAULT_AGENT INDEX_FILE MEMORY_PATH TOMBSTONES compactions_path cursor_path ledger_path "
             "profile_path state_path tasks_path transcript_path"
@@ -114,6 +117,7 @@ __getattr__ = lazy_exports(
             "Fact FactSource HISTORY_SUMMARIES Profile ProfileSummary USER_SUMMARIES format_profile_time render_profile"
         ),
         ".redaction": "redact_messages",
+        ".session_catalog": "SessionCatalog",
         ".session_search": "SessionInfo find_session list_sessions",
         ".transcript": "Transcript read_transcript",
     },

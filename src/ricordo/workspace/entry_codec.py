@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import get_args
 from urllib.parse import quote, unquote
 
@@ -64,6 +65,10 @@ _HIDDEN = "\0"
 _LONG_PATH_PATTERN = lazy_compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
 _BULLET_PATTERN = lazy_compile(rb"[-*+] +(?=\S)")
 _FENCE_PATTERN = lazy_compile(rb"(`{3,}|~{3,})")
+_AUTHORS: Mapping[str, Author] = {name: name for name in get_args(Author)}
+_STATES: Mapping[str, EntryState] = {name: name for name in get_args(EntryState)}
+_SOURCE_KEYS = frozenset({"from", "quote", "origin"})
+_NO_SOURCE = Source()
 _SCOPE_KEYS = tuple(field.name for field in fields(Scope))
 
 
@@ -275,8 +280,8 @@ def _find_bullet_end(lines: list[bytes], start: int) -> int:
 def _parse_bullet(block: str) -> tuple[Entry, str | None] | None:
     # a carriage return in the content is escaped, so one at the end of a line comes from an editor
     lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
-    lines[0] = re.sub(r"^[-*+] +", "", lines[0])
-    lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
+    lines[0] = lines[0][1:].lstrip(" ")
+    lines[1:] = [line[2:] if line.startswith("  ") else line.removeprefix("\t") for line in lines[1:]]
     shown, tags, named, entry_id = _split_suffix(lines[-1])
     content = unescape("\n".join([*lines[:-1], shown]))
     if not content.strip():
@@ -325,8 +330,7 @@ def _build_entry(
 ) -> Entry:
     session, _, messages = known.get("from", "").partition("#")
     scope = {key: known[key] for key in _SCOPE_KEYS if key in known}
-    author: Author = next((name for name in get_args(Author) if name == known.get("by")), "hand")
-    state: EntryState = next((name for name in get_args(EntryState) if name == known.get("state")), "active")
+    has_source = not known.keys().isdisjoint(_SOURCE_KEYS)
     return Entry(
         content=content,
         kind=known.get("kind", "fact"),
@@ -335,15 +339,17 @@ def _build_entry(
         time=_parse_time(known["at"]) if "at" in known else None,
         since=_parse_time(known["since"]) if "since" in known else None,
         scope=Scope(**scope) if scope else None,
-        by=author,
-        source=Source(
+        by=_AUTHORS.get(known.get("by", ""), "hand"),
+        source=_NO_SOURCE
+        if not has_source
+        else Source(
             session=unquote(session, errors="surrogatepass") if session else None,
             messages=tuple(unquote(part, errors="surrogatepass") for part in messages.split(",")) if messages else (),
             quote=known.get("quote"),
             origin=known.get("origin"),
         ),
         confidence=float(known.get("confidence", "1")),
-        state=state,
+        state=_STATES.get(known.get("state", ""), "active"),
         supersedes=known.get("supersedes"),
         pinned="pinned" in known,
         confirmed=_parse_time(known["confirmed"]) if "confirmed" in known else None,
@@ -357,6 +363,8 @@ def _quote_part(name: str) -> str:
     return quote(name, safe=" !$&'()*+-./:;<=>?@_|~", errors="surrogatepass")
 
 
+# a time is parsed once when it is checked and once when it is read
+@lru_cache(maxsize=64)
 def _parse_time(text: str) -> datetime:
     return truncate_to_milliseconds(datetime.fromisoformat(text))
 
@@ -396,11 +404,11 @@ _FIELD_CHECKS: dict[str, Callable[[str], bool]] = {
     "at": _is_time,
     "since": _is_time,
     "confidence": _is_fraction,
-    "by": lambda text: text in get_args(Author),
+    "by": lambda text: text in _AUTHORS,
     "from": lambda text: "#" in text,
     "quote": lambda _: True,
     "origin": lambda _: True,
-    "state": lambda text: text in get_args(EntryState),
+    "state": lambda text: text in _STATES,
     "supersedes": lambda _: True,
     "pinned": lambda text: text == "yes",
     "confirmed": _is_time,

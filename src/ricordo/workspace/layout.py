@@ -21,8 +21,11 @@ from ricordo.storage import FileStore
 __all__ = [
     "AGENTS_FOLDER",
     "AGENT_NOTES",
+    "CORRECTION",
     "DEFAULT_AGENT",
+    "FACT_ID_PREFIX",
     "GUARD_KEY",
+    "HISTORY_SUMMARIES",
     "IGNORE_FILE",
     "INDEX_FILE",
     "LARGE_RESULTS",
@@ -38,6 +41,7 @@ __all__ = [
     "TRASH",
     "USAGE",
     "USERS",
+    "USER_SUMMARIES",
     "WORKSPACE",
     "SessionRecordPath",
     "agent_from_folder",
@@ -302,3 +306,13 @@ async def _rename_record(files: FileStore, path: str, name: str) -> None:
             if not (await files.read(name)).data.startswith(stored.data):
                 return
         await files.delete(path, expected=stored.version)
+
+
+FACT_ID_PREFIX = "fact_"
+"""The prefix of fact ids."""
+USER_SUMMARIES = ("workContext", "personalContext", "topOfMind")
+"""The user-level summaries, by their names in the document."""
+HISTORY_SUMMARIES = ("recentMonths", "earlierContext", "longTermBackground")
+"""The history-level summaries, by their names in the document."""
+CORRECTION = "correction"
+"""The category of a user's correction."""

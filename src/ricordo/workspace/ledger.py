@@ -21,6 +21,7 @@ from ricordo.storage import FileStore, SupportsAppend
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 from ricordo.workspace.layout import (
+    FACT_ID_PREFIX,
     LEDGERS,
     MEMORY_PATH,
     TOPICS,
@@ -30,7 +31,6 @@ from ricordo.workspace.layout import (
     ledger_path,
     long_entry_path,
 )
-from ricordo.workspace.profile import FACT_ID_PREFIX
 from ricordo.workspace.redaction import all_redacted_beside
 
 __all__ = [

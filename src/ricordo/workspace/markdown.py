@@ -110,7 +110,7 @@ def escape_value(text: str) -> str:
 
 def unescape(shown: str) -> str:
     """Return the unescaped text; a backslash that starts no escape stays."""
-    return _ESCAPE.sub(_unescape_match, shown)
+    return _ESCAPE.sub(_unescape_match, shown) if "\\" in shown else shown
 
 
 def _escape_control(match: re.Match[str]) -> str:

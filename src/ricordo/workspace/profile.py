@@ -18,6 +18,7 @@ from itertools import count
 from ricordo.errors import DocumentInvalid, InvalidInput
 from ricordo.lazy import lazy_compile
 from ricordo.messages.types import JsonValue
+from ricordo.workspace.layout import CORRECTION, FACT_ID_PREFIX, HISTORY_SUMMARIES, USER_SUMMARIES
 
 __all__ = [
     "CATEGORIES",
@@ -75,14 +76,6 @@ def kind_for_category(category: str) -> str:
     return _KIND_BY_CATEGORY.get(category, "fact")
 
 
-FACT_ID_PREFIX = "fact_"
-"""The prefix of fact ids."""
-USER_SUMMARIES = ("workContext", "personalContext", "topOfMind")
-"""The user-level summaries, by their names in the document."""
-HISTORY_SUMMARIES = ("recentMonths", "earlierContext", "longTermBackground")
-"""The history-level summaries, by their names in the document."""
-CORRECTION = "correction"
-"""The category of a user's correction."""
 CATEGORIES = ("preference", "knowledge", "context", "behavior", "goal", CORRECTION)
 """The predefined categories; any other one is stored unchanged."""
 

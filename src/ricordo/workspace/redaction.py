@@ -11,18 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
+from ricordo import messages
 from ricordo.concurrency import compute, run_in_thread
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.guard.redact import Redactor, has_secret
 from ricordo.guard.scanner import find_secrets
 from ricordo.lazy import lazy_compile
-from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.json_text import dumps, loads
 from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source
+
+if TYPE_CHECKING:
+    from ricordo.messages import JsonValue, Media, Message, Part, Text, Unknown
 
 __all__ = [
     "all_redacted_beside",
@@ -87,11 +90,11 @@ _MAX_INLINE_CHARS = 10_000
 """The number of characters that may be searched for secrets on the event loop."""
 _EACH = 500
 """The fixed cost of an entry, as an equivalent number of characters."""
-_P = TypeVar("_P", bound=Part)
+_P = TypeVar("_P", bound="Part")
 _D = TypeVar("_D", Entry, Source)
 
 
-def redact_message(message: Message, redactor: Redactor) -> Message:
+def redact_message(message: "Message", redactor: Redactor) -> "Message":
     """Return `message` with typed marks in place of secrets: in text, arguments, results and metadata."""
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
@@ -104,7 +107,7 @@ def redact_message(message: Message, redactor: Redactor) -> Message:
     )
 
 
-def redact_messages(messages: Iterable[Message], redactor: Redactor) -> tuple[Message, ...]:
+def redact_messages(messages: "Iterable[Message]", redactor: Redactor) -> "tuple[Message, ...]":
     """Redact each message with `redact_message`. Slow for many messages: call it in a thread."""
     return tuple(redact_message(message, redactor) for message in messages)
 
@@ -201,39 +204,39 @@ def _replace_changed(value: _D, **fields: Any) -> _D:
     return replace(value, **fields) if any(getattr(value, name) != field for name, field in fields.items()) else value
 
 
-def _redact_part(part: Part, redactor: Redactor) -> Part:
+def _redact_part(part: "Part", redactor: Redactor) -> "Part":
     match part:
-        case Text():
+        case messages.Text():
             return replace(part, text=redactor.clean(part.text))
-        case Thinking():
+        case messages.Thinking():
             text, seal = redactor.clean(part.text), part.signature and redactor.clean(part.signature)
             # a signature that no longer matches is dropped, as providers refuse it
-            return part if (text, seal) == (part.text, part.signature) else Thinking(text=text)
-        case ToolCall():
+            return part if (text, seal) == (part.text, part.signature) else messages.Thinking(text=text)
+        case messages.ToolCall():
             return replace(
                 part,
                 id=redactor.clean(part.id),
                 name=redactor.clean(part.name),
                 arguments=_redact_json_text(part.arguments, redactor),
             )
-        case ToolResult():
+        case messages.ToolResult():
             return replace(
                 part,
                 call_id=redactor.clean(part.call_id),
                 name=part.name and redactor.clean(part.name),
                 parts=tuple(_redact_inner_part(inner, redactor) for inner in _redact_text_parts(part.parts, redactor)),
             )
-        case Media() | Unknown():
+        case messages.Media() | messages.Unknown():
             return _redact_inner_part(part, redactor)
 
 
-def _redact_inner_part(part: Text | Media | Unknown, redactor: Redactor) -> Text | Media | Unknown:
+def _redact_inner_part(part: "Text | Media | Unknown", redactor: Redactor) -> "Text | Media | Unknown":
     match part:
-        case Text():
+        case messages.Text():
             return replace(part, text=redactor.clean(part.text))
-        case Unknown():
+        case messages.Unknown():
             return replace(part, kind=redactor.clean(part.kind), raw=_redact_json_text(part.raw, redactor))
-        case Media():
+        case messages.Media():
             return replace(
                 part,
                 media_type=redactor.clean(part.media_type),
@@ -245,14 +248,14 @@ def _redact_inner_part(part: Text | Media | Unknown, redactor: Redactor) -> Text
 
 def _redact_text_parts(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]:
     """Redact the text parts together: a secret may be in one part and its name in the previous one."""
-    places = [number for number, part in enumerate(parts) if isinstance(part, Text)]
+    places = [number for number, part in enumerate(parts) if isinstance(part, messages.Text)]
     if len(places) < 2:
         return parts
-    cleaned = redact_joined([part.text for part in parts if isinstance(part, Text)], redactor)
+    cleaned = redact_joined([part.text for part in parts if isinstance(part, messages.Text)], redactor)
     shown = list(parts)
     for number, text in zip(places, cleaned, strict=True):
         part = shown[number]
-        if isinstance(part, Text):
+        if isinstance(part, messages.Text):
             shown[number] = cast("_P", replace(part, text=text))
     return tuple(shown)
 

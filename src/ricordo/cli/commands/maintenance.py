@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ricordo.extraction.overdue import OverdueWork
     from ricordo.jobs import Job, JobQueue, JobRecord
     from ricordo.messages.types import JsonValue
-    from ricordo.models.spending import RequestRecord, SpendingConfig, SpendingTotal
+    from ricordo.models.config import SpendingConfig
+    from ricordo.models.spending import RequestRecord, SpendingTotal
     from ricordo.runtime.workspace import Dependencies, Workspace
     from ricordo.storage import FileStore
 
@@ -290,7 +291,7 @@ async def _with_model(parts: "Dependencies") -> "tuple[Dependencies, str]":
     """Return the parts with the model of the settings, and why there is none that could be loaded."""
     from anyio.to_thread import run_sync
 
-    from ricordo.models.offline import OFFLINE
+    from ricordo.models.config import OFFLINE
 
     config, name = parts.settings.consolidation, parts.settings.model
     if name is None or name == OFFLINE or config is None or config.model is not None:

@@ -4,11 +4,12 @@ A strategy that is added needs its own file, with the strategy and its options, 
 line come the argument of `HarnessAgent`, its value for sub-agents, its table of settings and its place in the pipeline.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from types import MappingProxyType, NoneType
-from typing import Annotated, Any, TypedDict, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast, get_args, get_type_hints
 
 from ricordo.context.config import (
     ClearResultsConfig,
@@ -17,12 +18,10 @@ from ricordo.context.config import (
     ToolResultEvictionConfig,
     TruncateArgsConfig,
 )
-from ricordo.context.contract import Strategy, StrategyConfig, StrategyContext
-from ricordo.context.strategies.clear import ClearResults
-from ricordo.context.strategies.dedupe import DedupeReads
-from ricordo.context.strategies.evict import EvictResults
-from ricordo.context.strategies.truncate import TruncateArgs
 from ricordo.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from ricordo.context.contract import Strategy, StrategyConfig, StrategyContext
 
 __all__ = ["Reductions", "check_reductions", "create_strategies", "with_recommended"]
 
@@ -30,23 +29,23 @@ __all__ = ["Reductions", "check_reductions", "create_strategies", "with_recommen
 class Reductions(TypedDict, total=False):
     """The options of each reduction of the window, in the order in which they run; None is off.
 
-    Each line names the options and what creates the strategy from them. The summary comes last, and dropping after it;
-    `ricordo.context.pipeline` creates both.
+    Each line names the options and the class of the strategy, which is imported when the strategy is on. The summary
+    comes last, and dropping after it; `ricordo.context.pipeline` creates both.
     """
 
-    tool_result_eviction: Annotated[ToolResultEvictionConfig | None, EvictResults.create]
-    clear_results: Annotated[ClearResultsConfig | None, ClearResults.create]
-    dedupe_reads: Annotated[DedupeReadsConfig | None, DedupeReads.create]
-    truncate_args: Annotated[TruncateArgsConfig | None, TruncateArgs.create]
+    tool_result_eviction: Annotated[ToolResultEvictionConfig | None, "evict.EvictResults"]
+    clear_results: Annotated[ClearResultsConfig | None, "clear.ClearResults"]
+    dedupe_reads: Annotated[DedupeReadsConfig | None, "dedupe.DedupeReads"]
+    truncate_args: Annotated[TruncateArgsConfig | None, "truncate.TruncateArgs"]
     compaction: CompactionConfig | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """One line of `Reductions`: the type of the options, and what creates the strategy; None for the summary."""
+    """One line of `Reductions`: the type of the options, and the class of the strategy; empty for the summary."""
 
-    options: type[StrategyConfig]
-    create: Callable[[Any, StrategyContext], Strategy | None] | None
+    options: "type[StrategyConfig]"
+    strategy: str
 
 
 def check_reductions(given: Mapping[str, object]) -> Reductions:
@@ -82,17 +81,23 @@ def with_recommended(given: Reductions, settings: Reductions, window: int | None
     return cast("Reductions", found)
 
 
-def create_strategies(on: Reductions, context: StrategyContext) -> list[Strategy]:
+def create_strategies(on: Reductions, context: "StrategyContext") -> "list[Strategy]":
     """Return the strategies that only shorten messages, in order; each message can be read in full again."""
     summary = on.get("compaction")
     if on.get("truncate_args") is None and summary is not None:
         on = {**on, "truncate_args": summary.truncate_args}
     kinds, options = _list_kinds(), dict(_given_options(on))
-    made = (kind.create(options[name], context) for name, kind in kinds.items() if kind.create and options.get(name))
+    wanted = [(kind.strategy, options[name]) for name, kind in kinds.items() if kind.strategy and options.get(name)]
+    made = [_import_strategy(strategy).create(config, context) for strategy, config in wanted]
     return [strategy for strategy in made if strategy is not None]
 
 
-def _given_options(on: Reductions) -> Iterator[tuple[str, StrategyConfig | None]]:
+def _import_strategy(name: str) -> Any:
+    module, _, strategy = name.partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), strategy)
+
+
+def _given_options(on: Reductions) -> "Iterator[tuple[str, StrategyConfig | None]]":
     yield from cast("Mapping[str, StrategyConfig | None]", on).items()
 
 
@@ -100,7 +105,7 @@ def _given_options(on: Reductions) -> Iterator[tuple[str, StrategyConfig | None]
 def _list_kinds() -> Mapping[str, _Kind]:
     found = {}
     for name, hint in get_type_hints(Reductions, include_extras=True).items():
-        options, *creators = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+        options, *strategies = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
         kind = next(each for each in get_args(options) if each is not NoneType)
-        found[name] = _Kind(options=kind, create=creators[0] if creators else None)
+        found[name] = _Kind(options=kind, strategy=strategies[0] if strategies else "")
     return found

@@ -12,12 +12,20 @@ a non-empty text is at least 1. Nothing opens a connection: a missing tokenizer 
 import string
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from weakref import ref
 
+from ricordo import messages
 from ricordo.lazy import lazy_compile
-from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.messages.json_text import dumps
+
+if TYPE_CHECKING:
+    from ricordo.messages import (
+        JsonValue,
+        Message,
+        Part,
+        ToolSpec,
+    )
 
 __all__ = [
     "BLOCKS",
@@ -249,18 +257,18 @@ def estimate_text(text: str) -> int:
     return max(1, -(-hundredths // 100))
 
 
-def estimate_message(message: Message, *, counter: TokenCounter = _ESTIMATOR) -> int:
+def estimate_message(message: "Message", *, counter: TokenCounter = _ESTIMATOR) -> int:
     """Estimate the tokens of `message` with its frame; never 0. The built-in counter counts a message only once."""
     return _message_counts(message) if counter is _ESTIMATOR else _count_message(message, counter)
 
 
 def estimate_request(
-    messages: Iterable[Message],
+    messages: "Iterable[Message]",
     *,
     system: str = "",
     memory: str = "",
-    tools: Sequence[ToolSpec] = (),
-    reminder: Message | None = None,
+    tools: "Sequence[ToolSpec]" = (),
+    reminder: "Message | None" = None,
     reserved_output: int = 0,
     counter: TokenCounter = _ESTIMATOR,
 ) -> RequestEstimate:
@@ -279,23 +287,23 @@ def estimate_request(
     )
 
 
-def _count_message(message: Message, counter: TokenCounter = _ESTIMATOR) -> int:
+def _count_message(message: "Message", counter: TokenCounter = _ESTIMATOR) -> int:
     return (
         _MESSAGE_FRAME + counter.count(message.name or "") + sum(_count_part(part, counter) for part in message.parts)
     )
 
 
-def _count_part(part: Part, counter: TokenCounter) -> int:
+def _count_part(part: "Part", counter: TokenCounter) -> int:
     match part:
-        case Text() | Thinking():
+        case messages.Text() | messages.Thinking():
             return counter.count(part.text)
-        case Media():
+        case messages.Media():
             return _MEDIA_TOKENS + counter.count(part.name or "") + counter.count(part.description or "")
-        case ToolCall():
+        case messages.ToolCall():
             return _CALL_FRAME + counter.count(part.name) + counter.count(part.arguments)
-        case ToolResult():
+        case messages.ToolResult():
             return _CALL_FRAME + counter.count(part.name or "") + sum(_count_part(item, counter) for item in part.parts)
-        case Unknown():
+        case messages.Unknown():
             return counter.count(part.raw)
 
 
@@ -303,7 +311,7 @@ def _count_with_frame(text: str, counter: TokenCounter) -> int:
     return _MESSAGE_FRAME + counter.count(text) if text else 0
 
 
-def _count_tool(tool: ToolSpec, counter: TokenCounter = _ESTIMATOR) -> int:
+def _count_tool(tool: "ToolSpec", counter: TokenCounter = _ESTIMATOR) -> int:
     written: JsonValue = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     return _CALL_FRAME + counter.count(dumps(written))
 

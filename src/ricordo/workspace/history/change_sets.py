@@ -35,7 +35,6 @@ from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.ledger import read_newest_id
 from ricordo.workspace.markdown import is_utf16
-from ricordo.workspace.merge import merge_lines, merge_profile_documents
 
 __all__ = [
     "CHANGES_FOLDER",
@@ -409,11 +408,15 @@ def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> by
         tail = found[len(start) :]
         closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
         return before + closing + tail
+    from ricordo.workspace.merge import merge_lines
+
     return merge_lines(after, found, before or b"") if after else None
 
 
 def _revert_profile(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
     """Revert the change from `before` to `after` in the profile `found`; return None if others changed the same."""
+    from ricordo.workspace.merge import merge_profile_documents
+
     return merge_profile_documents(after or b"", found, before or b"")
 
 

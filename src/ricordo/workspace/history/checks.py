@@ -18,7 +18,6 @@ from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.layout import WORKSPACE, is_profile
 from ricordo.workspace.markdown import unescape
-from ricordo.workspace.profile import parse_profile
 
 __all__ = ["Check", "check_history", "find_broken_profiles", "find_damage"]
 
@@ -89,6 +88,8 @@ async def find_broken_profiles(files: FileStore) -> tuple[tuple[str, ...], tuple
 
 
 async def _find_broken_records(files: FileStore, path: str) -> list[str]:
+    from ricordo.workspace.profile import parse_profile
+
     try:
         read = await run_sync(parse_profile, (await files.read(path)).data, path)
     except FileMissing:
@@ -108,6 +109,7 @@ async def check_history(files: FileStore) -> list[Check]:
 
     The check for secrets is included only if some were found.
     """
+
     clock = SystemClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     damaged = [f"{name} (its record)" for name in await changes.list_unreadable()]

@@ -9,12 +9,15 @@ Invariant: with `in_place`, a line keeps its length, so offsets into a log stay 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ricordo.language.languages import word_bounds
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words, split_words
 from ricordo.lazy import lazy_compile
-from ricordo.workspace.session_files import SessionFile, create_digest
+
+if TYPE_CHECKING:
+    from ricordo.workspace.session_files import SessionFile
 
 __all__ = [
     "ERASED_MARK",
@@ -113,12 +116,14 @@ def repeats_partly(text: str, contents: Iterable[str], *, least: float = _PART_O
 
 
 def mask_session(
-    file: SessionFile, contents: Sequence[str], ids: Collection[str], *, near: bool = False
-) -> SessionFile:
+    file: "SessionFile", contents: Sequence[str], ids: Collection[str], *, near: bool = False
+) -> "SessionFile":
     """Return a session file without these entries and repetitions of `contents`; digests are recreated.
 
     With `near` it is the session in which the entries were said.
     """
+    from ricordo.workspace.session_files import create_digest
+
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
     made = file.pending and bool(file.entries)
     return replace(

@@ -12,17 +12,21 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
+from ricordo import messages
 from ricordo.clock import format_rfc3339
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.language.sentences import split_sentences
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json, dumps, loads
-from ricordo.messages.types import JsonValue, Message, Part, Text, ToolCall, ToolResult
 from ricordo.storage import ABSENT, FileStore
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.repetition import FORGOTTEN_MARK, repeats_any, repeats_partly
 from ricordo.workspace.layout import TOMBSTONES
+
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue, Message, Part
 
 __all__ = [
     "ForgottenStatements",
@@ -220,11 +224,11 @@ class ForgottenStatements:
         """Return `text` with each forgotten statement replaced by a mark."""
         return _mask_spans(text, lambda said: content_digest(said, self.key) in self.digests) if self.digests else text
 
-    def mask_json(self, value: JsonValue) -> JsonValue:
+    def mask_json(self, value: "JsonValue") -> "JsonValue":
         """Return a JSON value with the forgotten statements in its texts replaced by marks."""
         return _map_texts(value, self.mask)
 
-    def mask_message(self, message: Message, session: str = "") -> Message:
+    def mask_message(self, message: "Message", session: str = "") -> "Message":
         """Return the message with its forgotten statements replaced by marks.
 
         All texts of a message are replaced if it is known to contain one in `session` but none is recognised.
@@ -257,7 +261,7 @@ def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, near: boo
     return list(found)
 
 
-def collect_texts(message: Message) -> list[str]:
+def collect_texts(message: "Message") -> list[str]:
     """Return all texts of a message: its content, the strings in call arguments, and tool results."""
     calls = [text for call in message.tool_calls for text in _json_texts(call.arguments)]
     return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
@@ -332,26 +336,27 @@ def _mask_spans(text: str, is_forgotten: Callable[[str], bool]) -> str:
     return text
 
 
-def _map_part(part: Part, change: Callable[[str], str]) -> Part:
+def _map_part(part: "Part", change: Callable[[str], str]) -> "Part":
     match part:
-        case Text():
+        case messages.Text():
             return replace(part, text=change(part.text))
-        case ToolCall():
+        case messages.ToolCall():
             try:
                 value = loads(part.arguments)
             except InvalidMessage:
                 return replace(part, arguments=change(part.arguments))
             changed = _map_texts(value, change)
             return part if changed == value else replace(part, arguments=dumps(changed))
-        case ToolResult():
+        case messages.ToolResult():
             return replace(
-                part, parts=tuple(replace(e, text=change(e.text)) if isinstance(e, Text) else e for e in part.parts)
+                part,
+                parts=tuple(replace(e, text=change(e.text)) if isinstance(e, messages.Text) else e for e in part.parts),
             )
         case _:
             return part
 
 
-def _map_texts(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+def _map_texts(value: "JsonValue", change: Callable[[str], str]) -> "JsonValue":
     match value:
         case str():
             return change(value)

@@ -12,17 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
-from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import USAGE
+
+if TYPE_CHECKING:
+    from ricordo.messages import JsonValue
 
 __all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "read_usage"]
 
@@ -214,7 +216,7 @@ async def _render_note(noted: _UsageNote) -> bytes:
     return _render_line(row | ({"session": noted.session} if noted.session else {}) | {"ids": named})
 
 
-def _summary_row(name: str, usage: MemoryUsage) -> dict[str, JsonValue]:
+def _summary_row(name: str, usage: MemoryUsage) -> "dict[str, JsonValue]":
     row: dict[str, JsonValue] = {"id": name}
     for act in _ACTS:
         counted: UsageCount = getattr(usage, act)
@@ -223,7 +225,7 @@ def _summary_row(name: str, usage: MemoryUsage) -> dict[str, JsonValue]:
     return row
 
 
-def _render_line(row: dict[str, JsonValue]) -> bytes:
+def _render_line(row: "dict[str, JsonValue]") -> bytes:
     return dumps(row).encode("utf-8", "replace") + b"\n"
 
 
@@ -244,7 +246,7 @@ def _parse_line(line: bytes) -> list[tuple[str, UsageAct, UsageCount]]:
     return [(each, act, once) for each in ids if isinstance(each, str)]
 
 
-def _parse_count(value: JsonValue) -> UsageCount | None:
+def _parse_count(value: "JsonValue") -> UsageCount | None:
     if not isinstance(value, list) or len(value) != 3:
         return None
     count, first, last = value[0], _parse_time(value[1]), _parse_time(value[2])
@@ -253,7 +255,7 @@ def _parse_count(value: JsonValue) -> UsageCount | None:
     return UsageCount(count=count, first=first, last=last)
 
 
-def _parse_time(value: JsonValue) -> datetime | None:
+def _parse_time(value: "JsonValue") -> datetime | None:
     try:
         return truncate_to_milliseconds(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError):
