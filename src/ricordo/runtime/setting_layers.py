@@ -74,7 +74,11 @@ def list_setting_tables(owner: type, prefix: str = "") -> dict[str, SettingTable
 
 def list_setting_groups(owner: type) -> dict[str, tuple[str, ...]]:
     """Return the keys of the settings in each group of `owner`."""
-    return {name: tuple(hint.__annotations__) for name, hint in get_type_hints(owner).items() if is_typeddict(hint)}
+    return {
+        name: tuple(hint.__annotations__)
+        for name, hint in get_type_hints(owner, localns=_UNSETTABLE).items()
+        if is_typeddict(hint)
+    }
 
 
 def convert_value(kind: SettingType, value: object, *, is_text: bool = False) -> object:
