@@ -217,19 +217,19 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
     assert (place_of(root) / "workspace" / "memory" / "topics" / "rules.md").read_text(encoding="utf-8") == content
 
 
-async def test_a_tool_that_creates_it_may_fill_it_to_the_cap_and_no_further(tmp_path: Path) -> None:
-    root = tmp_path / ".ricordo"
-    begun(root, root.parent / "data")
-    calls = [Call("write_file", {"path": "/MEMORY.md", "content": "- A rule.\n" * lines}) for lines in (201, 200)]
-    model = ScriptedModel([*calls, Say("Done.")])
-    async with HarnessAgent(
-        model, memory=root, scope=SCOPE, settings=given(root), builtin_tools=BuiltinTools(files=True)
-    ) as agent:
+@pytest.mark.parametrize(("config", "cap"), [(None, 200), (ConsolidationConfig(max_lines=90), 90)])
+async def test_a_tool_that_creates_it_may_fill_it_to_the_cap_and_no_further(
+    config: ConsolidationConfig | None, cap: int, tmp_path: Path
+) -> None:
+    root = begun(tmp_path / ".ricordo", tmp_path / "data")
+    calls = [Call("write_file", {"path": "/MEMORY.md", "content": "- A rule.\n" * lines}) for lines in (cap + 1, cap)]
+    model, chosen, tools = ScriptedModel([*calls, Say("Done.")]), given(root, config), BuiltinTools(files=True)
+    async with HarnessAgent(model, memory=root, scope=SCOPE, settings=chosen, builtin_tools=tools) as agent:
         await agent.send("Keep these rules.")
     refused, written = [result.text for message in model.requests[-1].messages for result in message.tool_results]
     assert "/memory/topics/NAME.md" in refused
     assert "was created" in written
-    assert curated(root) == "- A rule.\n" * 200
+    assert curated(root) == "- A rule.\n" * cap
 
 
 async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ async def test_the_prompt_asks_for_exactly_four_sections_and_another_one_needs_a
     narrow = Scripted("Kurz: alles gut.", window=4_000)
     await ModelSummarizer(narrow, config)(talk(12, words="wide " * 500), limit_tokens=500)
     assert len(narrow.asked) > 1, "in parts"
+    assert all("Kurz: alles gut." in prompt and "[S1]" not in prompt for prompt in narrow.asked[1:])
     for prompt in (*own.asked, *narrow.asked):
         assert prompt.startswith("Fasse zusammen:\n<conversation ")
         assert prompt.endswith("</conversation>\nEnde.")

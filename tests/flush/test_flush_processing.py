@@ -101,10 +101,12 @@ def test_what_is_only_about_uploads_survives() -> None:
 
 
 @pytest.mark.req("DF-B10", "DF-PROC", "DF-C2")
-def test_metadata_decides_before_the_text_does() -> None:
+@pytest.mark.parametrize("key", ["files", "uploads", "attachments"])
+def test_metadata_decides_before_the_text_does(key: str) -> None:
     block = upload("uploaded_files")
-    none_listed = user(f"{block}\nThat is what our format looks like.", files=[])
-    cut_off = user("Read this.\n<uploaded_files>\n- a.pdf\n  Path: /mnt/a.p", files=[{"filename": "a.pdf"}])
+    none_listed = replace(user(f"{block}\nThat is what our format looks like."), metadata={key: []})
+    cut_off = user("Read this.\n<uploaded_files>\n- a.pdf\n  Path: /mnt/a.p")
+    cut_off = replace(cut_off, metadata={key: [{"filename": "a.pdf"}]})
     before_tags = user(f"{block}\nHi", additional_kwargs={"original_user_content": "What is in it?"})
     found = process_messages([none_listed, cut_off, before_tags, REPLIED])
     assert said(found)[:3] == [none_listed.text, "Read this.", "What is in it?"]

@@ -67,12 +67,12 @@ class Root:
         await self.files.create(path, update_session(b"", path, file))
         return path
 
-    async def consolidate(self, *, again: bool = False) -> None:
+    async def consolidate(self, **options: bool) -> None:
         redactor = Redactor(KEY)
         consolidator = Consolidator(
             files=self.files, changes=self.changes, redactor=redactor, clock=self.clock, key=KEY
         )
-        await consolidator.consolidate(force=True, again=again)
+        await consolidator.consolidate(force=True, **options)
 
     async def pruned(self, config: MaintenanceConfig = CONFIG) -> Mapping[str, int]:
         return (await prune_session_files(self.files, self.changes, now=self.clock.now(), config=config)).counts
@@ -121,8 +121,8 @@ async def test_a_ledger_that_was_never_consolidated_stays_and_an_archived_one_is
     await root.files.replace(
         archived, stored.data + b"- Added to the archive. [kind:: decision]\n", expected=stored.version
     )
-    for again in (False, True):
-        await root.consolidate(again=again)
+    for options in ({}, {"again": True}, {"deep": True}):
+        await root.consolidate(**options)
         assert (await root.files.read("workspace/MEMORY.md")).data == curated
 
 

@@ -307,11 +307,13 @@ async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_o
         assert "oolong" not in await memory.preamble()
         assert [hit.entry.by for hit in await memory.recall("oolong coffee")] == ["flush"]
         assert await memory.preamble() == await memory.preamble()
+        await memory.remember("I read on trains.", scope=Scope(user="me"), reason="it holds in every project")
         for number in range(12):
             await memory.remember(f"Shelf {number} holds tea.")
     async with opened() as memory:
         shown = await memory.preamble()
-    saved = ["We deploy only from main.", *(f"Shelf {number} holds tea." for number in range(12))]
+    everywhere = ["I read on trains."]
+    saved = ["We deploy only from main.", *everywhere, *(f"Shelf {number} holds tea." for number in range(12))]
     assert [each for each in saved if each not in shown] == []
 
 

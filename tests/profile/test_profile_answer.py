@@ -141,7 +141,7 @@ def test_summaries_are_read_with_their_labels() -> None:
     )
 
 
-@pytest.mark.req("DF-C42")
+@pytest.mark.req("DF-C40", "DF-C42")
 def test_removals_of_the_old_form_have_no_reason_and_a_wrong_number_has_no_replacement() -> None:
     rows: list[JsonValue] = [
         "fact_1",
