@@ -85,6 +85,11 @@ def request(count: int, *, listener: TurnListener | None = None) -> ModelRequest
     return ModelRequest(turn=turn, system="Be brief.", window=window)
 
 
+async def ignore(event: TurnEvent) -> None:
+    """Listen to a turn, which is streamed because of that."""
+    del event
+
+
 def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
     return [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]
 
@@ -223,11 +228,15 @@ async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> N
 
 
 @pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
-async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
-    strategy = Halving(keep=2)
+@pytest.mark.parametrize("listener", [None, ignore], ids=["whole", "streamed"])
+async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named(
+    listener: TurnListener | None,
+) -> None:
+    strategy, meter = Halving(keep=2), RequestMeter(limit=100_000)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
-    middleware = CompactionMiddleware([strategy], measure=RequestMeter(limit=100_000), retries=1)
-    response = await middleware(request(6), sent)
+    middleware = CompactionMiddleware([strategy], measure=meter, retries=1)
+    response = await middleware(request(6, listener=listener), sent)
+    assert meter.limit == 5_000
     assert [len(asked.window) for asked in sent.requests] == [6, 2]
     assert [(window.forced, window.limit) for window in strategy.seen] == [("", 100_000), ("overflow", 5_000)]
     assert strategy.seen[1].overhead + strategy.seen[1].ratio > strategy.seen[0].overhead + strategy.seen[0].ratio
@@ -287,25 +296,35 @@ async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_
     assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in told)
 
 
-@pytest.mark.req("AS-OVER-01", "AS-BUG-06")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-06", "AS-BUG-08")
+@pytest.mark.parametrize("listener", [None, ignore], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     ("overflow", "known", "least", "most"),
     [
         (ModelOverflow(window=400), 100_000, 250, 300),
+        (ModelOverflow(window=1_000), 100_000, 600, 900),
         (ModelOverflow(), 400, 250, 300),
         (ModelOverflow(), None, 480, 520),
         (ModelOverflow(), 100_000, 480, 520),
         (ModelOverflow(window=90_000), 100_000, 480, 520),
         (ModelOverflow(window=10), None, 0, 7),
     ],
-    ids=["named", "known", "neither", "known, too large", "named, too large", "smaller than the prompt"],
+    ids=[
+        "named",
+        "named, above half",
+        "known",
+        "neither",
+        "known, too large",
+        "named, too large",
+        "smaller than the prompt",
+    ],
 )
 async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no_number_can_be_used(
-    overflow: ModelOverflow, known: int | None, least: int, most: int
+    overflow: ModelOverflow, known: int | None, least: int, most: int, listener: TurnListener | None
 ) -> None:
     strategy = Ending()
     middleware = CompactionMiddleware([strategy], measure=RequestMeter(limit=known), retries=1)
-    long = request(125)
+    long = request(125, listener=listener)
     tokens = (await RequestMeter().measure(long)).tokens
     assert 960 <= tokens <= 1_040, tokens
     await middleware(long, Sent([overflow, reply("ok")]))
