@@ -67,12 +67,12 @@ class Root:
         await self.files.create(path, update_session(b"", path, file))
         return path
 
-    async def consolidate(self, **options: bool) -> None:
+    async def consolidate(self, *, again: bool = False, deep: bool = False) -> None:
         redactor = Redactor(KEY)
         consolidator = Consolidator(
             files=self.files, changes=self.changes, redactor=redactor, clock=self.clock, key=KEY
         )
-        await consolidator.consolidate(force=True, **options)
+        await consolidator.consolidate(force=True, again=again, deep=deep)
 
     async def pruned(self, config: MaintenanceConfig = CONFIG) -> Mapping[str, int]:
         return (await prune_session_files(self.files, self.changes, now=self.clock.now(), config=config)).counts
