@@ -184,6 +184,9 @@ async def reduce_request(
     arguments of the strategies see `Window`, for `noted` see `run_pipeline`.
     """
 
+    if not strategies:
+        return request, ()
+
     async def run_in_request(strategy: Strategy, window: Window) -> Reduction:
         measured = await measure.measure(replace(request, window=window.messages), forced=window.forced, limit=limit)
         told = replace(

@@ -40,6 +40,8 @@ class ForgottenMiddleware:
         if known != self._known:
             self._known = known
             self._hidden_messages = {}
+        if not any(known):
+            return await step(request)
         # The user's new request is not a copy, even with the same words.
         asked = find_newest_request(request.window)
         new = [
@@ -47,7 +49,7 @@ class ForgottenMiddleware:
             for at, message in enumerate(request.window)
             if at != asked and self._hidden_messages.get(message.id) != message
         ]
-        if new and any(known):
+        if new:
             without = await run_sync(self._hide_forgotten, new, request.turn.session)
             self._hidden_messages |= {message.id: message for message in without.values()}
             request = replace(request, window=tuple(without.get(id(each), each) for each in request.window))

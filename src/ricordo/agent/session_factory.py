@@ -455,14 +455,16 @@ class SessionFactory:
             return await run_sync(partial(load_agent_model, model, self.parts.settings))
         found = QuotingModel() if isinstance(model, str) else model
         if isinstance(found, QuotingModel):
-            found.set_search(self._find_answer, keeps=self.is_writable)
+            search = self._search_root if self.memory.is_own else self._search_other_store
+            found.set_search(search, keeps=self.is_writable)
         return found
 
-    async def _find_answer(self, text: str) -> Answer | None:
-        now = self.parts.clock.now()
-        if not self.memory.is_own:
-            return await quote_from_store(self.memory.store, text, now=now, folder=self.memory.folder)
+    async def _search_root(self, text: str) -> Answer | None:
         layers = self.memory.store.offers(LayeredMemory)
-        return await quote_from_sources(
-            [await place.source(self.options.scope) for place in await layers.places()] if layers else [], text, now=now
-        )
+        places = await layers.places() if layers else []
+        sources = [await place.source(self.options.scope) for place in places]
+        return await quote_from_sources(sources, text, now=self.parts.clock.now())
+
+    async def _search_other_store(self, text: str) -> Answer | None:
+        now = self.parts.clock.now()
+        return await quote_from_store(self.memory.store, text, now=now, folder=self.memory.folder)

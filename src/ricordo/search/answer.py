@@ -28,7 +28,7 @@ from ricordo.language import (
 )
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
-from ricordo.search.config import RecallConfig
+from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
 from ricordo.search.query_context import core_words, parse_question
 from ricordo.search.recall import search
@@ -437,7 +437,7 @@ async def answer_question(
     # a passage is quoted for its own words, not for its neighbours, and a memory of it may lack the answer
     # the floor was measured for word scores, and a hit that shares no word with the question is never quoted
     weights = replace(
-        config or RecallConfig(),
+        config or DEFAULT_RECALL,
         breadth=0.0,
         reply=0.0,
         company=0.0,

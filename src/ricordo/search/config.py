@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["DEFAULT_OPENING_MEMORIES", "HALF_LIVES", "RecallConfig"]
+__all__ = ["DEFAULT_OPENING_MEMORIES", "DEFAULT_RECALL", "HALF_LIVES", "RecallConfig"]
 
 
 DEFAULT_OPENING_MEMORIES = 5
@@ -87,3 +87,6 @@ class RecallConfig:
     near: float = 0.08
     duplicate: float = 0.9
     said: float = 0.6
+
+
+DEFAULT_RECALL = RecallConfig()

@@ -4,6 +4,7 @@ The clock never runs backwards: until the system clock has caught up, each entry
 before. A system clock that is more than a day behind is trusted.
 """
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -14,7 +15,7 @@ from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor
 from ricordo.scope import Scope
-from ricordo.search.contract import SearchIndex, SearchSource
+from ricordo.search.contract import Hit, SearchIndex, SearchSource
 from ricordo.search.documents import classify_document
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsBlockingList
@@ -24,14 +25,14 @@ from ricordo.workspace.history.log import find_newest_time
 from ricordo.workspace.history.tombstones import ForgottenStatements, read_tombstones
 from ricordo.workspace.history.usage import UsageLog
 from ricordo.workspace.layout import LEDGERS, PROJECT_PREFIX, WORKSPACE, is_ledger, ledger_date, profile_path_for
-from ricordo.workspace.redaction import redact_for_display
+from ricordo.workspace.redaction import guarded_length, redact_for_display
 
-__all__ = ["AT_ONCE", "SHARED_LABEL", "MemoryRoot", "MonotonicClock"]
+__all__ = ["SHARED_LABEL", "MemoryRoot", "MonotonicClock", "hits_outward"]
 
 
 SHARED_LABEL = "shared"
 """The label of a project's shared root when a user also has a root of their own that is searched before it."""
-AT_ONCE = 20_000
+_AT_ONCE = 20_000
 """The redactor scans so many characters in some milliseconds."""
 
 
@@ -95,7 +96,7 @@ class MemoryRoot:
 
     async def outward_async(self, entry: Entry) -> Entry:
         """Return `to_visible_entry(entry)`, computed in a thread if the entry is long."""
-        return await compute(partial(self.to_visible_entry, entry), size=len(entry.content), at_once=AT_ONCE)
+        return await compute(partial(self.to_visible_entry, entry), size=len(entry.content), at_once=_AT_ONCE)
 
     def to_stored_entry(self, entry: Entry) -> Entry:
         """Return `entry` as it is written to a file: without the parts of the scope that its root has."""
@@ -151,3 +152,12 @@ class MonotonicClock:
         day = self._clock.today()
         self._day = self._day if day < self._day <= day + _MAX_LEAD else day
         return self._day
+
+
+async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) -> list[Hit]:
+    """Return hits with their entries as shown by their places; long ones are computed in a thread."""
+
+    def show_all() -> list[Hit]:
+        return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
+
+    return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=_AT_ONCE)

@@ -17,7 +17,7 @@ from ricordo.concurrency import compute
 from ricordo.errors import InvalidQuery, StorageError
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
-from ricordo.search.config import RecallConfig
+from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import (
     MEMORY_SORTS,
     CandidateIndex,
@@ -157,7 +157,7 @@ async def search(
 
     Everything else is as in `recall_memories`.
     """
-    asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
+    asked, weights, moment = _prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
     most, question = max(limit, weights.candidates), parse_question(asked.text)
     if reranker is None and asked.text.strip():
         some = await _search_sources(sources, asked, most, _pruning_rule(question, limit, moment, weights))
@@ -192,7 +192,7 @@ async def explain(
 
     A text searches all documents; a `Query` with `sorts=MEMORY_SORTS` returns what `recall_memories` returns.
     """
-    asked, weights, moment = _prepare_query(query, limit), config or RecallConfig(), now or datetime.now(UTC)
+    asked, weights, moment = _prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
     found = await _search_sources(sources, asked, max(limit, weights.candidates))
     question = parse_question(asked.text)
     reranked = await _rerank(found, asked, moment, weights, reranker) if reranker else None

@@ -25,11 +25,11 @@ from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageEr
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import Hit, Query
-from ricordo.search.memory_root import MemoryRoot
+from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.search.recall import Reranker, recall_memories
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
-from ricordo.stores.root_reader import DamageMonitor, RootReader, hits_outward, newest_key, visible_entries
+from ricordo.stores.root_reader import DamageMonitor, RootReader, newest_key, visible_entries
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.change_sets import CURATION_LOCK

@@ -7,7 +7,7 @@ Invariant: results equal the content of the files, even after an edit by a perso
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,13 +15,11 @@ from typing import TypeVar
 
 from anyio.to_thread import run_sync
 
-from ricordo.concurrency import compute
 from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.guard import Redactor
 from ricordo.lazy import lazy_compile
-from ricordo.search.contract import Hit
-from ricordo.search.memory_root import AT_ONCE, MemoryRoot
+from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.parsed_files import ParsedFile, log_damage
 from ricordo.workspace.entry import Entry
@@ -30,9 +28,8 @@ from ricordo.workspace.history.checks import find_damage
 from ricordo.workspace.history.log import LedgerOutline, may_be_saved, outline_ledger, sort_newest_first
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
 from ricordo.workspace.ledger import load_long_entry
-from ricordo.workspace.redaction import guarded_length
 
-__all__ = ["DamageMonitor", "RootReader", "hits_outward", "newest_key", "visible_entries"]
+__all__ = ["DamageMonitor", "RootReader", "newest_key", "visible_entries"]
 
 
 _LEDGER_COUNT = 3
@@ -173,15 +170,6 @@ class RootReader:
 def newest_key(entry: Entry) -> tuple[float, str]:
     """Return the sort key of an entry; the newest entry has the greatest key."""
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
-
-
-async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) -> list[Hit]:
-    """Return hits with their entries as shown by their places; long ones are computed in a thread."""
-
-    def show_all() -> list[Hit]:
-        return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
-
-    return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=AT_ONCE)
 
 
 def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[Entry]:
