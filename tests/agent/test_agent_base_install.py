@@ -22,7 +22,7 @@ def refuse(*_arguments, **_more):
 socket.getaddrinfo = refuse
 socket.socket.connect = socket.socket.connect_ex = socket.socket.bind = refuse
 # a module that is None can't be imported, as if it were not installed
-for name in ("pydantic_ai", "openai", "anthropic", "numpy", "httpx2", "opentelemetry", "quicktok"):
+for name in ("pydantic_ai", "openai", "anthropic", "httpx2", "opentelemetry", "quicktok"):
     sys.modules[name] = None
 
 from ricordo import HarnessAgent, Memory, Scope, ToolResultEvictionConfig

@@ -271,10 +271,14 @@ _RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
 
 @runtime_checkable
 class WritesMany(Protocol):
-    """A driver that stores several entries in one durable write."""
+    """A backend that stores several entries in one durable write."""
 
     async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Store `entries`, which are as for `Driver.write`, and return them as stored, in the same order."""
+        """Store `entries` and return them as stored, in the same order; empty for none.
+
+        A driver gets them as for `Driver.write`. Through `Store.offers` each is checked and completed as by
+        `Store.save`, all before the first one is written. Raises what `Store.save` raises.
+        """
         ...
 
 
@@ -356,19 +360,6 @@ class Store:
             ready = await self._prepare(entry)
             progress.counts["entries"] = 1
             return await self._driver.write(ready)
-
-    async def save_many(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Save several entries as `save` does, and return them in the same order; empty for none.
-
-        All are checked before the first one is written. A backend with `WritesMany` writes them at once; any other one
-        writes them one after the other, and those before an error stay saved. Raises what `save` raises.
-        """
-        with self._parts.emitter.stage("save", self.scope) as progress:
-            ready = [await self._prepare(entry) for entry in entries]
-            progress.counts["entries"] = len(ready)
-            if len(ready) > 1 and isinstance(self._driver, WritesMany):
-                return await self._driver.write_many(ready)
-            return [await self._driver.write(entry) for entry in ready]
 
     async def _prepare(self, entry: Entry) -> Entry:
         """Return the checked entry with scope, id and time, without secrets. Raises as `save` does."""
@@ -452,6 +443,8 @@ class Store:
         method: Callable[..., object] = getattr(self._driver, name)
         if name == "forget" and isinstance(self._driver, Forgets):
             return partial(self._forget_and_notify, self._driver)
+        if name == "write_many" and isinstance(self._driver, WritesMany):
+            return partial(self._prepare_and_write, self._driver)
         if name == "forget_matching" and isinstance(self._driver, LayeredMemory):
             return partial(self._forget_many_and_notify, self._driver)
         if name in _RETURNING_ENTRIES and isinstance(self._driver, Lists):
@@ -471,6 +464,12 @@ class Store:
             return found
         redactor = self._parts.redactor
         return await run_sync(lambda: [redact_for_display(entry, redactor) for entry in found])
+
+    async def _prepare_and_write(self, bound: WritesMany, entries: Sequence[Entry]) -> list[Entry]:
+        with self._parts.emitter.stage("save", self.scope) as progress:
+            ready = [await self._prepare(entry) for entry in entries]
+            progress.counts["entries"] = len(ready)
+            return await bound.write_many(ready) if ready else []
 
     async def _forget_and_notify(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
         (gone,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])
