@@ -69,7 +69,7 @@ def test_the_memory_of_a_chat_is_that_of_its_store(scheme: str, monkeypatch: pyt
     assert (gone.code, f"Forgot {newest}." in gone.out) == (0, True)
     assert "Nadia" not in gone.out
     assert GOLDEN in gone.out
-    for wrong in ("/memory show nothing-of-this", "/memory list --colour red", "/memory shwo"):
+    for wrong in ("/memory show nothing-of-this", "/memory shwo"):
         failed = _chat(wrong)
         assert failed.code == 1
         assert failed.err.startswith("ricordo: ")

@@ -9,7 +9,7 @@ import pytest
 
 import ricordo.agent.sync
 from agents_at_work import SCOPE, said
-from ricordo import HarnessAgent, Memory, Scope
+from ricordo import BuiltinTools, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.errors import InvalidInput, RicordoError
 from ricordo.messages import Tokens
 from ricordo.runtime import open_store
@@ -156,17 +156,30 @@ async def test_what_no_memory_is_opened_with_is_refused(tmp_path: Path, given: d
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("model", 5), ("model", None), ("workspace", 5), ("store", 5), ("session", 5), ("instructions", 5),
-        ("tools", "x"), ("tools", None), ("tools", [5]), ("compaction", "classic"), ("tool_result_eviction", True),
-        ("clear_results", {}), ("dedupe_reads", 5), ("truncate_args", "x"), ("memory_tools", "no"), ("shell", None),
-        ("memory_hooks", 1), ("session_tools", "x"), ("incognito", "no"), ("file_tools", 1), ("planning", "x"),
-        ("require_memory", 1), ("working_directory", 5), ("flush", "always"), ("settings", {}), ("refresh", "turn"),
+        ("model", 5), ("model", None), ("memory", 5), ("session", 5), ("instructions", 5), ("tools", "x"),
+        ("tools", None), ("tools", [5]), ("compaction", "classic"), ("tool_result_eviction", True),
+        ("clear_results", {}), ("dedupe_reads", 5), ("truncate_args", "x"), ("settings", {}), ("builtin_tools", "x"),
     ],
 )  # fmt: skip
 def test_what_no_agent_is_described_by_is_refused(option: str, value: Any) -> None:
     for describe in (HarnessAgent, HarnessAgent.with_recommended_settings):
         with pytest.raises(InvalidInput):
             describe(**{"model": "offline", "scope": SCOPE, option: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "value"),
+    [
+        (MemoryConfig, "root", 5), (MemoryConfig, "store", 5), (MemoryConfig, "hooks", 1),
+        (MemoryConfig, "incognito", "no"), (MemoryConfig, "required", 1), (MemoryConfig, "flush", "always"),
+        (MemoryConfig, "refresh", "turn"), (BuiltinTools, "memory", "no"), (BuiltinTools, "shell", None),
+        (BuiltinTools, "sessions", "x"), (BuiltinTools, "files", 1), (BuiltinTools, "planning", "x"),
+        (BuiltinTools, "working_directory", 5),
+    ],
+)  # fmt: skip
+def test_what_no_group_of_arguments_holds_is_refused(kind: Any, option: str, value: Any) -> None:
+    with pytest.raises(InvalidInput):
+        kind(**{option: value})
 
 
 @pytest.mark.may_block("the facade of programs that do not await")
