@@ -34,7 +34,7 @@ from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment, parse_names
 from ricordo.storage.disk import Disk
-from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, WritesMany, build_preamble
+from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, build_preamble
 from ricordo.workspace.entry import Author, Entry, with_metadata
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.history.usage import MemoryUsage
@@ -196,9 +196,7 @@ class Memory:
         given = [Entry(content=each) if isinstance(each, str) else each for each in check_several(entries)]
         for each in given:
             check_type("An entry to remember", each, Entry, words="an `Entry` or a text", error=InvalidEntry)
-        writer = self._workspace.store.offers(WritesMany)
-        assert writer is not None, "the store of a root writes several entries at once"
-        return await writer.write_many(given)
+        return await self._layers.write_many(given)
 
     async def update(
         self,

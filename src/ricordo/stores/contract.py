@@ -232,7 +232,20 @@ class DeleteResult:
 
 
 @runtime_checkable
-class LayeredMemory(Lists, Forgets, Marks, Undoes, Protocol):
+class WritesMany(Protocol):
+    """A backend that stores several entries in one durable write."""
+
+    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Store `entries` and return them as stored, in the same order; empty for none.
+
+        A driver gets them as for `Driver.write`. Through `Store.offers` each is checked and completed as by
+        `Store.save`, all before the first one is written. Raises what `Store.save` raises.
+        """
+        ...
+
+
+@runtime_checkable
+class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
     """A backend over the visible workspaces that lists, forgets, marks, updates and undoes."""
 
     async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
@@ -267,19 +280,6 @@ _C = TypeVar("_C")
 _AT_ONCE = 20_000
 """Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
-
-
-@runtime_checkable
-class WritesMany(Protocol):
-    """A backend that stores several entries in one durable write."""
-
-    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Store `entries` and return them as stored, in the same order; empty for none.
-
-        A driver gets them as for `Driver.write`. Through `Store.offers` each is checked and completed as by
-        `Store.save`, all before the first one is written. Raises what `Store.save` raises.
-        """
-        ...
 
 
 class Driver(Protocol):
