@@ -219,7 +219,192 @@ LANGUAGE = Addition(
         "secret": True,
     },
 )
-ADDITIONS = {"compaction strategy": STRATEGY, "human language": LANGUAGE}
+IMPORTER = Addition(
+    files={
+        "messages/importers/diary.py": """
+            "Reads diaries: lines with a day and a text."
+
+            from ricordo.messages import Message, Text
+            from ricordo.messages.importers.records import ImportedMessage
+
+
+            def is_diary(value):
+                return isinstance(value, dict) and "day" in value and "text" in value
+
+
+            def read_diary(source, on_problem, on_progress):
+                for record in source.records(on_problem, lambda done: on_progress(done, source.size)):
+                    message = Message(role="user", parts=(Text(text=record.value["text"]),))
+                    yield ImportedMessage(session=record.value["day"], message=message, line=record.line)
+            """,
+    },
+    lines=(
+        (
+            "messages/importers/reader.py",
+            "from ricordo.messages.importers.dialogue import iterate_sessions, read_dialogue_turn\n",
+            "from ricordo.messages.importers.diary import is_diary, read_diary\n",
+        ),
+        ("messages/importers/reader.py", "    is_claude_code: _read_claude_code,\n", "    is_diary: read_diary,\n"),
+    ),
+    use="""
+        from pathlib import Path
+        from ricordo import read_history
+
+        async def use():
+            Path("diary.jsonl").write_text('{"day": "mon", "text": "It rained."}\\n{"day": "tue", "text": "Sun."}')
+            return [(each.session, each.message.text) for each in read_history(Path("diary.jsonl"), on_problem=print)]
+        """,
+    found=[["mon", "It rained."], ["tue", "Sun."]],
+)
+STORE = Addition(
+    files={
+        "stores/shelf.py": """
+            "A store that is a list, as an example."
+
+            from contextlib import asynccontextmanager
+
+            from ricordo.stores.in_memory import MockStore
+
+
+            @asynccontextmanager
+            async def open_shelf(opening):
+                yield MockStore(opening.parts, opening.scope)
+            """,
+    },
+    lines=(
+        (
+            "stores/addresses.py",
+            '    "markdown": BuiltInStore(import_path="markdown:open_markdown", description="one Markdown file"),\n',
+            '    "shelf": BuiltInStore(import_path="shelf:open_shelf", description="a shelf", has_folder=False),\n',
+        ),
+    ),
+    use="""
+        from ricordo import Entry, Scope
+        from ricordo.runtime import Settings, open_store
+        from ricordo.runtime.stores import list_schemes
+
+        async def use():
+            settings = Settings.load(None, {"RICORDO_STORE": "shelf:top"})
+            async with open_store(settings.store, scope=Scope(user="me")) as store:
+                await store.save(Entry(content="The atlas stands on top."))
+                found = [hit.entry.content for hit in await store.recall("atlas", limit=1)]
+            return found, [each.description for each in list_schemes() if each.name == "shelf"]
+        """,
+    found=[["The atlas stands on top."], ["a shelf"]],
+)
+COMMAND = Addition(
+    files={
+        "cli/commands/greet.py": """
+            "The command greet."
+
+
+            def greet(name: str) -> None:
+                "Greet somebody."
+                print(f"Hello {name}.")
+            """,
+    },
+    lines=(("cli/application.py", '    "demo": "demo:demo",\n', '    "greet": "greet:greet",\n'),),
+    use="""
+        from ricordo.cli.application import app
+        from typer.testing import CliRunner
+
+        async def use():
+            done, shown = (CliRunner().invoke(app, words).output for words in (["greet", "Ada"], ["--help"]))
+            return done.strip(), [" ".join(line.split()) for line in shown.splitlines() if "greet" in line]
+        """,
+    found=["Hello Ada.", ["greet Greet somebody."]],
+)
+CUE = Addition(
+    files={},
+    lines=(("language/packs/en.py", "^(?:many|big|huge) thanks\n", "^much obliged\n"),),
+    use="""
+        from ricordo.language import detect_acts
+
+        async def use():
+            return sorted(detect_acts("Much obliged for the hint.", "en"))
+        """,
+    found=["thanks"],
+)
+PROVIDER = Addition(
+    files={
+        "models/echo.py": """
+            "A provider of models that say what they are told."
+
+            from ricordo.messages import Message, Text
+            from ricordo.models.contract import Reply
+            from ricordo.models.wrappers import WholeReplies
+
+
+            class EchoModel(WholeReplies):
+                window = None
+
+                def __init__(self, name):
+                    self.name = name
+
+                async def complete(self, messages, *, tools=(), schema=None):
+                    said = [each.text for each in messages if each.role == "user"]
+                    return Reply(message=Message(role="assistant", parts=(Text(text=said[0]),)))
+            """,
+    },
+    lines=(
+        (
+            "models/provider.py",
+            '        raise InvalidSetting("The timeout of a model is above 0.")\n',
+            '    if provider_name(name) == "echo":\n'
+            "        from ricordo.models.echo import EchoModel\n"
+            "        return EchoModel(name)\n",
+        ),
+    ),
+    use="""
+        from pathlib import Path
+        from ricordo import HarnessAgent, Scope
+
+        async def use():
+            async with HarnessAgent("echo:loud", scope=Scope(user="me"), memory=Path("echoed")) as agent:
+                return str(await agent.send("Is anybody there?"))
+        """,
+    found="Is anybody there?",
+)
+EMBEDDER = Addition(
+    files={
+        "models/embedders/letters.py": """
+            "An embedder that counts letters."
+
+            import numpy as np
+
+
+            class LettersEmbedder:
+                dimension, model_id = 2, "letters"
+
+                async def embed(self, texts):
+                    return np.array([[text.count("a"), text.count("b")] for text in texts], dtype=np.float32)
+            """,
+    },
+    lines=(
+        (
+            "models/embedders/__init__.py",
+            '    "hashing": "hashing:HashingEmbedder",\n',
+            '    "letters": "letters:LettersEmbedder",\n',
+        ),
+    ),
+    use="""
+        from ricordo.models.embedders import load_embedder
+
+        async def use():
+            return (await load_embedder("letters").embed(["abba", "a"])).tolist()
+        """,
+    found=[[2.0, 2.0], [1.0, 0.0]],
+)
+ADDITIONS = {
+    "importer": IMPORTER,
+    "store": STORE,
+    "compaction strategy": STRATEGY,
+    "human language": LANGUAGE,
+    "command": COMMAND,
+    "cue": CUE,
+    "provider": PROVIDER,
+    "embedder": EMBEDDER,
+}
 
 
 def _add(addition: Addition, package: Path) -> None:

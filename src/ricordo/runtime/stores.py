@@ -41,7 +41,15 @@ from ricordo.storage import FileStore
 from ricordo.storage.disk import Disk
 from ricordo.storage.folders import RequiredFolder
 from ricordo.storage.local import LocalFiles
-from ricordo.stores.addresses import SCHEMES, Address, OpenRequest, StoreFactory, parse_address
+from ricordo.stores.addresses import (
+    BUILT_IN_STORES,
+    SCHEMES,
+    Address,
+    BuiltInStore,
+    OpenRequest,
+    StoreFactory,
+    parse_address,
+)
 from ricordo.stores.contract import Backend, Closes, Store, StoreParts
 from ricordo.workspace.layout import PROJECT_FILE
 
@@ -60,38 +68,6 @@ __all__ = [
     "register_store",
     "set_default_store",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltInStore:
-    """A backend's import path as `module:function`, what it stores, and the extra that it needs."""
-
-    import_path: str
-    description: str
-    extra: str = ""
-
-
-BUILT_IN_STORES = {
-    "none": BuiltInStore(import_path="in_memory:open_none", description="nothing"),
-    "sessions": BuiltInStore(
-        import_path="session_files:open_session_files", description="a Markdown file for each session, and their index"
-    ),
-    "markdown": BuiltInStore(import_path="markdown:open_markdown", description="one Markdown file"),
-    "jsonl": BuiltInStore(import_path="jsonl:open_jsonl", description="one file with a JSON document a line"),
-    "json": BuiltInStore(import_path="json_document:open_json", description="one JSON document"),
-    "kv": BuiltInStore(import_path="kv:open_kv", description="an embedded key-value database", extra="kv"),
-    "fulltext": BuiltInStore(
-        import_path="fulltext:open_fulltext", description="a file of entries, and a full-text index"
-    ),
-    "vector": BuiltInStore(import_path="vector:open_vector", description="a file of entries, and their vectors"),
-    "folder": BuiltInStore(
-        import_path="memory_folder:open_memory_folder",
-        description="an existing folder of MEMORY.md and topic files, as it is",
-    ),
-    "ring": BuiltInStore(import_path="in_memory:open_ring", description="the newest entries, in this process"),
-    "mock": BuiltInStore(import_path="in_memory:open_mock", description="a list, in this process"),
-    "fanout": BuiltInStore(import_path="fanout:open_fanout", description="what it is given, in several stores"),
-}
 
 
 def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
@@ -126,12 +102,6 @@ class StoreScheme:
     origin: str = "Ricordo"
 
 
-_SCHEMES_WITHOUT_FOLDER = frozenset({"none", "ring", "mock", "fanout"})
-"""Schemes whose text after the colon is not a folder."""
-_USER_FOLDER_SCHEMES = frozenset({"folder"})
-"""Schemes whose folder is the user's own: only memories are written into it, and its owner is recorded elsewhere."""
-_DEFAULT_FOLDERS = {"sessions": ".harness"}
-"""The default folder of a scheme, for an address that names none."""
 _LEADING_SLASHES = lazy_compile(r"//(?!/)")
 _LAYERED_SCHEME = StoreScheme(name="layered", description="everything that a Ricordo root does")
 
@@ -283,10 +253,10 @@ class StoreOpener:
         embedder = guard_embedder(self.embedder, parts.redactor) if self.embedder else None
         opening = OpenRequest(
             address=address, scope=self.scope, parts=parts, open_another=self.open_backend, folder=folder,
-            open_files=self._open_user_files if address.scheme in _USER_FOLDER_SCHEMES else self._open_files,
+            open_files=self._open_user_files if _is_user_folder(address.scheme) else self._open_files,
             embedder=embedder, open_index=partial(WorkspaceIndex.open, redactor=parts.redactor),
             embedder_by_name=partial(self._load_embedder, redactor=parts.redactor),
-            record_files=self._metadata_files if address.scheme in _USER_FOLDER_SCHEMES else None,
+            record_files=self._metadata_files if _is_user_folder(address.scheme) else None,
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend
@@ -311,13 +281,14 @@ class StoreOpener:
 
     def _resolve_folder(self, address: Address) -> Path | None:
         """Return the folder of an address. Raises: InvalidSetting for one that may not be opened."""
-        scheme, place = address.scheme, address.place or _DEFAULT_FOLDERS.get(address.scheme, "")
+        scheme, built_in = address.scheme, BUILT_IN_STORES.get(address.scheme)
+        place = address.place or (built_in.default_folder if built_in else "")
         if self.within and scheme not in SCHEMES:
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."
             )
-        has_place = scheme not in _SCHEMES_WITHOUT_FOLDER
-        if has_place and scheme in BUILT_IN_STORES and (not place or _LEADING_SLASHES.match(place)):
+        has_place = built_in is None or built_in.has_folder
+        if has_place and built_in and (not place or _LEADING_SLASHES.match(place)):
             raise InvalidSetting(f"{str(address)!r} names no folder: write one, such as {scheme}:./notes.")
         if not has_place or not place or _LEADING_SLASHES.match(place):
             return None
@@ -355,7 +326,7 @@ class StoreOpener:
         """Return the folder with the owner record of a store; None if there is none. Raises: InvalidInput."""
         if folder is None or scheme not in SCHEMES:
             return None
-        if scheme in _USER_FOLDER_SCHEMES:
+        if _is_user_folder(scheme):
             beside = self._metadata_folder(folder)
             check_memory_folder(folder, beside / PROJECT_FILE)
             return beside
@@ -394,6 +365,10 @@ class StoreOpener:
         parts = replace(self.parts, settings=settings.with_trusted_root(root)) if self.trusted else self.parts
         async with open_workspace(root, self.scope, parts) as workspace:
             yield workspace.backend
+
+
+def _is_user_folder(scheme: str) -> bool:
+    return scheme in BUILT_IN_STORES and BUILT_IN_STORES[scheme].is_user_folder
 
 
 def _describe_scheme(name: str) -> StoreScheme:

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from ricordo.stores.contract import Backend, StoreParts
 
 __all__ = [
+    "BUILT_IN_STORES",
     "DEFAULT_SCHEME",
     "SCHEMES",
     "Address",
+    "BuiltInStore",
     "OpenRequest",
     "StoreFactory",
     "join_addresses",
@@ -44,14 +46,66 @@ __all__ = [
 
 
 DEFAULT_SCHEME = "sessions"
-SCHEMES = (
-    "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "folder", "ring", "mock",
-    "fanout", "layered",
-)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltInStore:
+    """A backend's import path as `module:function`, what it stores, and the extra that it needs.
+
+    Without `has_folder` the text after the colon is not a folder. A user's folder is their own: only memories are
+    written into it, and its owner is recorded elsewhere. An address that names no folder means `default_folder`. One
+    that `stands_alone` may be written without a colon.
+    """
+
+    import_path: str
+    description: str
+    extra: str = ""
+    has_folder: bool = True
+    is_user_folder: bool = False
+    default_folder: str = ""
+    stands_alone: bool = False
+
+
+BUILT_IN_STORES: Mapping[str, BuiltInStore] = {
+    "none": BuiltInStore(import_path="in_memory:open_none", description="nothing", has_folder=False, stands_alone=True),
+    "sessions": BuiltInStore(
+        import_path="session_files:open_session_files",
+        description="a Markdown file for each session, and their index",
+        default_folder=".harness",
+        stands_alone=True,
+    ),
+    "markdown": BuiltInStore(import_path="markdown:open_markdown", description="one Markdown file"),
+    "jsonl": BuiltInStore(import_path="jsonl:open_jsonl", description="one file with a JSON document a line"),
+    "json": BuiltInStore(import_path="json_document:open_json", description="one JSON document"),
+    "kv": BuiltInStore(import_path="kv:open_kv", description="an embedded key-value database", extra="kv"),
+    "fulltext": BuiltInStore(
+        import_path="fulltext:open_fulltext", description="a file of entries, and a full-text index"
+    ),
+    "vector": BuiltInStore(import_path="vector:open_vector", description="a file of entries, and their vectors"),
+    "folder": BuiltInStore(
+        import_path="memory_folder:open_memory_folder",
+        description="an existing folder of MEMORY.md and topic files, as it is",
+        is_user_folder=True,
+    ),
+    "ring": BuiltInStore(
+        import_path="in_memory:open_ring",
+        description="the newest entries, in this process",
+        has_folder=False,
+        stands_alone=True,
+    ),
+    "mock": BuiltInStore(
+        import_path="in_memory:open_mock", description="a list, in this process", has_folder=False, stands_alone=True
+    ),
+    "fanout": BuiltInStore(
+        import_path="fanout:open_fanout", description="what it is given, in several stores", has_folder=False
+    ),
+}
+"""Ricordo's stores, each by its scheme; the layered store over a root, `layered`, is not one of them."""
+SCHEMES = (*BUILT_IN_STORES, "layered")
 """The built-in schemes."""
 _ADDRESS_FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
 _SCHEME_PATTERN = lazy_compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
-_BARE_SCHEMES = frozenset({"none", "ring", "mock", "layered", "sessions"})
+_BARE_SCHEMES = frozenset({"layered", *(name for name, each in BUILT_IN_STORES.items() if each.stands_alone)})
 """Schemes that need no place, and so work without a colon."""
 
 

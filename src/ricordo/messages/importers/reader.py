@@ -8,10 +8,11 @@ Invariant: nothing in a file ends the reading but its end. The one error is a fi
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeAlias
 
 from ricordo.errors import HistoryUnreadable, InvalidMessage
 from ricordo.lazy import lazy_compile
@@ -97,7 +98,7 @@ def _read_file(
     path: Path, on_problem: ProblemHandler, on_progress: Callable[[int, int], None]
 ) -> Iterator[ImportedMessage]:
     source = open_history(path)
-    read = _read_claude_code if _is_claude_code_file(source) else _read_chats
+    read = _choose_reader(source)
     empty = True
     for imported in _with_unique_ids(read(source, on_problem, on_progress)):
         empty = False
@@ -106,14 +107,15 @@ def _read_file(
         raise HistoryUnreadable(f"{path} holds no conversation. {SUPPORTED_FORMATS}")
 
 
-def _is_claude_code_file(source: HistoryFile) -> bool:
-    """Tell by the first record that is a part of any conversation."""
+def _choose_reader(source: HistoryFile) -> "_Reader":
+    """Return the reader of the format of the first record that is a part of any conversation."""
     for record in source.records(_ignore, _ignore):
-        if is_claude_code(record.value):
-            return True
+        for is_own, read in _OWN_FORMATS.items():
+            if is_own(record.value):
+                return read
         if any(not isinstance(shape, UnknownShape) for shape in find_shapes(record.value)):
-            return False
-    return False
+            return _read_chats
+    return _read_chats
 
 
 def _read_claude_code(
@@ -223,3 +225,10 @@ def _with_unique_ids(imported: Iterable[ImportedMessage]) -> Iterator[ImportedMe
 
 def _ignore(*_: object) -> None:
     return None
+
+
+_Reader: TypeAlias = Callable[[HistoryFile, ProblemHandler, Callable[[int, int], None]], Iterator[ImportedMessage]]
+_OWN_FORMATS: Mapping[Callable[[JsonValue], bool], _Reader] = {
+    is_claude_code: _read_claude_code,
+}
+"""Formats with a reader of their own: how a record of each is recognised, and what reads a file of it."""

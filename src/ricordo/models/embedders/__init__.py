@@ -4,7 +4,8 @@ An example of the latter is `openai:text-embedding-3-small`. Invariant: no vendo
 before an embedder is loaded.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 
 from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.models.config import RetryConfig
@@ -19,30 +20,18 @@ _SECONDS = 60.0
 _BATCH = 64
 
 
-def _load_static() -> Embedder:
-    from ricordo.models.embedders.static import StaticEmbedder
-
-    return StaticEmbedder()
-
-
-def _load_hashing() -> Embedder:
-    from ricordo.models.embedders.hashing import HashingEmbedder
-
-    return HashingEmbedder()
-
-
-def _load_minilm() -> Embedder:
-    from ricordo.models.embedders.minilm import MiniLMEmbedder
-
-    return MiniLMEmbedder()
-
-
-_LOCAL_EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {
-    "static": _load_static,
-    "minilm": _load_minilm,
-    "hashing": _load_hashing,
+_LOCAL_EMBEDDERS: Mapping[str, str] = {
+    "static": "static:StaticEmbedder",
+    "minilm": "minilm:MiniLMEmbedder",
+    "hashing": "hashing:HashingEmbedder",
 }
-"""Embedders that run locally."""
+"""Embedders that run locally: by name, the module in this package and the class, which is imported when it is used."""
+
+
+def _load_local(name: str) -> Embedder:
+    module, _, kind = _LOCAL_EMBEDDERS[name].partition(":")
+    embedder: Embedder = getattr(import_module(f"{__name__}.{module}"), kind)()
+    return embedder
 
 
 def load_embedder(
@@ -67,7 +56,7 @@ def load_embedder(
     if timeout <= 0 or batch < 1:
         raise InvalidSetting("The timeout and the batch of an embedder are above 0.")
     if name in _LOCAL_EMBEDDERS:
-        return _LOCAL_EMBEDDERS[name]()
+        return _load_local(name)
     if ":" not in name:
         raise ModelNotFound(f"{name!r} names no provider: write provider:model, such as openai:text-embedding-3-small.")
     try:
