@@ -120,9 +120,9 @@ class VectorBounds:
         at_most += np.float32(_FLOAT_ERROR * length * self.longest)
         return at_most, estimated
 
-    def select(self, kept: Array) -> "VectorBounds":
-        """Return the bounds of only the vectors that the mask `kept` selects."""
-        return replace(self, heads=self.heads[kept[: len(self)]], rests=self.rests[kept[: len(self)]])
+    def select(self, rows: Array) -> "VectorBounds":
+        """Return the bounds of only the vectors that the mask `rows` selects."""
+        return replace(self, heads=self.heads[rows[: len(self)]], rests=self.rests[rows[: len(self)]])
 
     def extend(self, rows: NDArray[np.float32]) -> "VectorBounds | None":
         """Return the bounds of all these rows, which begin with its vectors; None if its axes are too old."""
@@ -157,8 +157,8 @@ def bounds_along_axes(rows: NDArray[np.float32], axes: NDArray[np.float32]) -> V
 
 def _best_size(sample: NDArray[np.float32], axes: NDArray[np.float32], count: int) -> int | None:
     """Return the head size with the lowest cost; None if no size is worthwhile."""
-    asked = sample[:: max(1, len(sample) // _SAMPLE_QUERIES)]
-    true = sample @ asked.T
+    queries = sample[:: max(1, len(sample) // _SAMPLE_QUERIES)]
+    true = sample @ queries.T
     # as near as the last of the nearest of all rows; the query row itself is one of them
     nth = min(len(sample), 2 + _SAMPLE_NEAREST * len(sample) // count)
     bound = np.partition(true, len(sample) - nth, axis=0)[len(sample) - nth]
@@ -191,9 +191,9 @@ def _project(
     return heads, rests, float(np.sqrt(lengths.max(initial=0.0)))
 
 
-def _residual_length(whole: Array, head: Array) -> Array:
+def _residual_length(vector: Array, head: Array) -> Array:
     """Return an upper bound of the rest's length from the squared lengths of whole vectors and heads."""
-    rest: Array = np.sqrt(np.maximum(whole - head, 0.0) + _FLOAT_ERROR * whole)
+    rest: Array = np.sqrt(np.maximum(vector - head, 0.0) + _FLOAT_ERROR * vector)
     return rest
 
 
@@ -275,18 +275,18 @@ class VectorGraph:
         An older graph at `path` is extended, unless many of its vectors were deleted.
         """
         index, older = _create_index(rows.shape[1]), cls.read(path, model, rows.shape[1])
-        known: Array = np.zeros(0, dtype=np.int64)
+        known_ids: Array = np.zeros(0, dtype=np.int64)
         if older is not None and older.removed_share(meanings) < _MAX_STALE_SHARE:
             index.load(older.buffer)
-            known = older.text_ids
-        fresh = np.flatnonzero(~np.isin(meanings, known))
-        for start in range(0, len(fresh), _BUILD_BATCH):
+            known_ids = older.text_ids
+        new_rows = np.flatnonzero(~np.isin(meanings, known_ids))
+        for start in range(0, len(new_rows), _BUILD_BATCH):
             if stopped():
                 return None
-            places = fresh[start : start + _BUILD_BATCH]
+            places = new_rows[start : start + _BUILD_BATCH]
             index.add(meanings[places].view(np.uint64), rows[places], threads=1)
         try:
-            _write_graph(path, model, index, np.union1d(known, meanings), rows.shape[1])
+            _write_graph(path, model, index, np.union1d(known_ids, meanings), rows.shape[1])
         except OSError:
             return None
         return cls.read(path, model, rows.shape[1])
@@ -296,17 +296,17 @@ class VectorGraph:
         """Return the graph at `path`; None if there is none of this model and dimension, or it is damaged."""
         try:
             with path.open("rb") as file:
-                whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            told = decode_json(bytes(whole[-_HEADER_BYTES:]))
-            count, size = int(told["count"]), int(told["size"])
-            if told != _header(model, dimension, count, size, _checksum(whole[:-_HEADER_BYTES])):
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            header = decode_json(bytes(content[-_HEADER_BYTES:]))
+            count, size = int(header["count"]), int(header["size"])
+            if header != _header(model, dimension, count, size, _checksum(content[:-_HEADER_BYTES])):
                 return None
-            meanings = np.frombuffer(whole[size : size + 8 * count], dtype="<i8").astype(np.int64)
+            meanings = np.frombuffer(content[size : size + 8 * count], dtype="<i8").astype(np.int64)
             index = _create_index(dimension)
-            index.view(whole[:size])
+            index.view(content[:size])
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):
             return None
-        return cls(index, meanings, whole[:size]) if len(index) == len(meanings) else None
+        return cls(index, meanings, content[:size]) if len(index) == len(meanings) else None
 
 
 @cache
@@ -348,23 +348,23 @@ def _write_graph(path: Path, model: str, index: _Index, meanings: Array, dimensi
     for left in path.parent.glob(f"{path.name}.*.new"):
         if left.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
             left.unlink(missing_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
-        index.save(str(fresh))
-        size = fresh.stat().st_size
-        with fresh.open("r+b") as file:
+        index.save(str(temporary))
+        size = temporary.stat().st_size
+        with temporary.open("r+b") as file:
             file.seek(size)
             file.write(meanings.astype("<i8").tobytes())
             file.flush()
-            with memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as whole:
-                told = json.dumps(_header(model, dimension, len(meanings), size, _checksum(whole)))
-            file.write(told.encode().ljust(_HEADER_BYTES))
+            with memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
+                header = json.dumps(_header(model, dimension, len(meanings), size, _checksum(content)))
+            file.write(header.encode().ljust(_HEADER_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        temporary.replace(path)
     finally:
         with suppress(OSError):
-            fresh.unlink()
+            temporary.unlink()
 
 
 _MAX_MISSING_SHARE, _MAX_REMOVED_SHARE = 1 / 8, 1 / 4

@@ -64,14 +64,14 @@ def is_only_question(hit: Hit, question: str) -> bool:
     content = hit.entry.content.strip()[:_MAX_HIT_CHARS]
     if not memory and split_words(content.casefold()) == split_words(question.casefold()):
         return True
-    asked = False
+    has_question = False
     for sentence in split_sentences(content):
         found = detect_acts(sentence.text)
         if _is_question_sentence(sentence.text, found, memory=memory):
-            asked = True
+            has_question = True
         elif not found & _SMALL_TALK_ACTS:
             return False
-    return asked
+    return has_question
 
 
 def _is_question_sentence(sentence: str, found: frozenset[Act], *, memory: bool) -> bool:
@@ -98,11 +98,11 @@ async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
     is_own = hit.is_in_agent_file or (session and (hit.speaker == "assistant" or entry.by == "agent"))
     if not is_own or hit.trust is not Trust.AGENT:
         return False
-    asked = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", sorts=("transcript", "result"))
+    query = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", sorts=("transcript", "result"))
     printed = False
     for source in (each for each in sources if each.label == hit.source):
         try:
-            matches = await source.index.search(asked, _ECHO_CANDIDATES)
+            matches = await source.index.search(query, _ECHO_CANDIDATES)
         except StorageError:
             continue
         earlier = [each.chunk for each in matches if not _is_said_later(each.chunk, entry)]
@@ -188,8 +188,8 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
         return None
     core = core_words(question, [chosen.speaker])
     prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
-    held = {word for word in core & set(chosen.words) if prose & set(content_words(word))}
-    said = {word for word in chosen.words if word.casefold() != chosen.speaker.casefold()}
+    shared = {word for word in core & set(chosen.words) if prose & set(content_words(word))}
+    spoken_words = {word for word in chosen.words if word.casefold() != chosen.speaker.casefold()}
     fits = [
         hit
         for hit in curated
@@ -197,11 +197,11 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
         and not hit.superseded_by
         and not _ends_with_question(hit)
         and messages & set(hit.entry.source.messages)
-        and held <= set(hit.words)
-        and said & set(hit.words)
+        and shared <= set(hit.words)
+        and spoken_words & set(hit.words)
         and hit.signals.get("expected", 0.0) >= chosen.signals.get("expected", 0.0)
     ]
-    return max(fits, key=lambda hit: (len(said & set(hit.words)), hit.score), default=None)
+    return max(fits, key=lambda hit: (len(spoken_words & set(hit.words)), hit.score), default=None)
 
 
 def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
@@ -227,23 +227,23 @@ def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = Fa
     reduced by a share for the strongest sign that the answer was never said. `core` are the words that name what the
     question is about; with `counts` the question asks for a number.
     """
-    whole = 1.0 + config.coverage
+    maximum = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
-    lost = max(
+    penalty = max(
         config.absent * hit.signals.get("absent", 0.0),
         config.stranger * hit.signals.get("stranger", 0.0),
         config.uncounted * (counts and not hit.signals.get("expected")),
         _thinness_penalty(hit, core, config),
         _scatter_penalty(hit, core, config),
     )
-    return min(max(fit * (1 - lost) / whole, 0.0), 1.0)
+    return min(max(fit * (1 - penalty) / maximum, 0.0), 1.0)
 
 
 def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
-    held = len(core & set(hit.words))
-    if held > 1 or held == len(core):
+    matched = len(core & set(hit.words))
+    if matched > 1 or matched == len(core):
         return 0.0
-    return config.thin if held else config.bare
+    return config.thin if matched else config.bare
 
 
 def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
@@ -251,12 +251,12 @@ def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
     if not _speaker_rank(hit):
         return 0.0
     sentences = [set(content_words(each.text)) for each in split_sentences(hit.entry.content[:_MAX_CHARS])]
-    asked = [set(content_words(word)) for word in core & set(hit.words)]
-    held = [terms for terms in asked if any(terms & words for words in sentences)]
-    if len(held) < _MIN_SHARED_WORDS:
+    wanted_terms = [set(content_words(word)) for word in core & set(hit.words)]
+    matched = [terms for terms in wanted_terms if any(terms & words for words in sentences)]
+    if len(matched) < _MIN_SHARED_WORDS:
         return 0.0
-    best = max(sum(bool(terms & words) for terms in held) for words in sentences)
-    return config.scattered * (1 - best / len(held))
+    best = max(sum(bool(terms & words) for terms in matched) for words in sentences)
+    return config.scattered * (1 - best / len(matched))
 
 
 def _ends_with_question(hit: Hit) -> bool:
@@ -268,12 +268,12 @@ def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> H
     best, chosen = fit[0]
     if not _ends_with_question(chosen):
         return chosen
-    near = [
+    candidates = [
         hit
         for fitness, hit in fit
         if best - fitness <= _STATEMENT_MARGIN * config.near and not _ends_with_question(hit)
     ]
-    return max(near, key=lambda hit: hit.score, default=chosen)
+    return max(candidates, key=lambda hit: hit.score, default=chosen)
 
 
 def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
@@ -281,11 +281,15 @@ def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: 
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
         return chosen
-    at = next(fitness for fitness, hit in fit if hit is chosen)
-    near = (
-        hit for fitness, hit in fit if at - fitness <= _STATEMENT_MARGIN * config.near and hit.signals.get("memory")
+    best_fitness = next(fitness for fitness, hit in fit if hit is chosen)
+    candidates = (
+        hit
+        for fitness, hit in fit
+        if best_fitness - fitness <= _STATEMENT_MARGIN * config.near and hit.signals.get("memory")
     )
-    rests = (hit for hit in near if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words))
+    rests = (
+        hit for hit in candidates if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words)
+    )
     return next(rests, chosen)
 
 
@@ -293,27 +297,35 @@ def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallC
     """Return `chosen`; for a goal, the later memory that scores nearly as high and has all its question words."""
     if chosen.entry.kind != "goal":
         return chosen
-    at = next(fitness for fitness, hit in fit if hit is chosen)
-    near = (hit for fitness, hit in fit if at - fitness <= _STATEMENT_MARGIN * config.near and hit.entry.kind != "goal")
-    told = (
-        hit for hit in near if hit.signals.get("memory") and _is_later(hit, chosen) and not _ends_with_question(hit)
+    best_fitness = next(fitness for fitness, hit in fit if hit is chosen)
+    candidates = (
+        hit
+        for fitness, hit in fit
+        if best_fitness - fitness <= _STATEMENT_MARGIN * config.near and hit.entry.kind != "goal"
     )
-    return next((hit for hit in told if set(hit.words) >= set(chosen.words)), chosen)
+    outcomes = (
+        hit
+        for hit in candidates
+        if hit.signals.get("memory") and _is_later(hit, chosen) and not _ends_with_question(hit)
+    )
+    return next((hit for hit in outcomes if set(hit.words) >= set(chosen.words)), chosen)
 
 
 def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
     """Return the curated memory that scores nearly as high and says about the same, else `chosen`."""
     if chosen.signals.get("curated"):
         return chosen
-    at = next(fitness for fitness, hit in fit if hit is chosen)
-    near = (hit for fitness, hit in fit if at - fitness <= config.near and hit.signals.get("curated"))
-    return next((hit for hit in near if not _ends_with_question(hit) and _says_the_same(hit, chosen, core)), chosen)
+    best_fitness = next(fitness for fitness, hit in fit if hit is chosen)
+    candidates = (hit for fitness, hit in fit if best_fitness - fitness <= config.near and hit.signals.get("curated"))
+    return next(
+        (hit for hit in candidates if not _ends_with_question(hit) and _says_the_same(hit, chosen, core)), chosen
+    )
 
 
 def _says_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
     """Return whether a curated memory says the same as `chosen`; for a later hit it must say nearly all of it."""
-    asked = core & set(chosen.words)
-    if len(asked & set(curated.words)) < _MIN_COVERED_SHARE * len(asked):
+    query_words = core & set(chosen.words)
+    if len(query_words & set(curated.words)) < _MIN_COVERED_SHARE * len(query_words):
         return False
     left, right = (set(content_words(hit.entry.content[:_MAX_CHARS])) for hit in (curated, chosen))
     if not _is_later(chosen, curated):
@@ -331,8 +343,8 @@ def _superseded_memory(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
         return chosen
     rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
     # a message may say more than the superseded memory
-    asked = core & set(chosen.words)
-    return next((hit for hit in rests if 2 * len(asked & set(hit.words)) >= len(asked)), chosen)
+    query_words = core & set(chosen.words)
+    return next((hit for hit in rests if 2 * len(query_words & set(hit.words)) >= len(query_words)), chosen)
 
 
 def _current_version(hit: Hit, hits: Sequence[Hit]) -> Hit:
@@ -352,13 +364,13 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
     fits = older.signals.get("memory") and not older.superseded_by and not _speaker_rank(chosen)
     if not fits or not _is_later(chosen, older):
         return False
-    said = chosen.entry.content[:_MAX_CHARS]
-    held = set(content_words(older.entry.content[:_MAX_CHARS]))
+    content = chosen.entry.content[:_MAX_CHARS]
+    older_words = set(content_words(older.entry.content[:_MAX_CHARS]))
     shared = set(chosen.words) & set(older.words)
-    left = _replaced_words(said) - shared
-    new = {word for match in _NEW_PHRASE.finditer(said) for word in content_words(match[1])} - shared - left
-    is_change = _CHANGE.search(said) is not None or is_correction(said)
-    return is_change and bool(shared & core) and bool(held & left) and not held & new
+    left = _replaced_words(content) - shared
+    new = {word for match in _NEW_PHRASE.finditer(content) for word in content_words(match[1])} - shared - left
+    is_change = _CHANGE.search(content) is not None or is_correction(content)
+    return is_change and bool(shared & core) and bool(older_words & left) and not older_words & new
 
 
 def _is_plainer(hit: Hit, other: Hit) -> bool:
@@ -390,15 +402,15 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
 
 def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
     """Return whether `hit` is later and changes what only `other` names, or changes a memory of the same kind."""
-    said = hit.entry.content[:_MAX_CHARS]
+    content = hit.entry.content[:_MAX_CHARS]
     shared = set(hit.words) & set(other.words)
     if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.words):
         return False
-    changes = _CHANGE.search(said) is not None or is_correction(said)
-    named = set(content_words(other.entry.content[:_MAX_CHARS])) - set(content_words(" ".join(other.words)))
+    changes = _CHANGE.search(content) is not None or is_correction(content)
+    other_words = set(content_words(other.entry.content[:_MAX_CHARS])) - set(content_words(" ".join(other.words)))
     # names alone, and words such as "next", are not a common subject
     both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
-    return changes and (both_memories or bool(named & _replaced_words(said)))
+    return changes and (both_memories or bool(other_words & _replaced_words(content)))
 
 
 def _replaced_words(text: str) -> set[str]:
@@ -445,11 +457,11 @@ async def answer_question(
         dense=0.0,
         dense_context=0.0,
     )
-    asked = Query(text=question) if isinstance(question, str) else question
+    query = Query(text=question) if isinstance(question, str) else question
     # questions that are repeated every day must not use up the limit
-    found = await search(sources, asked, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
-    stating = await _stating(found, asked.text)
-    trusted, chosen = await _choose_trusted(sources, stating, asked.text, weights)
+    found = await search(sources, query, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
+    stating = await _stating(found, query.text)
+    trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]
     if chosen is None or chosen[1] < weights.floor:
         return Answer(
@@ -457,19 +469,19 @@ async def answer_question(
             text=NOT_IN_MEMORY,
             score=chosen[1] if chosen else 0.0,
             others=tuple(hits[:_MAX_OTHERS]),
-            unconfirmed=_find_unconfirmed(stating, trusted, asked.text, weights),
+            unconfirmed=_find_unconfirmed(stating, trusted, query.text, weights),
         )
     best, fit = chosen
-    known = hits
-    if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
-        curated = await search(sources, replace(asked, sorts=("curated",)), limit=_MAX_CURATED, now=now, config=weights)
+    known_hits = hits
+    if not best.signals.get("memory") and (not query.sorts or "curated" in query.sorts):
+        curated = await search(sources, replace(query, sorts=("curated",)), limit=_MAX_CURATED, now=now, config=weights)
         curated = [hit for hit in curated if hit.trust is not Trust.EXTERNAL]
-        known = [*curated, *hits]
-        stated = await _stating(curated, asked.text)
-        learned = await run_in_thread(find_learned_memory, best, stated, asked.text)
-        best = learned or best
-    superseded = find_replaced(best, hits, asked.text)
-    contradicting = [*{hit.entry.id: hit for hit in known if hit.entry.id in best.contradicts}.values()]
+        known_hits = [*curated, *hits]
+        statements = await _stating(curated, query.text)
+        learned_memory = await run_in_thread(find_learned_memory, best, statements, query.text)
+        best = learned_memory or best
+    superseded = find_replaced(best, hits, query.text)
+    contradicting = [*{hit.entry.id: hit for hit in known_hits if hit.entry.id in best.contradicts}.values()]
     return Answer(
         found=True,
         text="\n".join(
@@ -523,7 +535,7 @@ def _hit_location(hit: Hit) -> tuple[str, str, int]:
 
 def _format_quote(hit: Hit) -> str:
     content = hit.entry.content.strip()
-    shown = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
+    quote = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
     time = hit.entry.since or hit.entry.time
-    said = ", ".join(filter(None, (hit.speaker, f"{time:%Y-%m-%d}" if time else "")))
-    return f"{shown}\n({f'{said}; ' if said else ''}{hit.path}:{hit.line_number})"
+    attribution = ", ".join(filter(None, (hit.speaker, f"{time:%Y-%m-%d}" if time else "")))
+    return f"{quote}\n({f'{attribution}; ' if attribution else ''}{hit.path}:{hit.line_number})"

@@ -140,12 +140,12 @@ def rank_candidates(
 
 def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[ScoreDetails, Chunk]]:
     """Yield the found chunks without those above the limits per group and per identical text."""
-    taken: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     for measured, chunk in found:
-        heap = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
+        group = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
         twin = (chunk.content,)
-        if taken[heap] < MAX_PER_GROUP and taken[twin] < MAX_IDENTICAL:
-            taken.update((heap, twin))
+        if counts[group] < MAX_PER_GROUP and counts[twin] < MAX_IDENTICAL:
+            counts.update((group, twin))
             yield measured, chunk
 
 
@@ -154,20 +154,21 @@ def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[
     own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
     all_counts = own_counts + Counter(around) if around else own_counts
-    most = sum(weights) or 1.0
-    held = [sum(own_counts[term] for term in group) for group in words.groups]
-    near = [sum(all_counts[term] for term in group) for group in words.groups]
+    max_weight = sum(weights) or 1.0
+    own_matches = [sum(own_counts[term] for term in group) for group in words.groups]
+    all_matches = [sum(all_counts[term] for term in group) for group in words.groups]
     signals = {
-        "bm25": _bm25(held, weights, len(own), USUAL_LENGTH) / most,
-        "context": _bm25(near, weights, len(own) + len(around), USUAL_LENGTH * (3 if around else 1)) / most,
-        "coverage": _covered_weight(held, weights) / most,
-        "reach": _covered_weight(near, weights) / most,
+        "bm25": _bm25(own_matches, weights, len(own), USUAL_LENGTH) / max_weight,
+        "context": _bm25(all_matches, weights, len(own) + len(around), USUAL_LENGTH * (3 if around else 1))
+        / max_weight,
+        "coverage": _covered_weight(own_matches, weights) / max_weight,
+        "reach": _covered_weight(all_matches, weights) / max_weight,
         "absent": silent,
     }
     return ScoreDetails(
         score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],
         signals=signals,
-        words=tuple(word for word, count in zip(words.words, held, strict=True) if count),
+        words=tuple(word for word, count in zip(words.words, own_matches, strict=True) if count),
     )
 
 
@@ -178,17 +179,17 @@ def _covered_weight(counts: Sequence[int], weights: Sequence[float]) -> float:
 def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, profile: str = "") -> TermStatistics:
     """Return the statistics of chunks that are not in an index; of profiles, only the one at the path `profile`."""
     places: defaultdict[str, set[int]] = defaultdict(set)
-    known: set[str] = set()
-    wanted = set(words.terms)
+    known_terms: set[str] = set()
+    query_terms = set(words.terms)
     for candidate in candidates:
         if candidate.chunk.sort == "profile" and candidate.chunk.path != profile:
             continue
         terms = set(candidate.own.split())
-        known |= terms
-        for term in wanted & terms:
+        known_terms |= terms
+        for term in query_terms & terms:
             places[term].add(candidate.place)
-    stems = {term: start for term in wanted - known if (start := stem_prefix(term))}
-    related = {term for term, start in stems.items() if any(other.startswith(start) for other in known)}
+    stems = {term: start for term in query_terms - known_terms if (start := stem_prefix(term))}
+    related = {term for term, start in stems.items() if any(other.startswith(start) for other in known_terms)}
     return TermStatistics(
         frequencies={term: len(found) for term, found in places.items()}, related_terms=frozenset(related)
     )
@@ -196,8 +197,8 @@ def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, pro
 
 def unranked_matches(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
     """Return the chunks as matches in their order, all with this score; `typed` is the query text that all contain."""
-    whole = 1.0 if score else 0.0
-    signals = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
+    matched = 1.0 if score else 0.0
+    signals = {"bm25": score, "context": score, "coverage": matched, "reach": matched}
     measured = ScoreDetails(score=score, signals=signals, words=(typed,) if typed else ())
     return [build_match(chunk, rank, measured) for rank, chunk in enumerate(chunks, 1)]
 

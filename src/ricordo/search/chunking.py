@@ -58,16 +58,16 @@ MAX_PIECE_CHARS = 1_000
 _MIN_PIECE_CHARS = 600
 
 
-def split_chunk(whole: Chunk, *, one_line: bool = False) -> list[Chunk]:
-    """Split `whole` into pieces with their own lines; with `one_line` all pieces have the line of the whole."""
+def split_chunk(chunk: Chunk, *, one_line: bool = False) -> list[Chunk]:
+    """Split `chunk` into pieces with their own lines; with `one_line` all pieces have the line of the whole."""
     chunks = []
-    line = whole.line_number
-    for part, piece in enumerate(split_text(whole.content)):
+    line = chunk.line_number
+    for part, piece in enumerate(split_text(chunk.content)):
         end = line if one_line else line + piece.rstrip("\n").count("\n")
         content = piece.strip("\n")
         if content.strip():
             chunks.append(
-                replace(whole, content=content, part=part, line_number=line, end_line=min(end, whole.end_line))
+                replace(chunk, content=content, part=part, line_number=line, end_line=min(end, chunk.end_line))
             )
         line += 0 if one_line else piece.count("\n")
     return chunks
@@ -115,12 +115,12 @@ def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1
     """
     lines = decode_lines(data)
     located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
-    taken = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
+    entry_lines = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
     if document.sort == "curated":
-        taken |= find_frame_lines(data)
+        entry_lines |= find_frame_lines(data)
     marked = list(_lines_with_headings(lines, heading))
     chunks = [_entry_chunk(document, entry, lines, marked[entry.line - 1].heading) for entry in located]
-    for paragraph in _split_paragraphs(line for line in marked if line.number not in taken):
+    for paragraph in _split_paragraphs(line for line in marked if line.number not in entry_lines):
         chunks += _chunk_paragraph(document, paragraph)
     chunks.sort(key=lambda chunk: (chunk.line_number, chunk.part))
     return [
@@ -196,7 +196,7 @@ def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -
     text = "\n".join(line.text for line in paragraph)
     if not _WORD_CHARACTER.search(text):
         return []
-    whole = Chunk(
+    chunk = Chunk(
         path=document.path,
         line_number=paragraph[0].number,
         end_line=paragraph[-1].number,
@@ -207,7 +207,7 @@ def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -
         kind="session-summary" if document.sort == "session" else "",
         session=document.session,
     )
-    return split_chunk(whole)
+    return split_chunk(chunk)
 
 
 def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
@@ -250,7 +250,7 @@ def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
     if not document.path.endswith(".txt") and b"\0" in data:
         return []
     text = data.decode("utf-8", "replace")
-    whole = Chunk(
+    chunk = Chunk(
         path=document.path,
         line_number=1,
         end_line=text.rstrip("\n").count("\n") + 1,
@@ -258,12 +258,12 @@ def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
         sort=document.sort,
         session=document.session,
     )
-    return split_chunk(whole)
+    return split_chunk(chunk)
 
 
 def message_text(message: "Message") -> str:
     """Return the text of a message: its words, its tool calls with arguments, and its results."""
-    return "\n".join(shown for part in message.parts if (shown := _part_text(part)))
+    return "\n".join(text for part in message.parts if (text := _part_text(part)))
 
 
 def speaker_line(chunk: Chunk) -> str:
@@ -367,12 +367,12 @@ def _fact_chunk(document: SearchDocument, fact: "Fact", line: int, redactor: Red
 def _fact_entry(fact: "Fact", redactor: Redactor) -> Entry:
     from ricordo.workspace.profile import kind_for_category, parse_profile_time
 
-    known = fact.source.thread not in _NOT_SESSIONS
+    has_session = fact.source.thread not in _NOT_SESSIONS
     quote = fact.source.quote and redactor.clean(fact.source.quote)
     plain = Entry(
         content=redactor.clean(fact.content.strip()), tags=(FACT_TAG,), by="user" if fact.is_protected else "flush"
     )
-    told = Entry(
+    entry = Entry(
         content=plain.content,
         kind=kind_for_category(fact.category),
         tags=plain.tags,
@@ -382,13 +382,13 @@ def _fact_entry(fact: "Fact", redactor: Redactor) -> Entry:
         confirmed=parse_profile_time(fact.confirmed_at),
         pinned=fact.pinned,
         source=Source(
-            session=fact.source.thread if known else None,
-            messages=tuple(filter(None, fact.source.messages)) if known else (),
-            quote=(quote or None) if known else None,
+            session=fact.source.thread if has_session else None,
+            messages=tuple(filter(None, fact.source.messages)) if has_session else (),
+            quote=(quote or None) if has_session else None,
         ),
     )
     try:
-        return told.validate()
+        return entry.validate()
     except InvalidEntry:
         # a fact that a person edited may not be a valid entry
         return plain

@@ -51,35 +51,35 @@ Moment: TypeAlias = datetime | date | str
 time."""
 
 
-def parse_names(name: str, given: object) -> tuple[str, ...]:
+def parse_names(name: str, value: object) -> tuple[str, ...]:
     """Return texts as a tuple, and a single text as a tuple of one. Raises: InvalidQuery for anything else."""
-    several = [given] if isinstance(given, str) else given
+    several = [value] if isinstance(value, str) else value
     if isinstance(several, Iterable):
         found = tuple(several)
         if all(isinstance(each, str) and each.strip() for each in found):
             return found
     raise InvalidQuery(
-        f"{name} is a text, or several in a list, such as {_EXAMPLES.get(name, ['a'])!r}, not {given!r}."
+        f"{name} is a text, or several in a list, such as {_EXAMPLES.get(name, ['a'])!r}, not {value!r}."
     )
 
 
-def parse_moment(name: str, given: object) -> datetime | None:
-    """Return `given` as an aware datetime, or None. Raises: InvalidQuery if it is invalid or a naive datetime."""
-    if given is None:
+def parse_moment(name: str, value: object) -> datetime | None:
+    """Return `value` as an aware datetime, or None. Raises: InvalidQuery if it is invalid or a naive datetime."""
+    if value is None:
         return None
-    if isinstance(given, datetime):
-        if given.tzinfo is None:
-            raise InvalidQuery(f"{name} is a moment with an offset, such as {given.isoformat()}+00:00.")
-        return given
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidQuery(f"{name} is a moment with an offset, such as {value.isoformat()}+00:00.")
+        return value
     try:
-        if isinstance(given, date):
-            return datetime.combine(given, time.min).astimezone()
-        if isinstance(given, str):
-            found = datetime.fromisoformat(given.strip())
+        if isinstance(value, date):
+            return datetime.combine(value, time.min).astimezone()
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value.strip())
             return found if found.tzinfo else found.astimezone()
     except (ValueError, OverflowError, OSError):
         pass
-    raise InvalidQuery(f"{name} is a moment, such as 2026-11-22 or 2026-11-22T08:00:00+00:00, not {given!r}.")
+    raise InvalidQuery(f"{name} is a moment, such as 2026-11-22 or 2026-11-22T08:00:00+00:00, not {value!r}.")
 
 
 _EXAMPLES: dict[str, Sequence[str]] = {"kinds": ["decision"], "tags": ["tooling"], "sorts": ["curated", "ledger"]}

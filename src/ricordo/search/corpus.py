@@ -102,17 +102,17 @@ class Postings:
 
     def find(self, term: str) -> tuple[Array, Array]:
         """Return the rows that contain a term, ascending, and their counts; both are empty if there are none."""
-        wanted = _encode_term(term)
-        at = self._first_index(wanted)
-        if at == len(self.ends) or self._term(at) != wanted:
+        key = _encode_term(term)
+        at = self._first_index(key)
+        if at == len(self.ends) or self._term(at) != key:
             return self.rows[:0], self.counts[:0]
         return self._rows(at)
 
     def find_prefix(self, start: str) -> Iterable[tuple[Array, Array]]:
         """Yield rows and counts of each term with the prefix `start`."""
-        wanted = _encode_term(start)
-        for at in range(self._first_index(wanted), len(self.ends)):
-            if not self._term(at).startswith(wanted):
+        key = _encode_term(start)
+        for at in range(self._first_index(key), len(self.ends)):
+            if not self._term(at).startswith(key):
                 return
             yield self._rows(at)
 
@@ -120,10 +120,10 @@ class Postings:
         start, end = int(self.starts[at]), int(self.starts[at + 1])
         return self.rows[start:end], self.counts[start:end]
 
-    def _first_index(self, wanted: bytes) -> int:
-        head = int.from_bytes(wanted[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
+    def _first_index(self, key: bytes) -> int:
+        head = int.from_bytes(key[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
         low = bisect_left(self.heads, head)
-        return bisect_left(range(len(self.ends)), wanted, low, bisect_right(self.heads, head, low), key=self._term)
+        return bisect_left(range(len(self.ends)), key, low, bisect_right(self.heads, head, low), key=self._term)
 
     def _term(self, at: int) -> bytes:
         return self.vocabulary[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
@@ -303,8 +303,8 @@ class Corpus:
 
         Profiles other than the one at the path `profile` are excluded.
         """
-        asked = (tuple(sorts), path, frozenset(skipped), profile)
-        if asked not in self._filter_cache:
+        cache_key = (tuple(sorts), path, frozenset(skipped), profile)
+        if cache_key not in self._filter_cache:
             passing = np.isin(self._sorts, [_SORTS.index(sort) for sort in sorts])
             if path or skipped:
                 inside = [at for at, own in self.paths.items() if own.startswith(path) and own not in skipped]
@@ -312,8 +312,8 @@ class Corpus:
             passing[list(self.hidden_documents(profile))] = False
             if len(self._filter_cache) >= _FILTER_CACHE_SIZE:
                 self._filter_cache.clear()
-            self._filter_cache[asked] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
-        return self._filter_cache[asked]
+            self._filter_cache[cache_key] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
+        return self._filter_cache[cache_key]
 
     def add_documents(self, documents: Iterable[tuple[int, str, str]]) -> None:
         """Add documents as (number, path, sort); they must be added before their rows."""
@@ -342,9 +342,9 @@ class Corpus:
         seen: Array = self["live"][rows]
         if not hidden:
             return seen
-        shown = np.ones(len(self._sorts), dtype=np.bool_)
-        shown[list(hidden)] = False
-        return seen & shown[self["document"][rows]]
+        visible = np.ones(len(self._sorts), dtype=np.bool_)
+        visible[list(hidden)] = False
+        return seen & visible[self["document"][rows]]
 
     def has_relative(self, start: str, hidden: Collection[int] = ()) -> bool:
         """Return whether a visible row itself contains a term with the prefix `start`."""
@@ -375,8 +375,8 @@ class Corpus:
         for name, value in columns.items():
             if name in self._columns and name not in {"place", "own", *_NAME_COLUMNS}:
                 self._columns[name][at : at + len(block)] = value
-        for name, listed in zip(_NAME_COLUMNS, (block.kinds, block.tags, block.sessions), strict=True):
-            codes = np.fromiter((self._name_code(name, one) for one in listed), dtype=np.int32, count=len(listed))
+        for name, names in zip(_NAME_COLUMNS, (block.kinds, block.tags, block.sessions), strict=True):
+            codes = np.fromiter((self._name_code(name, one) for one in names), dtype=np.int32, count=len(names))
             self._columns[name][at : at + len(block)] = codes[columns[name]]
         own, every = _bm25_norms(columns["own"], columns["around"])
         self.has_neighbours |= bool(np.any(columns["around"]))
@@ -422,13 +422,13 @@ class Corpus:
 
     def positions(self, numbers: Sequence[int]) -> Array:
         """Return the positions of those numbers that exist."""
-        wanted = np.array(numbers, dtype=np.int64)
-        held = self["number"]
-        at = np.searchsorted(held, wanted)
+        sought = np.array(numbers, dtype=np.int64)
+        column = self["number"]
+        at = np.searchsorted(column, sought)
         inside = at < self.count
-        at, wanted = at[inside], wanted[inside]
-        there: Array = at[held[at] == wanted]
-        return there
+        at, sought = at[inside], sought[inside]
+        matching: Array = at[column[at] == sought]
+        return matching
 
     def _append(self, values: "dict[str, int | str]") -> None:
         self._reserve(self.count + 1)
@@ -476,14 +476,14 @@ class Corpus:
             self._new_places = {}
         unique, inverse = np.unique(keys, return_inverse=True)
         at = np.searchsorted(self._place_keys, unique)
-        known = np.zeros(len(unique), dtype=np.bool_)
+        is_known = np.zeros(len(unique), dtype=np.bool_)
         inside = at < len(self._place_keys)
-        known[inside] = self._place_keys[at[inside]] == unique[inside]
+        is_known[inside] = self._place_keys[at[inside]] == unique[inside]
         ids = np.zeros(len(unique), dtype=np.int32)
-        ids[known] = self._place_ids[at[known]]
-        ids[~known] = np.arange(self.places, self.places + int(np.sum(~known)))
-        self.places += int(np.sum(~known))
-        self._add_places(unique[~known], ids[~known])
+        ids[is_known] = self._place_ids[at[is_known]]
+        ids[~is_known] = np.arange(self.places, self.places + int(np.sum(~is_known)))
+        self.places += int(np.sum(~is_known))
+        self._add_places(unique[~is_known], ids[~is_known])
         numbered: Array = ids[inverse]
         return numbered
 
@@ -504,8 +504,8 @@ class Corpus:
 
     def _reserve(self, size: int) -> None:
         if size > len(self._columns["number"]):
-            room = max(size, self.count + self.count // 4, 1_024)
-            self._columns = {name: _resize(column[: self.count], room) for name, column in self._columns.items()}
+            capacity = max(size, self.count + self.count // 4, 1_024)
+            self._columns = {name: _resize(column[: self.count], capacity) for name, column in self._columns.items()}
 
 
 class _TailPostings:

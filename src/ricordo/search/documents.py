@@ -86,10 +86,10 @@ def query_words(text: str) -> QueryWords:
 
     Only the first 2,000 characters and the first 48 distinct words are used.
     """
-    asked = text[:_MAX_QUERY_CHARS]
-    language = detect_language(asked)
+    shortened = text[:_MAX_QUERY_CHARS]
+    language = detect_language(shortened)
     groups: dict[frozenset[str], str] = {}
-    for word in _split_words(split_words(asked)):
+    for word in _split_words(split_words(shortened)):
         if not is_stop_word(word, language):
             groups.setdefault(_word_forms(word, language), word)
     chosen = list(groups.items())[:_MAX_QUERY_WORDS]
@@ -131,9 +131,9 @@ def _split_words(found: Iterable[str]) -> Iterable[str]:
 @lru_cache(maxsize=32_768)
 def _normalize_word(word: str, language: Language) -> str:
     """Return the term of a word: its stem; nouns in -ment or -ion get the stem of their verb."""
-    folded = stem(word, language)
-    noun = _DERIVED_NOUN.fullmatch(folded)
-    return stem(noun[1] or noun[2], language) if noun else folded
+    stemmed = stem(word, language)
+    noun = _DERIVED_NOUN.fullmatch(stemmed)
+    return stem(noun[1] or noun[2], language) if noun else stemmed
 
 
 @lru_cache(maxsize=12)
@@ -189,9 +189,9 @@ def classify_document(path: str, folder: str) -> SearchDocument | None:
     for pattern, sort in _PATH_SORTS:
         match = pattern.fullmatch(inside)
         if match:
-            named = match.groupdict()
-            session = session_from_stem(named.get("session") or "")
-            return SearchDocument(path=path, sort=sort, session=session, entry_id=named.get("entry") or "")
+            groups = match.groupdict()
+            session = session_from_stem(groups.get("session") or "")
+            return SearchDocument(path=path, sort=sort, session=session, entry_id=groups.get("entry") or "")
     return None
 
 
@@ -290,8 +290,8 @@ def find_changes(
         if before is None or not before.matches(info):
             changed.append((document, info))
     changed.sort(key=lambda pair: (pair[1].size, pair[1].path))
-    gone = tuple(sorted(path for path, row in known.items() if row.sort in sorts and path not in present))
-    return DocumentChanges(changed=tuple(changed), removed=gone, unchanged=len(present) - len(changed))
+    removed = tuple(sorted(path for path, row in known.items() if row.sort in sorts and path not in present))
+    return DocumentChanges(changed=tuple(changed), removed=removed, unchanged=len(present) - len(changed))
 
 
 def matches_filters(chunk: Chunk, query: Query) -> bool:
@@ -318,15 +318,18 @@ def contains_text(content: str, text: str) -> bool:
 
     If the text begins or ends with an ASCII letter or digit, it must match at a word boundary: 17 is not found in 2017.
     """
-    wanted, held = text.strip().lower(), content.lower()
-    if not wanted or len(wanted) > MAX_LITERAL_CHARS:
+    needle, haystack = text.strip().lower(), content.lower()
+    if not needle or len(needle) > MAX_LITERAL_CHARS:
         return False
-    at = held.find(wanted)
-    while at >= 0:
-        before, after = held[at - 1 : at] if at else "", held[at + len(wanted) : at + len(wanted) + 1]
-        if not (_is_inside_word(before, wanted[0]) or _is_inside_word(wanted[-1], after)):
+    position = haystack.find(needle)
+    while position >= 0:
+        before, after = (
+            haystack[position - 1 : position] if position else "",
+            haystack[position + len(needle) : position + len(needle) + 1],
+        )
+        if not (_is_inside_word(before, needle[0]) or _is_inside_word(needle[-1], after)):
             return True
-        at = held.find(wanted, at + 1)
+        position = haystack.find(needle, position + 1)
     return False
 
 

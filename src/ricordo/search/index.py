@@ -306,11 +306,11 @@ class WorkspaceIndex(AppendMixin):
         return [info for info in files if classify_document(info.path, self._folder) is not None]
 
     async def _search_database(
-        self, asked: PreparedQuery, sense: "SemanticQuery | None", *, current: bool = False
+        self, prepared: PreparedQuery, sense: "SemanticQuery | None", *, current: bool = False
     ) -> list[Match] | None:
         """Return the matches of the database, as `_read` does."""
         return await self._read(
-            lambda reader, segments: search_database(reader, segments, asked, sense), current=current
+            lambda reader, segments: search_database(reader, segments, prepared, sense), current=current
         )
 
     async def _read(

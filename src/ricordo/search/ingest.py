@@ -206,13 +206,13 @@ class Ingester:
         """Return whether no other process wrote since `load_fingerprints`; call it within a read."""
         return _read_data_version(connection) == self._data_version
 
-    def _set_fingerprint(self, path: str, known: DocumentFingerprint | None) -> None:
+    def _set_fingerprint(self, path: str, fingerprint: DocumentFingerprint | None) -> None:
         """Set the fingerprint of a document, None if it was removed."""
         self.revision += 1
-        if known is None:
+        if fingerprint is None:
             self._fingerprints.pop(path, None)
         else:
-            self._fingerprints[path] = known
+            self._fingerprints[path] = fingerprint
 
     async def ingest(self, document: SearchDocument, info: FileInfo) -> IngestResult:
         """Index the current content of the document; a document that no longer exists is removed."""
@@ -350,8 +350,8 @@ def _compare_with_known(
     )
 
 
-def _file_times(known: DocumentFingerprint) -> tuple[int, int]:
-    return known.modified_ns, known.changed_ns
+def _file_times(fingerprint: DocumentFingerprint) -> tuple[int, int]:
+    return fingerprint.modified_ns, fingerprint.changed_ns
 
 
 def _fingerprints_since(connection: Connection, version: int) -> tuple[int, dict[str, DocumentFingerprint] | None]:

@@ -112,13 +112,13 @@ class PostingsCache:
             self._relatives[term] = bool(start) and corpus.has_relative(start, self._hidden)
         return self._relatives[term]
 
-    def _evict(self, needed: int, most: int) -> None:
+    def _evict(self, needed: int, max_rows: int) -> None:
         """Evict the least recently used words, but not those of this query."""
-        while self._size > most and len(self._words) > needed:
-            group, gone = self._words.popitem(last=False)
-            self._size -= len(gone.rows)
-            kept = frozenset().union(*self._words)
-            for term in group - kept:
+        while self._size > max_rows and len(self._words) > needed:
+            group, evicted = self._words.popitem(last=False)
+            self._size -= len(evicted.rows)
+            kept_terms = frozenset().union(*self._words)
+            for term in group - kept_terms:
                 del self._places[term]
 
 
@@ -237,32 +237,37 @@ class LexicalScores:
     max_score: float
 
 
-def search(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
+def search(corpus: Corpus, prepared: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
     """Return the rows that contain a word of the query, best first."""
-    lexical = score_rows(corpus, asked, occurrences)
-    rows = np.array(best_rows(corpus, lexical, asked.limit), dtype=np.int64)
+    lexical = score_rows(corpus, prepared, occurrences)
+    rows = np.array(best_rows(corpus, lexical, prepared.limit), dtype=np.int64)
     return measure_rows(corpus, rows, lexical)
 
 
-def score_rows(corpus: Corpus, asked: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
+def score_rows(corpus: Corpus, prepared: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
     """Return the score of every row by its words."""
-    words, statistics = occurrences.find(corpus, asked.words, corpus.hidden_documents(asked.query.profile))
-    weights = tuple(statistics.weights(asked.words))
+    words, statistics = occurrences.find(corpus, prepared.words, corpus.hidden_documents(prepared.query.profile))
+    weights = tuple(statistics.weights(prepared.words))
     scores = np.zeros(corpus.count)
     for weight, word in zip(weights, words, strict=True):
         scores[word.rows] += weight * word.gain
     return LexicalScores(
-        query=asked, words=words, weights=weights, statistics=statistics, scores=scores, max_score=sum(weights) or 1.0
+        query=prepared,
+        words=words,
+        weights=weights,
+        statistics=statistics,
+        scores=scores,
+        max_score=sum(weights) or 1.0,
     )
 
 
-def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
+def newest_numbers(corpus: Corpus, prepared: PreparedQuery) -> list[int]:
     """Return the numbers of the newest rows that match the filters, newest first; rows without a time come last.
 
     With equal times in one document, the later line is the newer one.
     """
-    rows, limit = np.arange(corpus.count), asked.limit
-    rows = rows[filter_mask(corpus, rows, asked)]
+    rows, limit = np.arange(corpus.count), prepared.limit
+    rows = rows[filter_mask(corpus, rows, prepared)]
     times = corpus["time"][rows]
     if len(rows) > limit:
         least = np.partition(times, len(rows) - limit)[len(rows) - limit]
@@ -271,18 +276,18 @@ def newest_numbers(corpus: Corpus, asked: PreparedQuery) -> list[int]:
         times.tolist(), corpus["document"][rows].tolist(), corpus["line"][rows].tolist(), corpus["part"][rows].tolist(),
         corpus["number"][rows].tolist(), strict=True,
     )  # fmt: skip
-    ordered = sorted(
+    newest = sorted(
         (-time, corpus.paths[document], line if time == NO_TIME else -line, part, number)
         for time, document, line, part, number in fields
     )
-    return [row[-1] for row in ordered[:limit]]
+    return [row[-1] for row in newest[:limit]]
 
 
-def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
+def filter_mask(corpus: Corpus, rows: Array, prepared: PreparedQuery) -> Array:
     """Return a mask of these rows: not removed, and matching the filters."""
-    query = asked.query
+    query = prepared.query
     passing = corpus["live"][rows]
-    documents = corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile)
+    documents = corpus.document_mask(query.sorts, query.path, prepared.skipped_paths, query.profile)
     if documents is not None:
         passing &= documents[corpus["document"][rows]]
     for column, codes in _filter_codes(corpus, query):
@@ -294,13 +299,13 @@ def filter_mask(corpus: Corpus, rows: Array, asked: PreparedQuery) -> Array:
     return passing
 
 
-def _passes_everything(corpus: Corpus, asked: PreparedQuery) -> bool:
+def _passes_everything(corpus: Corpus, prepared: PreparedQuery) -> bool:
     """Return whether no row was removed and all match the filters; this is determined without reading the rows."""
-    query = asked.query
+    query = prepared.query
     filters = query.kinds or query.tags or query.session or query.since or query.until
     return (
         not (filters or corpus.dead_count)
-        and corpus.document_mask(query.sorts, query.path, asked.skipped_paths, query.profile) is None
+        and corpus.document_mask(query.sorts, query.path, prepared.skipped_paths, query.profile) is None
     )
 
 
@@ -318,43 +323,43 @@ def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]
 def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
     """Return the best rows in order, with the limits per group and per identical text."""
     asked, found, scores = lexical.query, lexical.words, lexical.scores
-    wanted = max(_MIN_RANKED, 2 * limit)
+    min_rows = max(_MIN_RANKED, 2 * limit)
     while True:
-        least = _score_bound(corpus, asked, found, scores, wanted)
+        least = _score_bound(corpus, asked, found, scores, min_rows)
         rows = _filter_rows(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
         best = cap_repeats(
             corpus, rows, np.rint(scores[rows] / lexical.max_score * SCORE_STEPS).astype(np.int64), limit
         )
         if len(best) == limit or not least:
             return best
-        wanted *= 8
+        min_rows *= 8
 
 
 def _score_bound(
-    corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], scores: Array, wanted: int
+    corpus: Corpus, prepared: PreparedQuery, found: Sequence[WordPostings], scores: Array, min_rows: int
 ) -> float:
-    """Return a score that at least `wanted` rows reach, judged by the rows of one word; 0 if there is none."""
+    """Return a score that at least `min_rows` rows reach, judged by the rows of one word; 0 if there is none."""
     for word in sorted(found, key=lambda word: len(word.rows)):
-        if len(word.rows) >= wanted:
-            reached = scores[_filter_rows(corpus, asked, [word], word.rows)]
-            if len(reached) >= wanted:
+        if len(word.rows) >= min_rows:
+            passing = scores[_filter_rows(corpus, prepared, [word], word.rows)]
+            if len(passing) >= min_rows:
                 return max(
-                    float(np.partition(reached, len(reached) - wanted)[len(reached) - wanted]) - _SCORE_MARGIN, 0.0
+                    float(np.partition(passing, len(passing) - min_rows)[len(passing) - min_rows]) - _SCORE_MARGIN, 0.0
                 )
     return 0.0
 
 
-def _filter_rows(corpus: Corpus, asked: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
+def _filter_rows(corpus: Corpus, prepared: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
     """Return the rows that match the query; without neighbours, a row must contain a word itself."""
-    if not _passes_everything(corpus, asked):
-        rows = rows[filter_mask(corpus, rows, asked)]
-    if asked.query.neighbours:
+    if not _passes_everything(corpus, prepared):
+        rows = rows[filter_mask(corpus, rows, prepared)]
+    if prepared.query.neighbours:
         return rows
     holding = np.zeros(len(rows), dtype=np.bool_)
     for word in found:
         holding |= _word_counts(word, rows)[0] > 0
-    kept: Array = rows[holding]
-    return kept
+    passing: Array = rows[holding]
+    return passing
 
 
 def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
@@ -363,8 +368,8 @@ def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
         nothing = np.zeros(len(rows), dtype=np.uint8)
         return nothing, nothing
     at = np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)
-    there = word.rows[at] == rows
-    return word.own[at] * there, word.every[at] * there
+    present = word.rows[at] == rows
+    return word.own[at] * present, word.every[at] * present
 
 
 def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
@@ -383,8 +388,8 @@ def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list
     ordered = rows[_sort_order(corpus, rows, steps)]
     # the limits are rarely exceeded, which is checked on arrays first
     best = ordered[:limit]
-    heaps, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
-    if np.any(heaps[MAX_PER_GROUP:] == heaps[:-MAX_PER_GROUP]) or np.any(
+    groups, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
+    if np.any(groups[MAX_PER_GROUP:] == groups[:-MAX_PER_GROUP]) or np.any(
         twins[MAX_IDENTICAL:] == twins[:-MAX_IDENTICAL]
     ):
         return _cap_sorted(corpus, ordered, limit)
@@ -410,20 +415,20 @@ def _sort_order(corpus: Corpus, rows: Array, steps: Array) -> Array:
 
 def _group_keys(corpus: Corpus, rows: Array) -> Array:
     """Return a number for the message, the entry or else the document of each row."""
-    whole = (corpus["shape"][rows] & (IS_MESSAGE | IS_ENTRY)) == 0
-    heaps: Array = (corpus["document"][rows].astype(np.int64) << 32) | np.where(whole, 0, corpus["line"][rows])
-    return heaps
+    is_document = (corpus["shape"][rows] & (IS_MESSAGE | IS_ENTRY)) == 0
+    keys: Array = (corpus["document"][rows].astype(np.int64) << 32) | np.where(is_document, 0, corpus["line"][rows])
+    return keys
 
 
 def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
     """Return the first rows in order, with the limits per group and per identical text."""
-    taken: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     twins: Counter[int] = Counter()
     best: list[int] = []
     fields = zip(rows.tolist(), _group_keys(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
-    for row, heap, twin in fields:
-        if taken[heap] < MAX_PER_GROUP and twins[twin] < MAX_IDENTICAL:
-            taken[heap] += 1
+    for row, group, twin in fields:
+        if counts[group] < MAX_PER_GROUP and twins[twin] < MAX_IDENTICAL:
+            counts[group] += 1
             twins[twin] += 1
             best.append(row)
             if len(best) == limit:
@@ -433,21 +438,21 @@ def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
 
 def measure_rows(corpus: Corpus, rows: Array, lexical: LexicalScores) -> RankedRows:
     """Return the signals of each row, also of rows without a word of the query."""
-    words, most = lexical.words, lexical.max_score
+    words, max_score = lexical.words, lexical.max_score
     absent = lexical.statistics.absent_words(lexical.query.words)
     weights = np.array(lexical.weights)
     own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
     for nth, word in enumerate(words):
         own[nth], every[nth] = _word_counts(word, rows)
-    bm25 = weights @ (own / (own + corpus["own"][rows])) / most
-    context = weights @ (every / (every + corpus["every"][rows])) / most
+    bm25 = weights @ (own / (own + corpus["own"][rows])) / max_score
+    context = weights @ (every / (every + corpus["every"][rows])) / max_score
     return RankedRows(
         rows=rows,
         numbers=corpus["number"][rows],
         scores=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context,
         signals={
-            "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / most,
-            "reach": weights @ (every > 0) / most,
+            "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / max_score,
+            "reach": weights @ (every > 0) / max_score,
         },
         word_bits=(1 << np.arange(len(words))) @ (own > 0),
         query_words=lexical.query.words.words,

@@ -107,9 +107,9 @@ class MemoryRoot:
 
 
 @lru_cache(maxsize=256)
-def _merge_scopes(own: Scope, said: Scope | None) -> Scope:
+def _merge_scopes(own: Scope, requested: Scope | None) -> Scope:
     """Return the scope of a root combined with the parts that an entry has."""
-    return Scope(**own.parts() | (said.parts() if said else {}))
+    return Scope(**own.parts() | (requested.parts() if requested else {}))
 
 
 _STEP = timedelta(milliseconds=1)
@@ -128,11 +128,11 @@ class MonotonicClock:
     async def catch_up(self, files: FileStore) -> None:
         """Advance past the newest ledger of a workspace; a ledger that can't be read is ignored."""
         with suppress(FileMissing, StorageError):
-            listed = {ledger_date(info.path): info.path for info in await files.list(LEDGERS) if is_ledger(info.path)}
-            days = [day for day in listed if day and day <= self._clock.today() + _MAX_LEAD]
+            ledgers = {ledger_date(info.path): info.path for info in await files.list(LEDGERS) if is_ledger(info.path)}
+            days = [day for day in ledgers if day and day <= self._clock.today() + _MAX_LEAD]
             if days:
                 self._day = max(days)
-                self.advance_past((await files.read(listed[self._day])).data)
+                self.advance_past((await files.read(ledgers[self._day])).data)
 
     def advance_past(self, document: bytes) -> None:
         """Advance past a document with entries: later times are after each of its entries."""

@@ -88,8 +88,8 @@ class Question:
         if self.asks_for_one_time:
             return 0.0
         names = {name.casefold() for name in people}
-        asked = sum(_POSSESSIVE.sub("", word) not in names for word in self.words)
-        return min(max((_MANY - asked) / (_MANY - _FEW), 0.0), 1.0)
+        count = sum(_POSSESSIVE.sub("", word) not in names for word in self.words)
+        return min(max((_MANY - count) / (_MANY - _FEW), 0.0), 1.0)
 
 
 @lru_cache(maxsize=256)
@@ -111,10 +111,10 @@ def parse_question(text: str) -> Question:
 
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     """Return the words that name what is asked for: no generic words, no names of things or `people`."""
-    asked = text[:_MAX_CHARS]
-    capitalised = _CAPITALISED.findall(asked)
+    shortened = text[:_MAX_CHARS]
+    capitalised = _CAPITALISED.findall(shortened)
     names = {name.casefold() for name in (*people, *capitalised)}
-    words = query_words(asked)
+    words = query_words(shortened)
     own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
     # word parts of a name count as names too, such as `sql` in PostgreSQL
     names |= {part for name in capitalised for part in query_words(name).words}
@@ -125,13 +125,18 @@ def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
     """Return whether `text` contains something of the expected kind; False if nothing is expected."""
     if not expected:
         return False
-    said = text[:4_000]
+    shortened = text[:4_000]
     if expected == "number":
-        return _DIGIT.search(said) is not None or not pack_words("number_word").isdisjoint(_WORD.findall(said.lower()))
+        return _DIGIT.search(shortened) is not None or not pack_words("number_word").isdisjoint(
+            _WORD.findall(shortened.lower())
+        )
     if expected == "time":
-        dated = not pack_words("time_word").isdisjoint(_WORD.findall(said.lower())) or _PERIOD.search(said) is not None
-        return dated or (_DIGIT.search(said) is not None and _DATE.search(said) is not None)
-    return (_PLACE if expected == "place" else _NAME).search(said) is not None
+        dated = (
+            not pack_words("time_word").isdisjoint(_WORD.findall(shortened.lower()))
+            or _PERIOD.search(shortened) is not None
+        )
+        return dated or (_DIGIT.search(shortened) is not None and _DATE.search(shortened) is not None)
+    return (_PLACE if expected == "place" else _NAME).search(shortened) is not None
 
 
 _FOLLOW_UP_DAYS = 14
@@ -185,9 +190,9 @@ def date_closeness(day: date, spans: Sequence[DateRange]) -> float:
 def _shift_to_past(mention: DateMention, today: date) -> tuple[date, date]:
     """Return the days of a year earlier if a date without a year was resolved to the far future."""
     first, last = mention.first, mention.last
-    named = any(word in month_numbers() for word in mention.text.casefold().split())
+    has_month = any(word in month_numbers() for word in mention.text.casefold().split())
     soon = today + timedelta(days=_NEAR_FUTURE_DAYS if mention.grain == "day" else 0)
-    if not (mention.relative and named and first > soon):
+    if not (mention.relative and has_month and first > soon):
         return first, last
     return _latest_month(first.month, today) if mention.grain == "month" else (_year_before(first), _year_before(last))
 
@@ -323,15 +328,15 @@ def passage_similarity(passage: Passage, config: RecallConfig) -> float:
     """Return how near a passage is by its words and its meaning, in 0..1."""
     match = passage.match
     signals = match.signals
-    near = config.own * signals.get("bm25", match.score) + config.context * signals.get("context", match.score)
+    similarity = config.own * signals.get("bm25", match.score) + config.context * signals.get("context", match.score)
     weight = config.own + config.context
     if "dense" in signals:
-        near += config.dense * signals["dense"]
+        similarity += config.dense * signals["dense"]
         weight += config.dense
     if "dense_context" in signals:
-        near += config.dense_context * signals["dense_context"]
+        similarity += config.dense_context * signals["dense_context"]
         weight += config.dense_context
-    return near / weight if weight else 0.0
+    return similarity / weight if weight else 0.0
 
 
 def session_key(passage: Passage) -> tuple[str, str]:
@@ -344,16 +349,16 @@ def _measure_sessions(
     passages: Iterable[Passage], question: Question, config: RecallConfig
 ) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
     """Return for each session the nearness of its best passages, and the share of the question's words in it."""
-    near: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     held: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for passage in passages:
         key = session_key(passage)
-        near[key].append(passage_similarity(passage, config))
+        scores[key].append(passage_similarity(passage, config))
         held[key].update(passage.match.words)
-    asked = max(len(question.words), 1)
+    word_count = max(len(question.words), 1)
     return (
-        {key: sum(sorted(each)[-_SESSION_PASSAGES:]) / _SESSION_PASSAGES for key, each in near.items()},
-        {key: min(len(words) / asked, 1.0) for key, words in held.items()},
+        {key: sum(sorted(each)[-_SESSION_PASSAGES:]) / _SESSION_PASSAGES for key, each in scores.items()},
+        {key: min(len(words) / word_count, 1.0) for key, words in held.items()},
     )
 
 
@@ -375,10 +380,10 @@ def _ends_with_question(content: str) -> bool:
     return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
 
 
-def reply_score(passage: Passage, asked: QueryContext) -> float:
+def reply_score(passage: Passage, context: QueryContext) -> float:
     """Return the nearness of the question on the line above; 0 if there is none, or the same speaker asks it."""
     chunk = passage.match.chunk
     if not chunk.message:
         return 0.0
-    near, speaker = asked.questions.get((passage.label, chunk.path, chunk.line_number - 1), (0.0, ""))
+    near, speaker = context.questions.get((passage.label, chunk.path, chunk.line_number - 1), (0.0, ""))
     return near if speaker != chunk.speaker else 0.0

@@ -87,8 +87,8 @@ class _LearnedMemories:
         if row.passage.match.chunk.markup:
             self._unread.append(row)
 
-    def find_replacement(self, row: ScoredPassage, said: float) -> ScoredPassage | None:
-        """Return the better memory learned from this message that has the share `said` of its words, else None."""
+    def find_replacement(self, row: ScoredPassage, score: float) -> ScoredPassage | None:
+        """Return the better memory learned from this message that has the share `score` of its words, else None."""
         message = row.passage.match.chunk.message
         if not message:
             return None
@@ -98,7 +98,7 @@ class _LearnedMemories:
                 self._by_message.setdefault(key, []).append(memory)
         self._unread.clear()
         memories = self._by_message.get((row.passage.label, message), ())
-        return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
+        return next((each for each in memories if len(row.words & each.words) >= score * len(row.words)), None)
 
 
 class _Kept:
@@ -167,7 +167,7 @@ class _Kept:
 
 def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int) -> DeduplicationResult:
     """Return the first `most` rows without those that repeat a better one; reads no more of `scored` than needed."""
-    kept, repeated = _Kept(config.duplicate), list[tuple[ScoredPassage, ScoredPassage]]()
+    kept_rows, repeated = _Kept(config.duplicate), list[tuple[ScoredPassage, ScoredPassage]]()
     places: set[tuple[str, str, int | str]] = set()
     learned = _LearnedMemories()
     for row in scored:
@@ -181,18 +181,18 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
             repeated.append((row, memory))
             continue
         marks = _text_features(row)
-        twin = kept.twin(row, marks)
+        twin = kept_rows.twin(row, marks)
         if twin is None:
-            kept.add(row, marks)
+            kept_rows.add(row, marks)
             learned.add(row)
-        elif _is_curated_version(row, better := kept.rows[twin], config):
+        elif _is_curated_version(row, better := kept_rows.rows[twin], config):
             repeated.append((better, row))
-            kept.put(twin, replace(row, score=better.score), marks)
+            kept_rows.put(twin, replace(row, score=better.score), marks)
         else:
             repeated.append((row, better))
-        if len(kept.rows) >= most:
+        if len(kept_rows.rows) >= most:
             break
-    return DeduplicationResult(unique=kept.rows, duplicates=repeated)
+    return DeduplicationResult(unique=kept_rows.rows, duplicates=repeated)
 
 
 def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]:
@@ -208,30 +208,30 @@ def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]
         # the first row of a session is its best one, whatever the penalty
         own = at if row.passage.match.chunk.markup else session_key(row.passage)
         waiting.setdefault(own, deque()).append(at)
-    shown = Counter[tuple[str, str]]()
+    counts = Counter[tuple[str, str]]()
     firsts = [(-rows[places[0]].score, places[0], 0.0, places) for places in waiting.values()]
     heapify(firsts)
     chosen = list[ScoredPassage]()
     while firsts:
         _, at, lost, places = firsts[0]
         row = rows[at]
-        loses = _diversity_penalty(row, loss, shown)
+        loses = _diversity_penalty(row, loss, counts)
         if loses == lost:
             chosen.append(replace(row, score=row.score - lost, diversity_penalty=lost) if lost else row)
-            shown[session_key(row.passage)] += 1
+            counts[session_key(row.passage)] += 1
             places.popleft()
         if not places:
             heappop(firsts)
             continue
         row = rows[places[0]]
-        loses = _diversity_penalty(row, loss, shown)
+        loses = _diversity_penalty(row, loss, counts)
         heapreplace(firsts, (loses - row.score, places[0], loses, places))
     return chosen
 
 
-def _diversity_penalty(row: ScoredPassage, loss: float, shown: Counter[tuple[str, str]]) -> float:
+def _diversity_penalty(row: ScoredPassage, loss: float, counts: Counter[tuple[str, str]]) -> float:
     """Return the penalty of a row for the better rows of its session, at most its score."""
-    return 0.0 if row.passage.match.chunk.markup else min(loss * shown[session_key(row.passage)], row.score)
+    return 0.0 if row.passage.match.chunk.markup else min(loss * counts[session_key(row.passage)], row.score)
 
 
 def _text_features(row: ScoredPassage) -> _TextFeatures:
@@ -271,13 +271,13 @@ def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple
     """Return the first `limit` rows whose contents fit into `budget` together, and the rows skipped as too long."""
     chosen: list[_Row] = []
     over: list[_Row] = []
-    room = budget.count if budget else 0
+    max_tokens = budget.count if budget else 0
     for row in rows:
         if len(chosen) == limit:
             break
         cost = estimate_text(row.entry.content) if budget else 0
-        (chosen if cost <= room else over).append(row)
-        room -= cost if cost <= room else 0
+        (chosen if cost <= max_tokens else over).append(row)
+        max_tokens -= cost if cost <= max_tokens else 0
     return chosen, over
 
 
@@ -314,8 +314,8 @@ def rank(
     that the filters of `query` exclude are not shown for that. With a `budget`, a hit that is too long for the rest of
     the budget is skipped. `reranked` are scores in 0..1 that a reranker gave to passages.
     """
-    wanted = RANK_FACTOR * limit
-    decided = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    max_rows = RANK_FACTOR * limit
+    decided = _rank_passages(passages, question, max_rows, now, config, curated=curated, query=query, reranked=reranked)
     chosen, _ = fit_budget(decided.rows, limit, budget)
     return [_build_hit(row, now) for row in chosen]
 
@@ -356,18 +356,22 @@ def explain(
     rejected: int = 10,
 ) -> Explanation:
     """Return the hits of `rank` and at most `rejected` of the best other candidates, each with the reason."""
-    wanted = RANK_FACTOR * limit + rejected
-    deeper = _rank_passages(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
+    max_rows = RANK_FACTOR * limit + rejected
+    deeper = _rank_passages(passages, question, max_rows, now, config, curated=curated, query=query, reranked=reranked)
     chosen, over = fit_budget(deeper.rows, limit, budget)
-    shown = {id(row) for row in (*chosen, *over)}
-    beside = {row.entry.id for row in chosen if row.contradicts}
+    shown_ids = {id(row) for row in (*chosen, *over)}
+    contradicted_ids = {row.entry.id for row in chosen if row.contradicts}
     left: list[tuple[ScoredPassage, RejectedHit]] = [
         *((row, RejectedHit(hit=_build_hit(row, now), reason="budget")) for row in over),
-        *((row, RejectedHit(hit=_build_hit(row, now), reason="limit")) for row in deeper.rows if id(row) not in shown),
+        *(
+            (row, RejectedHit(hit=_build_hit(row, now), reason="limit"))
+            for row in deeper.rows
+            if id(row) not in shown_ids
+        ),
         *(
             (row, _reject_duplicate(row, kept, now))
             for row, kept in deeper.deduplicated.duplicates
-            if row.entry.id not in beside
+            if row.entry.id not in contradicted_ids
         ),
         *((row, RejectedHit(hit=_build_hit(row, now), reason="superseded")) for row in deeper.superseded),
     ]
@@ -382,7 +386,7 @@ def explain(
 def _rank_passages(
     passages: Sequence[Passage],
     question: Question,
-    wanted: int,
+    max_rows: int,
     now: datetime,
     config: RecallConfig,
     *,
@@ -391,32 +395,34 @@ def _rank_passages(
     reranked: Mapping[PassageLocation, float] | None = None,
     unseen: float | None = None,
 ) -> _Ranking:
-    """Return at least `wanted` rows in order, if there are as many.
+    """Return at least `max_rows` rows in order, if there are as many.
 
     The result is not certain if passages other than these, with a nearness of at most `unseen`, may be among them.
     """
     every = curated if isinstance(curated, CuratedMemory) else CuratedMemory(tuple(curated))
-    shown = _filter_curated(every, query)
-    passages = move_to_curated(passages, shown)
+    passages_shown = _filter_curated(every, query)
+    passages = move_to_curated(passages, passages_shown)
     chain = find_supersessions((*every.successors, *passages))
     asked = build_query_context(question, passages, now=now, config=config, reranked=reranked)
     found = [passage for passage in passages if asked.is_blank or _is_relevant(passage, asked)]
     superseded: list[ScoredPassage] = []
     in_order = _newest_first(found, asked) if asked.is_blank else iter_best_first(found, asked)
     if unseen is not None:
-        most = max_entry_score(unseen, asked)
-        in_order = takewhile(lambda row: row.score > most, in_order)
-    folds = deduplicate(_separate_superseded(in_order, chain, superseded), config, wanted)
+        max_score = max_entry_score(unseen, asked)
+        in_order = takewhile(lambda row: row.score > max_score, in_order)
+    folds = deduplicate(_separate_superseded(in_order, chain, superseded), config, max_rows)
     rows = folds.unique
     if not asked.is_blank:
         rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
         rows = place_newer_first(rows, config)
-    offered = _find_successors(found, shown.passages, asked, chain) if chain.successor else {}
+    offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
     rows = place_successors_first(rows, offered, chain)
     return _Ranking(
-        rows=group_contradictions(rows, every, shown, lambda passage: score_passage(_without_match(passage), asked)),
+        rows=group_contradictions(
+            rows, every, passages_shown, lambda passage: score_passage(_without_match(passage), asked)
+        ),
         deduplicated=folds, superseded=superseded,
-        is_certain=unseen is None or len(folds.unique) >= wanted,
+        is_certain=unseen is None or len(folds.unique) >= max_rows,
     )  # fmt: skip
 
 
@@ -429,12 +435,12 @@ def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemor
     return CuratedMemory(tuple(passage for passage in curated.passages if matches_filters(passage.match.chunk, query)))
 
 
-def _is_relevant(passage: Passage, asked: QueryContext) -> bool:
+def _is_relevant(passage: Passage, context: QueryContext) -> bool:
     """Return whether a passage shares words or meaning with the question, or is the reply to a message that does."""
     match = passage.match
     return (
         bool(match.words)
-        or is_reply(passage, asked)
+        or is_reply(passage, context)
         or any(match.signals.get(name, 0.0) > 0 for name in _SEMANTIC_SIGNALS)
     )
 
@@ -444,9 +450,9 @@ def _scores(row: ScoredPassage) -> bool:
     return row.score > 0 or bool(row.passage.match.words)
 
 
-def _newest_first(passages: Sequence[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
+def _newest_first(passages: Sequence[Passage], context: QueryContext) -> Iterator[ScoredPassage]:
     """Yield the passages of a blank query, newest first."""
-    yield from sorted((score_passage(passage, asked) for passage in passages), key=sort_key)
+    yield from sorted((score_passage(passage, context) for passage in passages), key=sort_key)
 
 
 def _separate_superseded(
@@ -462,13 +468,13 @@ def _separate_superseded(
 
 
 def _find_successors(
-    found: Sequence[Passage], shown: Sequence[Passage], asked: QueryContext, chain: SupersessionChains
+    found: Sequence[Passage], shown: Sequence[Passage], context: QueryContext, chain: SupersessionChains
 ) -> dict[str, ScoredPassage]:
     """Return the current successors of other entries by id, as found or as in curated memory."""
     unfound = [
-        score_passage(_without_match(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries
+        score_passage(_without_match(each), context) for each in shown if each.match.chunk.entry_id in chain.entries
     ]
-    rows = [score_passage(each, asked) for each in found if each.match.chunk.entry_id in chain.entries]
+    rows = [score_passage(each, context) for each in found if each.match.chunk.entry_id in chain.entries]
     best_last = [attach_successor(row, chain) for row in (*unfound, *sorted(rows, key=sort_key, reverse=True))]
     return {row.entry.id: row for row in best_last if row.is_current}
 
@@ -478,11 +484,11 @@ def _without_match(passage: Passage) -> Passage:
     return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
 
 
-def _reject_duplicate(row: ScoredPassage, kept: ScoredPassage, now: datetime) -> RejectedHit:
+def _reject_duplicate(row: ScoredPassage, kept_row: ScoredPassage, now: datetime) -> RejectedHit:
     return RejectedHit(
         hit=_build_hit(row, now),
         reason="duplicate",
-        replacement=f"{kept.passage.match.path}:{kept.passage.match.line_number}",
+        replacement=f"{kept_row.passage.match.path}:{kept_row.passage.match.line_number}",
     )
 
 

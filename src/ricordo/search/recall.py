@@ -200,8 +200,8 @@ async def explain(
         explained, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated,
         query=asked, budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
     )  # fmt: skip
-    told = await compute(explaining, size=len(found.passages), at_once=_AT_ONCE)
-    return replace(told, reranker_error=reranked.error) if reranked and reranked.error else told
+    explanation = await compute(explaining, size=len(found.passages), at_once=_AT_ONCE)
+    return replace(explanation, reranker_error=reranked.error) if reranked and reranked.error else explanation
 
 
 def _memory_query(query: Query | str) -> Query:
@@ -232,7 +232,7 @@ def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallC
 
 
 async def _search_sources(
-    sources: Sequence[SearchSource], asked: Query, most: int, cut: PruningRule | None = None
+    sources: Sequence[SearchSource], query: Query, limit: int, cut: PruningRule | None = None
 ) -> _SourceResults:
     """Return the results of all sources. Raises: the last StorageError if none of them can be searched."""
     passages: list[Passage] = []
@@ -242,7 +242,7 @@ async def _search_sources(
     searched = 0
     for nearness, source in enumerate(sources):
         try:
-            found = await _find_source_candidates(source, asked, most, cut)
+            found = await _find_source_candidates(source, query, limit, cut)
         except StorageError as error:
             trouble = error
             continue
@@ -257,11 +257,13 @@ async def _search_sources(
     return _SourceResults(passages=passages, curated=_curated_memory(tuple(curated)), unseen=max(unseen, default=None))
 
 
-async def _find_source_candidates(source: SearchSource, asked: Query, most: int, cut: PruningRule | None) -> Candidates:
-    index, asked = source.index, replace(asked, profile=source.profile)
+async def _find_source_candidates(
+    source: SearchSource, query: Query, limit: int, cut: PruningRule | None
+) -> Candidates:
+    index, query = source.index, replace(query, profile=source.profile)
     if isinstance(index, CandidateIndex):
-        return await index.find_candidates(asked, most, cut, beside=source.beside)
-    matches = await index.search(asked, most)
+        return await index.find_candidates(query, limit, cut, beside=source.beside)
+    matches = await index.search(query, limit)
     return Candidates(matches=matches, curated=await _load_curated(source) if matches else CuratedMatches())
 
 
@@ -278,18 +280,18 @@ def _curated_memory(curated: tuple[tuple[CuratedMatches, str, int], ...]) -> Cur
 
 
 async def _rerank(
-    found: _SourceResults, asked: Query, now: datetime, config: RecallConfig, reranker: Reranker
+    found: _SourceResults, query: Query, now: datetime, config: RecallConfig, reranker: Reranker
 ) -> RerankResult:
     """Return the reranker's scores of the passages that rank best without it."""
-    if not asked.text.strip():
+    if not query.text.strip():
         return RerankResult()
     by_place = {passage_location(passage): passage for passage in found.passages}
-    question = parse_question(asked.text)
-    ranking = partial(rank, found.passages, question, limit=config.reranked, now=now, config=config, query=asked)
+    question = parse_question(query.text)
+    ranking = partial(rank, found.passages, question, limit=config.reranked, now=now, config=config, query=query)
     best = await compute(ranking, size=len(found.passages), at_once=_AT_ONCE)
     places = {(hit.source, hit.path, hit.line_number) for hit in best}
     offered = {place: passage for place, passage in by_place.items() if place[:3] in places}
-    return await rerank_passages(reranker, asked.text, offered, seconds=config.rerank_seconds)
+    return await rerank_passages(reranker, query.text, offered, seconds=config.rerank_seconds)
 
 
 async def _load_curated(source: SearchSource) -> CuratedMatches:
@@ -311,20 +313,20 @@ async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]
     Neighbours are the messages before and after a message, the adjacent pieces of a long text, the text under the same
     heading of a topic, and the entries of the same session in a ledger.
     """
-    shown = list(hits)
+    results = list(hits)
     for source in sources:
-        places = [at for at, hit in enumerate(shown) if hit.source == source.label and hit.path]
+        places = [at for at, hit in enumerate(results) if hit.source == source.label and hit.path]
         if not places or not isinstance(source.index, NeighbourIndex):
             continue
         try:
-            told = await source.index.beside([_chunk_location(shown[at]) for at in places])
+            neighbours = await source.index.beside([_chunk_location(results[at]) for at in places])
         except StorageError:
             # neighbours are optional: return the hits without them
             continue
-        for at, one in zip(places, told, strict=True):
+        for at, one in zip(places, neighbours, strict=True):
             if one is not None:
-                shown[at] = _with_neighbours(shown[at], one, source)
-    return shown
+                results[at] = _with_neighbours(results[at], one, source)
+    return results
 
 
 def informative_heading(hit: Hit) -> str:
@@ -343,8 +345,8 @@ def _chunk_location(hit: Hit) -> ChunkLocation:
     return ChunkLocation(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
 
 
-def _with_neighbours(hit: Hit, told: ChunkNeighbours, source: SearchSource) -> Hit:
-    return replace(hit, before=_neighbour(told.before, source), after=_neighbour(told.after, source))
+def _with_neighbours(hit: Hit, neighbours: ChunkNeighbours, source: SearchSource) -> Hit:
+    return replace(hit, before=_neighbour(neighbours.before, source), after=_neighbour(neighbours.after, source))
 
 
 def _neighbour(chunk: Chunk | None, source: SearchSource) -> Neighbour | None:
@@ -367,16 +369,14 @@ def search_words(text: str) -> tuple[str, ...]:
     Empty for a text without such words, such as a greeting.
     """
     words = query_words(text)
-    telling = [
-        (shown, group)
-        for shown, group, share in zip(words.words, words.groups, words.weights, strict=True)
-        if share == 1
+    distinctive = [
+        (word, group) for word, group, share in zip(words.words, words.groups, words.weights, strict=True) if share == 1
     ]
     forms: dict[str, None] = {}
-    for shown, group in telling[:_MAX_SEARCH_WORDS]:
-        forms[shown] = None
+    for word, group in distinctive[:_MAX_SEARCH_WORDS]:
+        forms[word] = None
         stem = min(sorted(group), key=len)
-        if len(stem) >= _MIN_STEM_CHARS and shown.startswith(stem):
+        if len(stem) >= _MIN_STEM_CHARS and word.startswith(stem):
             forms[stem] = None
     return tuple(forms)
 
@@ -387,17 +387,17 @@ def select_relevant(text: str, hits: Iterable[Hit], limit: int) -> list[Hit]:
     Among equals the earlier hit comes first. Superseded entries are left out, and so are extracted entries that nobody
     has curated; only a search finds these.
     """
-    asked = query_words(text)
-    least = _min_matched_weight(sum(asked.weights))
-    shown = {(hit.entry.id or hit.entry.content, hit.path): hit for hit in hits if _is_showable(hit)}
-    held = [(_matched_weight(asked, hit.entry), hit) for hit in _unique_by_content(shown.values())]
-    chosen = sorted((row for row in held if row[0] >= least), key=lambda row: -row[0])
+    words = query_words(text)
+    least = _min_matched_weight(sum(words.weights))
+    showable = {(hit.entry.id or hit.entry.content, hit.path): hit for hit in hits if _is_showable(hit)}
+    weighted = [(_matched_weight(words, hit.entry), hit) for hit in _unique_by_content(showable.values())]
+    chosen = sorted((row for row in weighted if row[0] >= least), key=lambda row: -row[0])
     return [hit for _, hit in chosen[:limit]]
 
 
-def _min_matched_weight(said: float) -> float:
-    """Return the minimum weight of shared words for a text whose words have the total weight `said`."""
-    return 1.0 if said < _FEW else 2.0 if said <= _MANY else 3.0
+def _min_matched_weight(total_weight: float) -> float:
+    """Return the minimum weight of shared words for a text whose words have the total weight `total_weight`."""
+    return 1.0 if total_weight < _FEW else 2.0 if total_weight <= _MANY else 3.0
 
 
 def _is_showable(hit: Hit) -> bool:
@@ -411,9 +411,9 @@ def _unique_by_content(hits: Iterable[Hit]) -> list[Hit]:
     return list({hit.entry.content: hit for hit in reversed(list(hits))}.values())[::-1]
 
 
-def _matched_weight(asked: QueryWords, entry: Entry) -> float:
+def _matched_weight(words: QueryWords, entry: Entry) -> float:
     terms = frozenset(own_terms(_as_chunk(entry)))
-    return sum(share for group, share in zip(asked.groups, asked.weights, strict=True) if group & terms)
+    return sum(share for group, share in zip(words.groups, words.weights, strict=True) if group & terms)
 
 
 def _as_chunk(entry: Entry) -> Chunk:

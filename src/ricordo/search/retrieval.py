@@ -97,10 +97,10 @@ def find_neighbours(connection: Connection, spots: Sequence[ChunkLocation]) -> l
 
 def find_neighbours_in(document: Sequence[Chunk], spot: ChunkLocation) -> ChunkNeighbours | None:
     """Return a chunk of a parsed document with its neighbours; None if it is no longer there."""
-    ordered = sorted(document, key=lambda chunk: (chunk.line_number, chunk.part))
-    for at, chunk in enumerate(ordered):
+    chunks = sorted(document, key=lambda chunk: (chunk.line_number, chunk.part))
+    for at, chunk in enumerate(chunks):
         if (chunk.line_number, chunk.content) == (spot.line_number, spot.content):
-            before, after = ordered[at - 1 : at] if at else [], ordered[at + 1 : at + 2]
+            before, after = chunks[at - 1 : at] if at else [], chunks[at + 1 : at + 2]
             return _related_neighbours(chunk, before, after)
     return None
 
@@ -114,10 +114,10 @@ def _find_chunk_neighbours(connection: Connection, spot: ChunkLocation) -> Chunk
     if found is None:
         return None
     number, document, line, part = found
-    near = [_adjacent_id(connection, which, (document, line, part, line)) for which in (_BEFORE_SQL, _AFTER_SQL)]
-    held = load_chunks(connection, [number, *(each for row in near for each in row)])
-    before, after = ([held[each] for each in row if each in held] for row in near)
-    return _related_neighbours(held[number], before, after) if number in held else None
+    ids = [_adjacent_id(connection, which, (document, line, part, line)) for which in (_BEFORE_SQL, _AFTER_SQL)]
+    chunks = load_chunks(connection, [number, *(each for row in ids for each in row)])
+    before, after = ([chunks[each] for each in row if each in chunks] for row in ids)
+    return _related_neighbours(chunks[number], before, after) if number in chunks else None
 
 
 def _adjacent_id(connection: Connection, which: str, place: tuple[int, ...]) -> list[int]:
@@ -152,41 +152,41 @@ _MIN_CANDIDATES = 200
 
 
 def search_database(
-    reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery, sense: "SemanticQuery | None"
+    reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
     """Return the matches of the database."""
-    if asked.words.groups and (found := _search_terms(reader, segments, asked, sense)):
+    if prepared.words.groups and (found := _search_terms(reader, segments, prepared, sense)):
         return found
-    return _search_without_terms(reader, segments, asked)
+    return _search_without_terms(reader, segments, prepared)
 
 
-def _search_without_terms(reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery) -> list[Match]:
+def _search_without_terms(reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery) -> list[Match]:
     """Return the matches without term search: the newest for an empty text, else literal matches."""
-    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _MIN_CANDIDATES)
+    query, limit, max_chunks = prepared.query, prepared.limit, max(prepared.limit, _MIN_CANDIDATES)
     if not query.text.strip():
-        return unranked_matches(segments.newest(reader, asked), score=0.0)
+        return unranked_matches(segments.newest(reader, prepared), score=0.0)
     if len(query.text.strip()) > MAX_LITERAL_CHARS:
         return []
     typed = [
         chunk
-        for chunk in search_literal(reader, query, wanted)
-        if chunk.path not in asked.skipped_paths and contains_text(chunk.content, query.text)
+        for chunk in search_literal(reader, query, max_chunks)
+        if chunk.path not in prepared.skipped_paths and contains_text(chunk.content, query.text)
     ]
     return unranked_matches(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
 def _search_terms(
-    reader: Connection, segments: "CorpusSearcher", asked: PreparedQuery, sense: "SemanticQuery | None"
+    reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery, sense: "SemanticQuery | None"
 ) -> list[Match]:
     """Return the chunks with a word of the query."""
-    found, absent = segments.search(reader, asked, sense)
+    found, absent = segments.search(reader, prepared, sense)
     return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
 
 
 def find_candidates(
     reader: Connection,
     segments: "CorpusSearcher",
-    asked: PreparedQuery,
+    prepared: PreparedQuery,
     sense: "SemanticQuery | None",
     cut: PruningRule | None,
 ) -> Candidates:
@@ -195,10 +195,10 @@ def find_candidates(
     If no word is found, it falls back to the other ways of `search_database`, and all of these matches are returned.
     """
     matches, unseen = list[Match](), None
-    if asked.words.groups:
-        found, absent, unseen = segments.find_candidates(reader, asked, sense, cut)
+    if prepared.words.groups:
+        found, absent, unseen = segments.find_candidates(reader, prepared, sense, cut)
         matches = [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    matches = matches or _search_without_terms(reader, segments, asked)
+    matches = matches or _search_without_terms(reader, segments, prepared)
     curated = CuratedMatches()
     if any(each.chunk.entry_id for each in matches):
         curated = segments.curated_matches(
@@ -237,15 +237,15 @@ class FileScanner:
         return [find_neighbours_in(read.get(spot.path, ()), spot) for spot in spots]
 
     async def _candidates(self, document: SearchDocument, info: FileInfo) -> list[Candidate]:
-        kept = self._cache.get(document.path)
-        if kept is None or kept[0] != info:
+        cached = self._cache.get(document.path)
+        if cached is None or cached[0] != info:
             try:
                 data = (await self.files.read(document.path)).data
-                kept = (info, await anyio.to_thread.run_sync(_read_candidates, document, data, self.redactor))
+                cached = (info, await anyio.to_thread.run_sync(_read_candidates, document, data, self.redactor))
             except (FileMissing, StorageError, ValueError, OverflowError, RecursionError):
                 return []
-            self._cache[document.path] = kept
-        return kept[1]
+            self._cache[document.path] = cached
+        return cached[1]
 
 
 def _read_candidates(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Candidate]:

@@ -67,39 +67,46 @@ _MIN_LIST = 64
 
 
 def hybrid_search(
-    corpus: Corpus, asked: PreparedQuery, sense: "SemanticQuery", occurrences: PostingsCache
+    corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery", occurrences: PostingsCache
 ) -> RankedRows:
     """Return the rows that contain a word of the query or are near in meaning, best first."""
-    lexical = score_rows(corpus, asked, occurrences)
-    near = sense.similarities(corpus, dict(zip(asked.words.words, lexical.weights, strict=True)))
-    if near is None:
-        return lexical_search(corpus, asked, occurrences)
-    most = max(_MIN_LIST, asked.limit)
-    by_words, by_meaning = best_rows(corpus, lexical, most), _nearest_rows(corpus, asked, near, most)
+    lexical = score_rows(corpus, prepared, occurrences)
+    similarities = sense.similarities(corpus, dict(zip(prepared.words.words, lexical.weights, strict=True)))
+    if similarities is None:
+        return lexical_search(corpus, prepared, occurrences)
+    list_size = max(_MIN_LIST, prepared.limit)
+    by_words, by_meaning = (
+        best_rows(corpus, lexical, list_size),
+        _nearest_rows(corpus, prepared, similarities, list_size),
+    )
     union = np.unique(np.array([*by_words, *by_meaning], dtype=np.int64))
-    scores = _combined_scores(union, lexical, near)
+    scores = _combined_scores(union, lexical, similarities)
     ordered = cap_repeats(corpus, union, np.rint(scores * SCORE_STEPS).astype(np.int64), len(union))
-    rows = _keep_required(ordered, {*by_words[: asked.limit // 2], *by_meaning[: asked.limit // 4]}, asked.limit)
-    return _add_semantic_signals(measure_rows(corpus, np.array(rows, dtype=np.int64), lexical), lexical, near)
+    rows = _keep_required(
+        ordered, {*by_words[: prepared.limit // 2], *by_meaning[: prepared.limit // 4]}, prepared.limit
+    )
+    return _add_semantic_signals(measure_rows(corpus, np.array(rows, dtype=np.int64), lexical), lexical, similarities)
 
 
-def _nearest_rows(corpus: Corpus, asked: PreparedQuery, near: "Similarities", limit: int) -> list[int]:
+def _nearest_rows(corpus: Corpus, prepared: PreparedQuery, similarities: "Similarities", limit: int) -> list[int]:
     """Return the rows that are nearest in meaning, nearest first."""
-    wanted = 4 * limit
+    max_rows = 4 * limit
     while True:
-        rows, more = near.nearest(wanted)
-        rows = rows[filter_mask(corpus, rows, asked)]
-        best = cap_repeats(corpus, rows, np.rint(near.similarity(rows) * SCORE_STEPS).astype(np.int64), limit)
+        rows, more = similarities.nearest(max_rows)
+        rows = rows[filter_mask(corpus, rows, prepared)]
+        best = cap_repeats(corpus, rows, np.rint(similarities.similarity(rows) * SCORE_STEPS).astype(np.int64), limit)
         if len(best) == limit or not more:
             return best
-        wanted *= 8
+        max_rows *= 8
 
 
-def _combined_scores(rows: Array, lexical: LexicalScores, near: "Similarities") -> Array:
+def _combined_scores(rows: Array, lexical: LexicalScores, similarities: "Similarities") -> Array:
     """Return the scores of rows by words and meaning."""
     words = lexical.scores[rows] / lexical.max_score
     together: Array = np.where(
-        near.has_vectors(rows), (words + SEMANTIC_WEIGHT * near.similarity(rows)) / (1 + SEMANTIC_WEIGHT), words
+        similarities.has_vectors(rows),
+        (words + SEMANTIC_WEIGHT * similarities.similarity(rows)) / (1 + SEMANTIC_WEIGHT),
+        words,
     )
     return together
 
@@ -109,19 +116,20 @@ def _keep_required(ordered: Sequence[int], needed: set[int], limit: int) -> list
     if len(ordered) <= limit:
         return [*ordered]
     spare = limit - len(needed.intersection(ordered))
-    kept = []
+    result = []
     for row in ordered:
         if row in needed or spare > 0:
             spare -= row not in needed
-            kept.append(row)
-    return kept
+            result.append(row)
+    return result
 
 
-def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, near: "Similarities") -> RankedRows:
+def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, similarities: "Similarities") -> RankedRows:
     """Return the rows with their semantic signals added."""
-    own, context = near.own_and_context(ranked.rows)
+    own, context = similarities.own_and_context(ranked.rows)
     return replace(
-        ranked, scores=_combined_scores(ranked.rows, lexical, near), has_vector=near.has_vectors(ranked.rows),
+        ranked, scores=_combined_scores(ranked.rows, lexical, similarities),
+        has_vector=similarities.has_vectors(ranked.rows),
         semantic_signals={"dense": own, "dense_context": context},
     )  # fmt: skip
 
@@ -139,19 +147,23 @@ def prune_candidates(
     """
     if len(found) <= cut.min_count:
         return found.to_list(), None
-    near, rows = _similarity(found, cut.weights), found.rows
+    similarity, rows = _similarity(found, cut.weights), found.rows
     if cut.recency and cut.now is not None:
-        near += cut.recency * _recency(corpus, rows, cut, cut.now)
-    least = np.partition(near, len(near) - cut.min_count)[len(near) - cut.min_count] - cut.margin - _ROUNDING
+        similarity += cut.recency * _recency(corpus, rows, cut, cut.now)
+    least = (
+        np.partition(similarity, len(similarity) - cut.min_count)[len(similarity) - cut.min_count]
+        - cut.margin
+        - _ROUNDING
+    )
     entry = (corpus["shape"][rows] & IS_ENTRY) > 0
-    keep = ~entry | (near >= least)
+    keep = ~entry | (similarity >= least)
     if not np.all(entry):
         company = _session_keys(corpus, rows)
         keep |= np.isin(company, company[~entry])
     keep |= _is_repeated(corpus["entry"][rows])
     if successors:
         keep |= np.isin(found.numbers, [*successors])
-    unseen = near[~keep]
+    unseen = similarity[~keep]
     return found.to_list(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
 
 
@@ -186,15 +198,15 @@ def _recency(corpus: Corpus, rows: Array, cut: PruningRule, now: datetime) -> Ar
 
 def _similarity(found: RankedRows, weights: Mapping[str, float]) -> Array:
     """Return the nearness of each row: the weighted mean of the signals that it has."""
-    near, total = np.zeros(len(found)), np.zeros(len(found))
+    similarity, total = np.zeros(len(found)), np.zeros(len(found))
     for name, weight in weights.items():
         if name in found.signals:
-            near += weight * found.signals[name]
+            similarity += weight * found.signals[name]
             total += weight
         elif name in found.semantic_signals and found.has_vector is not None:
-            near += np.where(found.has_vector, weight * found.semantic_signals[name].astype(np.float64), 0.0)
+            similarity += np.where(found.has_vector, weight * found.semantic_signals[name].astype(np.float64), 0.0)
             total += np.where(found.has_vector, weight, 0.0)
-    return np.divide(near, total, out=np.zeros(len(found)), where=total > 0)
+    return np.divide(similarity, total, out=np.zeros(len(found)), where=total > 0)
 
 
 _MIN_SEGMENT_ROWS = 1_000
@@ -237,20 +249,20 @@ class CorpusSearcher:
         self._chunks_at = -1
 
     def search(
-        self, connection: Connection, asked: PreparedQuery, sense: "SemanticQuery | None" = None
+        self, connection: Connection, prepared: PreparedQuery, sense: "SemanticQuery | None" = None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
         """Return the rows with a word of the query and their chunks, best first, and the words that no row contains.
 
         With `sense`, rows that are near in meaning are included.
         """
         corpus = self._current_corpus(connection)
-        ranked = self._rank(corpus, asked, sense)
-        there = load_chunks(connection, ranked.numbers.tolist())
-        return [(one, there[one.number]) for one in ranked.to_list() if one.number in there], ranked.absent_words
+        ranked = self._rank(corpus, prepared, sense)
+        chunks = load_chunks(connection, ranked.numbers.tolist())
+        return [(one, chunks[one.number]) for one in ranked.to_list() if one.number in chunks], ranked.absent_words
 
-    def newest(self, connection: Connection, asked: PreparedQuery) -> list[Chunk]:
+    def newest(self, connection: Connection, prepared: PreparedQuery) -> list[Chunk]:
         """Return the newest chunks that match the filters, newest first; chunks without a time come last."""
-        return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), asked)).values()]
+        return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), prepared)).values()]
 
     def missing_vectors(self, connection: Connection, sense: "SemanticQuery", limit: int) -> "MissingVectors":
         """Return the texts without a vector, newest first, and the vectors that are no longer used."""
@@ -262,18 +274,18 @@ class CorpusSearcher:
         return MissingVectors(texts=texts, count=count, unused=sense.unused_rows(corpus))
 
     def find_candidates(
-        self, connection: Connection, asked: PreparedQuery, sense: "SemanticQuery | None", cut: PruningRule | None
+        self, connection: Connection, prepared: PreparedQuery, sense: "SemanticQuery | None", cut: PruningRule | None
     ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
         """Return the result of `search` without the rows that `cut` excludes, and the nearness of the nearest one."""
         corpus = self._current_corpus(connection)
-        ranked = self._rank(corpus, asked, sense)
+        ranked = self._rank(corpus, prepared, sense)
         unseen = None
         if cut is None:
             found = ranked.to_list()
         else:
             found, unseen = prune_candidates(corpus, ranked, cut, self._find_successors(connection, corpus))
-        there = self._load_chunks(connection, [one.number for one in found])
-        return [(one, there[one.number]) for one in found if one.number in there], ranked.absent_words, unseen
+        chunks = self._load_chunks(connection, [one.number for one in found])
+        return [(one, chunks[one.number]) for one in found if one.number in chunks], ranked.absent_words, unseen
 
     def _load_chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
         """Return the result of `load_chunks`, with a cache of recently read chunks, which never change by number.
@@ -284,24 +296,24 @@ class CorpusSearcher:
         if self._chunks_at != self._last_change:
             self._chunk_cache.clear()
             self._chunks_at = self._last_change
-        held = {number: self._chunk_cache[number] for number in numbers if number in self._chunk_cache}
-        read = load_chunks(connection, [number for number in numbers if number not in held])
+        cached = {number: self._chunk_cache[number] for number in numbers if number in self._chunk_cache}
+        read = load_chunks(connection, [number for number in numbers if number not in cached])
         if len(self._chunk_cache) > _CHUNK_CACHE_SIZE:
             self._chunk_cache.clear()
         self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
-        return held | read
+        return cached | read
 
-    def _rank(self, corpus: Corpus, asked: PreparedQuery, sense: "SemanticQuery | None") -> RankedRows:
+    def _rank(self, corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery | None") -> RankedRows:
         if sense is None:
-            return lexical_search(corpus, asked, self._postings_cache)
-        return hybrid_search(corpus, asked, sense, self._postings_cache)
+            return lexical_search(corpus, prepared, self._postings_cache)
+        return hybrid_search(corpus, prepared, sense, self._postings_cache)
 
-    def curated_matches(self, connection: Connection, asked: PreparedQuery) -> CuratedMatches:
+    def curated_matches(self, connection: Connection, prepared: PreparedQuery) -> CuratedMatches:
         """Return the chunks of `newest` as matches; they are read again only if they may have changed."""
         corpus = self._current_corpus(connection)
         state = corpus.max_number, self._last_change
         if state != self._curated_at:
-            numbers = newest_numbers(corpus, asked)
+            numbers = newest_numbers(corpus, prepared)
             if numbers != self._curated_numbers or self._last_change != self._curated_at[1]:
                 matches = unranked_matches(load_chunks(connection, numbers).values(), score=0.0)
                 self._curated, self._curated_numbers = CuratedMatches(tuple(matches)), numbers
@@ -311,8 +323,8 @@ class CorpusSearcher:
     def _find_successors(self, connection: Connection, corpus: Corpus) -> Collection[int]:
         """Return the numbers of entries that supersede others."""
         if corpus.max_number > self._successors_up_to:
-            wanted = (self._successors_up_to, SUPERSEDES_MARKER)
-            rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", wanted)
+            cache_key = (self._successors_up_to, SUPERSEDES_MARKER)
+            rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", cache_key)
             self._successors.update(row[0] for row in rows)
             self._successors_up_to = corpus.max_number
         return self._successors
@@ -480,10 +492,12 @@ def _plan_compaction(connection: Connection) -> _CompactionPlan | None:
         "SELECT coalesce(max(id), 0), count(*) FROM chunk WHERE id > ?", (covered,)
     ).fetchone()
     change = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'change'").fetchone()[0]
-    kept = connection.execute("SELECT count(*) FROM change").fetchone()[0]
+    change_count = connection.execute("SELECT count(*) FROM change").fetchone()[0]
     size, replaced = fresh, []
     # after many removals and moves, write everything again
-    everything = kept > _MIN_SEGMENT_ROWS and _MERGE_FACTOR * kept > sum(row[3] for row in stored) + fresh
+    everything = (
+        change_count > _MIN_SEGMENT_ROWS and _MERGE_FACTOR * change_count > sum(row[3] for row in stored) + fresh
+    )
     for number, _, _, held, _ in reversed(stored):
         if not everything and (fresh < _MIN_SEGMENT_ROWS or held >= _MERGE_FACTOR * size):
             break
@@ -503,8 +517,8 @@ def _build_segment(builder: SegmentBuilder) -> tuple[bytes, int]:
 def _store_segment(connection: Connection, fold: _CompactionPlan, data: bytes, length: int) -> bool:
     """Store a segment; return False without a change if another process already did."""
     marks = ", ".join(map(str, fold.replaced))
-    held = connection.execute("SELECT id FROM segment WHERE last >= ?", (fold.first,)).fetchall()
-    if {row[0] for row in held} != set(fold.replaced):
+    stored_ids = connection.execute("SELECT id FROM segment WHERE last >= ?", (fold.first,)).fetchall()
+    if {row[0] for row in stored_ids} != set(fold.replaced):
         return False
     connection.execute(f"DELETE FROM segment WHERE id IN ({marks})")
     connection.execute(

@@ -97,10 +97,10 @@ class ScoredPassage:
         return self.memory is None or self.memory.state != "superseded"
 
 
-def iter_best_first(passages: Iterable[Passage], asked: QueryContext) -> Iterator[ScoredPassage]:
+def iter_best_first(passages: Iterable[Passage], context: QueryContext) -> Iterator[ScoredPassage]:
     """Yield the passages in order; each is scored only when no unscored one could precede it."""
-    rows = [(_base_score(passage, asked), at, passage) for at, passage in enumerate(passages)]
-    unread, of_memory = _max_text_scores(asked)
+    rows = [(_base_score(passage, context), at, passage) for at, passage in enumerate(passages)]
+    unread, of_memory = _max_text_scores(context)
     waiting = sorted(
         (
             (known + (of_memory if passage.match.chunk.markup else unread), known, at, passage)
@@ -112,43 +112,43 @@ def iter_best_first(passages: Iterable[Passage], asked: QueryContext) -> Iterato
     for most, known, at, passage in waiting:
         while ready and ready[0][2].score > most:
             yield heapq.heappop(ready)[2]
-        row = _complete_score(passage, known, asked)
+        row = _complete_score(passage, known, context)
         heapq.heappush(ready, (sort_key(row), at, row))
     while ready:
         yield heapq.heappop(ready)[2]
 
 
-def max_entry_score(near: float, asked: QueryContext) -> float:
-    """Return the maximum score of an entry with the nearness `near`, which includes its recency bonus."""
-    config = asked.config
-    return near * (config.own + config.context + config.session) + _max_text_scores(asked)[1] - config.recency
+def max_entry_score(text_score: float, context: QueryContext) -> float:
+    """Return the maximum score of an entry with the nearness `text_score`, which includes its recency bonus."""
+    config = context.config
+    return text_score * (config.own + config.context + config.session) + _max_text_scores(context)[1] - config.recency
 
 
-def _max_text_scores(asked: QueryContext) -> tuple[float, float]:
+def _max_text_scores(context: QueryContext) -> tuple[float, float]:
     """Return the maximum that the text of a passage can add to its score, and the same for an entry."""
-    config = asked.config
-    unread = config.recency + config.expected * bool(asked.question.expected) + _ROUNDING
-    return unread, unread + config.memory + config.speaker * bool(asked.speaker) + config.dates * bool(
-        asked.date_ranges
+    config = context.config
+    unread = config.recency + config.expected * bool(context.question.expected) + _ROUNDING
+    return unread, unread + config.memory + config.speaker * bool(context.speaker) + config.dates * bool(
+        context.date_ranges
     )
 
 
-def score_passage(passage: Passage, asked: QueryContext) -> ScoredPassage:
+def score_passage(passage: Passage, context: QueryContext) -> ScoredPassage:
     """Return a passage with its score, which is 0 for a blank query."""
-    return _complete_score(passage, None if asked.is_blank else _base_score(passage, asked), asked)
+    return _complete_score(passage, None if context.is_blank else _base_score(passage, context), context)
 
 
-def _complete_score(passage: Passage, known: float | None, asked: QueryContext) -> ScoredPassage:
-    """Return a passage with its full score; `known` is its base score, None for a score of 0."""
-    memory = _entry_for_scoring(passage.match.chunk, asked)
-    score = 0.0 if known is None else known + _text_score(passage, memory, asked)
+def _complete_score(passage: Passage, text_score: float | None, context: QueryContext) -> ScoredPassage:
+    """Return a passage with its full score; `text_score` is its base score, None for a score of 0."""
+    memory = _entry_for_scoring(passage.match.chunk, context)
+    score = 0.0 if text_score is None else text_score + _text_score(passage, memory, context)
     time = _memory_time(memory, passage.match.chunk) or NO_DATE
-    return ScoredPassage(passage=passage, score=score, context=asked, time=time)
+    return ScoredPassage(passage=passage, score=score, context=context, time=time)
 
 
-def is_reply(passage: Passage, asked: QueryContext) -> bool:
+def is_reply(passage: Passage, context: QueryContext) -> bool:
     """Return whether a passage follows a question of another speaker that matches the query."""
-    return reply_score(passage, asked) > 0
+    return reply_score(passage, context) > 0
 
 
 def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int]:
@@ -161,41 +161,41 @@ def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int
     return (-row.score, newest_first, row.passage.source_rank, chunk.sort == "long", chunk.path, line, chunk.part)
 
 
-def _compute_signals(passage: Passage, memory: Entry | None, asked: QueryContext) -> dict[str, float]:
+def _compute_signals(passage: Passage, memory: Entry | None, context: QueryContext) -> dict[str, float]:
     match = passage.match
-    chunk, given = match.chunk, match.signals
+    chunk, match_signals = match.chunk, match.signals
     return {
-        "bm25": given.get("bm25", match.score),
-        "context": given.get("context", match.score),
-        **{name: given[name] for name in ("dense", "dense_context") if name in given},
-        "session": _session_score(passage, asked),
-        "company": 0.0 if chunk.markup else asked.session_coverage[session_key(passage)],
-        "speaker": float(bool(asked.speaker) and _is_about(chunk, asked.speaker)),
-        "reply": reply_score(passage, asked),
-        "dates": _date_score(_memory_time(memory, chunk), asked),
-        "expected": float(holds_expected(match.content, asked.question.expected)),
+        "bm25": match_signals.get("bm25", match.score),
+        "context": match_signals.get("context", match.score),
+        **{name: match_signals[name] for name in ("dense", "dense_context") if name in match_signals},
+        "session": _session_score(passage, context),
+        "company": 0.0 if chunk.markup else context.session_coverage[session_key(passage)],
+        "speaker": float(bool(context.speaker) and _is_about(chunk, context.speaker)),
+        "reply": reply_score(passage, context),
+        "dates": _date_score(_memory_time(memory, chunk), context),
+        "expected": float(holds_expected(match.content, context.question.expected)),
         "memory": float(bool(chunk.markup)),
-        "recency": _recency_score(memory, chunk, asked),
-        "rerank": asked.rerank_scores.get(passage_location(passage), 0.0),
-        "coverage": given.get("coverage", match.score),
-        "reach": given.get("reach", match.score),
-        "absent": given.get("absent", 0.0) * len(asked.absent_words) / max(len(match.absent), 1),
-        "stranger": float(bool(asked.speaker) and _is_by_another(chunk, asked.speaker)),
+        "recency": _recency_score(memory, chunk, context),
+        "rerank": context.rerank_scores.get(passage_location(passage), 0.0),
+        "coverage": match_signals.get("coverage", match.score),
+        "reach": match_signals.get("reach", match.score),
+        "absent": match_signals.get("absent", 0.0) * len(context.absent_words) / max(len(match.absent), 1),
+        "stranger": float(bool(context.speaker) and _is_by_another(chunk, context.speaker)),
         "curated": float(chunk.sort == "curated"),
         "confidence": memory.confidence if memory else 1.0,
     }
 
 
-def _score_shares(signals: Mapping[str, float], asked: QueryContext) -> dict[str, float]:
+def _score_shares(signals: Mapping[str, float], context: QueryContext) -> dict[str, float]:
     """Return the share of each signal in the score, without those that are 0."""
-    config = asked.config
+    config = context.config
     scale = _lexical_scale(signals, config)
     added = {
         "bm25": config.own * scale * signals["bm25"],
         "context": config.context * scale * signals["context"],
         "dense": config.dense * scale * signals.get("dense", 0.0),
         "dense_context": config.dense_context * scale * signals.get("dense_context", 0.0),
-        "session": config.session * (1 - asked.breadth * (1 - signals["memory"])) * signals["session"],
+        "session": config.session * (1 - context.breadth * (1 - signals["memory"])) * signals["session"],
         "company": config.company * signals["company"],
         "speaker": config.speaker * signals["speaker"],
         "reply": config.reply * signals["reply"],
@@ -217,39 +217,39 @@ def _lexical_scale(signals: Mapping[str, float], config: RecallConfig) -> float:
     return words / (words + meaning) if meaning else 1.0
 
 
-def _base_score(passage: Passage, asked: QueryContext) -> float:
+def _base_score(passage: Passage, context: QueryContext) -> float:
     """Return the part of a passage's score that needs no text; for an entry, everything outside its text."""
-    config, chunk = asked.config, passage.match.chunk
-    near = passage_similarity(passage, config)
-    known = near * (config.own + config.context)
-    if asked.rerank_scores:
-        known += config.rerank * asked.rerank_scores.get(passage_location(passage), 0.0)
+    config, chunk = context.config, passage.match.chunk
+    similarity = passage_similarity(passage, config)
+    base = similarity * (config.own + config.context)
+    if context.rerank_scores:
+        base += config.rerank * context.rerank_scores.get(passage_location(passage), 0.0)
     if chunk.markup:
-        return known + config.session * near
+        return base + config.session * similarity
     company = session_key(passage)
-    known += (
-        config.session * (1 - asked.breadth) * asked.session_similarity[company]
-        + config.company * asked.session_coverage[company]
+    base += (
+        config.session * (1 - context.breadth) * context.session_similarity[company]
+        + config.company * context.session_coverage[company]
     )
-    if asked.questions:
-        known += config.reply * reply_score(passage, asked)
-    if asked.speaker and _is_about(chunk, asked.speaker):
-        known += config.speaker
-    return known + config.dates * _date_score(chunk.time, asked) if asked.date_ranges else known
+    if context.questions:
+        base += config.reply * reply_score(passage, context)
+    if context.speaker and _is_about(chunk, context.speaker):
+        base += config.speaker
+    return base + config.dates * _date_score(chunk.time, context) if context.date_ranges else base
 
 
-def _text_score(passage: Passage, memory: Entry | None, asked: QueryContext) -> float:
+def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -> float:
     """Return the part of a passage's score that depends on its text and its entry."""
-    config, chunk = asked.config, passage.match.chunk
-    more = config.recency * _recency_score(memory, chunk, asked)
-    if holds_expected(passage.match.content, asked.question.expected):
+    config, chunk = context.config, passage.match.chunk
+    more = config.recency * _recency_score(memory, chunk, context)
+    if holds_expected(passage.match.content, context.question.expected):
         more += config.expected
     if not chunk.markup:
         return more
-    if asked.speaker and _is_about(chunk, asked.speaker):
+    if context.speaker and _is_about(chunk, context.speaker):
         more += config.speaker
     confidence = memory.confidence if memory else 1.0
-    return more + config.memory * confidence + config.dates * _date_score(_memory_time(memory, chunk), asked)
+    return more + config.memory * confidence + config.dates * _date_score(_memory_time(memory, chunk), context)
 
 
 @lru_cache(maxsize=_WORD_CACHE_SIZE)
@@ -276,9 +276,9 @@ def _stored_entry(chunk: Chunk) -> Entry | None:
     return replace(found, id=chunk.entry_id, content=content)
 
 
-def _entry_for_scoring(chunk: Chunk, asked: QueryContext) -> Entry | None:
+def _entry_for_scoring(chunk: Chunk, context: QueryContext) -> Entry | None:
     """Return the entry in a chunk if its markup affects the score more than the chunk's own fields."""
-    more = chunk.markup and (asked.date_ranges or any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS)))
+    more = chunk.markup and (context.date_ranges or any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS)))
     return _stored_entry(chunk) if more else None
 
 
@@ -300,33 +300,33 @@ def _memory_time(memory: Entry | None, chunk: Chunk) -> datetime | None:
     return (memory.since or memory.time) if memory else chunk.time
 
 
-def _is_about(chunk: Chunk, named: str) -> bool:
+def _is_about(chunk: Chunk, name: str) -> bool:
     if chunk.speaker:
-        return chunk.speaker.casefold() == named
+        return chunk.speaker.casefold() == name
     # a memory names its subject, or it is about the user
-    return named == "user" or named in chunk.content.casefold()
+    return name == "user" or name in chunk.content.casefold()
 
 
-def _is_by_another(chunk: Chunk, named: str) -> bool:
+def _is_by_another(chunk: Chunk, name: str) -> bool:
     """Return whether another person is the speaker and does not mention the named one."""
     speaker = chunk.speaker.casefold()
-    return speaker not in {"", "assistant", "tool", "user", named} and named not in chunk.content.casefold()
+    return speaker not in {"", "assistant", "tool", "user", name} and name not in chunk.content.casefold()
 
 
-def _session_score(passage: Passage, asked: QueryContext) -> float:
+def _session_score(passage: Passage, context: QueryContext) -> float:
     """Return the nearness of the session; for an entry its own nearness, whatever else is in its file."""
     return (
-        passage_similarity(passage, asked.config)
+        passage_similarity(passage, context.config)
         if passage.match.chunk.markup
-        else asked.session_similarity[session_key(passage)]
+        else context.session_similarity[session_key(passage)]
     )
 
 
-def _date_score(time: datetime | None, asked: QueryContext) -> float:
-    return date_closeness(time.date(), asked.date_ranges) if asked.date_ranges and time else 0.0
+def _date_score(time: datetime | None, context: QueryContext) -> float:
+    return date_closeness(time.date(), context.date_ranges) if context.date_ranges and time else 0.0
 
 
-def _recency_score(memory: Entry | None, chunk: Chunk, asked: QueryContext) -> float:
+def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) -> float:
     """Return 1 for a memory of today or a pinned one, 0.5 after its kind's half-life, 0 without a date.
 
     The age is measured from the last confirmation, if there is one.
@@ -340,7 +340,7 @@ def _recency_score(memory: Entry | None, chunk: Chunk, asked: QueryContext) -> f
     latest = max(time, confirmed) if time and confirmed else time or confirmed
     if latest is None:
         return 0.0
-    config = asked.config
-    days = max((asked.now - latest).total_seconds(), 0.0) / 86_400
+    config = context.config
+    days = max((context.now - latest).total_seconds(), 0.0) / 86_400
     kind = memory.kind if memory else chunk.kind
     return float(0.5 ** (days / config.half_lives.get(kind, config.default_half_life)))

@@ -102,17 +102,17 @@ def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list
     found = here.places
     if not found and not curated.places:
         return list(passages)
-    shown = []
+    moved = []
     for passage in passages:
         place = _preferred_place(_entry_key(passage), curated, here) if passage.match.chunk.markup else None
         if place is None or passage.match.chunk.sort == "long":
-            shown.append(passage)
+            moved.append(passage)
         elif passage.match.chunk.sort == "curated":
             same = place.match.content == passage.match.content
-            shown.append(_move_passage(passage, place) if same else passage)
+            moved.append(_move_passage(passage, place) if same else passage)
         elif _entry_key(passage) not in found:
-            shown.append(_move_passage(passage, place))
-    return shown
+            moved.append(_move_passage(passage, place))
+    return moved
 
 
 def _preferred_place(key: tuple[str, str], curated: CuratedMemory, found: CuratedMemory) -> Passage | None:
@@ -201,22 +201,22 @@ def place_successors_first(
     rows: Sequence[ScoredPassage], offered: Mapping[str, ScoredPassage], chain: SupersessionChains
 ) -> list[ScoredPassage]:
     """Move the current successor of a memory above it, and the successors between if they are hits too."""
-    placed = list(rows)
+    result = list(rows)
     for row in rows:
         chunk = row.passage.match.chunk
         later = chain.successors_of(chunk.entry_id) if chunk.markup else ()
         if not later:
             continue
-        at = next(at for at, other in enumerate(placed) if other.entry == row.entry and other.passage == row.passage)
+        at = next(at for at, other in enumerate(result) if other.entry == row.entry and other.passage == row.passage)
         for newer_id in later:
-            stands = next((at for at, other in enumerate(placed) if _id(other) == newer_id), None)
+            stands = next((at for at, other in enumerate(result) if _id(other) == newer_id), None)
             if stands is not None and stands < at:
                 at = stands
                 continue
-            newer = placed.pop(stands) if stands is not None else offered.get(newer_id)
+            newer = result.pop(stands) if stands is not None else offered.get(newer_id)
             if newer is not None and (stands is not None or newer_id == later[-1]):
-                placed.insert(at, replace(newer, score=max(newer.score, row.score)))
-    return placed
+                result.insert(at, replace(newer, score=max(newer.score, row.score)))
+    return result
 
 
 def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> list[ScoredPassage]:
@@ -224,27 +224,27 @@ def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> li
 
     A correction wins at any distance, another memory only if their scores are near.
     """
-    placed: list[ScoredPassage] = []
+    result: list[ScoredPassage] = []
     outside, oldest = any(map(_is_from_outside, rows)), _LATEST
     for row in rows:
         # most rows are older than all before them, and can only replace external ones
         at = (
-            _first_replaced_index(row, placed, config, outside=outside) if outside or row.time > oldest else len(placed)
+            _first_replaced_index(row, result, config, outside=outside) if outside or row.time > oldest else len(result)
         )
         oldest = min(oldest, row.time) if row.passage.match.chunk.markup else oldest
-        if at == len(placed):
-            placed.append(row)
+        if at == len(result):
+            result.append(row)
             continue
-        older = placed[at]
-        placed.insert(at, replace(row, score=older.score))
-        placed[at + 1 :] = [
+        older = result[at]
+        result.insert(at, replace(row, score=older.score))
+        result[at + 1 :] = [
             replace(other, score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
-            for other in placed[at + 1 :]
+            for other in result[at + 1 :]
         ]
-        placed[at + 1 :] = sorted(placed[at + 1 :], key=_score_order)
-    corrections = [row for row in placed if _is_correction(row)]
+        result[at + 1 :] = sorted(result[at + 1 :], key=_score_order)
+    corrections = [row for row in result if _is_correction(row)]
     return [
-        replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in placed
+        replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in result
     ]
 
 
@@ -335,21 +335,21 @@ def group_contradictions(
     if not links:
         return list(rows)
     found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
-    placed: list[ScoredPassage] = []
-    taken: set[tuple[str, str]] = set()
+    result: list[ScoredPassage] = []
+    pairs: set[tuple[str, str]] = set()
     for row in rows:
         at = _passage_entry_key(row.passage)
         others = links.get(at, ()) if row is found.get(at) and row.successor is None else ()
-        if at in taken:
+        if at in pairs:
             continue
-        placed.append(replace(row, contradicts=others) if others else row)
+        result.append(replace(row, contradicts=others) if others else row)
         for other in ((at[0], name) for name in others):
             beside = found.get(other) or (offer(shown.places[other]) if other in shown.places else None)
-            if beside is not None and other not in taken:
-                placed.append(replace(beside, score=row.score, contradicts=links[other]))
-                taken.add(other)
-        taken.update([at] if others else [])
-    return placed
+            if beside is not None and other not in pairs:
+                result.append(replace(beside, score=row.score, contradicts=links[other]))
+                pairs.add(other)
+        pairs.update([at] if others else [])
+    return result
 
 
 def contradiction_markers(hits: Sequence[Hit]) -> list[str]:

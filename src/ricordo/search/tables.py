@@ -103,33 +103,36 @@ def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
 
 
 def put_document(
-    connection: Connection, before: DocumentFingerprint | None, known: DocumentFingerprint, rows: Sequence[ChunkRow]
+    connection: Connection,
+    before: DocumentFingerprint | None,
+    fingerprint: DocumentFingerprint,
+    rows: Sequence[ChunkRow],
 ) -> bool:
     """Replace the rows of a document; rows that exist already are kept and moved to their new lines.
 
     Returns False without a change if the stored document is no longer `before`: another process may have read more.
     """
-    if not _is_stored(connection, known.path, before):
+    if not _is_stored(connection, fingerprint.path, before):
         return False
-    number = _upsert_document(connection, known)
-    held: dict[bytes, list[tuple[int, int, int, int]]] = {}
+    number = _upsert_document(connection, fingerprint)
+    stored: dict[bytes, list[tuple[int, int, int, int]]] = {}
     select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
     for digest, *place in connection.execute(select, (number,)):
-        held.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
+        stored.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
     added = []
     moves = 0
     for row in rows:
-        same = held.get(row.digest)
-        if not same:
+        candidates = stored.get(row.digest)
+        if not candidates:
             added.append(row)
             continue
-        chunk, (identity, line, end_line, _) = row.chunk, same.pop()
+        chunk, (identity, line, end_line, _) = row.chunk, candidates.pop()
         if (line, end_line) != (chunk.line_number, chunk.end_line):
             moved = (chunk.line_number, chunk.end_line, identity)
             moves += connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved).rowcount
     if moves:
         connection.execute("INSERT INTO change (document) VALUES (?)", (number,))
-    _delete_chunks(connection, [place[0] for places in held.values() for place in places])
+    _delete_chunks(connection, [place[0] for places in stored.values() for place in places])
     _insert_rows(connection, number, added)
     return True
 
@@ -137,7 +140,7 @@ def put_document(
 def append_document(
     connection: Connection,
     base: DocumentFingerprint,
-    known: DocumentFingerprint,
+    fingerprint: DocumentFingerprint,
     rows: Sequence[ChunkRow],
     following: str,
 ) -> bool:
@@ -145,7 +148,7 @@ def append_document(
 
     `following` are terms that the message before the tail gets from its new neighbour.
     """
-    number = _update_document(connection, base, known)
+    number = _update_document(connection, base, fingerprint)
     if number is None:
         return False
     if following:
@@ -154,23 +157,25 @@ def append_document(
     return True
 
 
-def read_tail(connection: Connection, known: DocumentFingerprint) -> TailContext:
+def read_tail(connection: Connection, fingerprint: DocumentFingerprint) -> TailContext:
     """Return the context of a tail appended to the document."""
     row = connection.execute(
         """SELECT heading, speaker || ': ' || content FROM chunk JOIN document ON document.id = chunk.document
         WHERE path = ? ORDER BY line DESC, part DESC LIMIT 1""",
-        (known.path,),
+        (fingerprint.path,),
     ).fetchone()
-    return TailContext(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
+    return TailContext(lines=fingerprint.lines, heading=row[0] if row else "", before=row[1] if row else "")
 
 
-def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFingerprint) -> TailContext:
-    """Return the result of `read_tail` after these last rows were added behind `tail`; `known` is the fingerprint."""
+def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, fingerprint: DocumentFingerprint) -> TailContext:
+    """Return the result of `read_tail` after these last rows were added behind `tail`; `fingerprint` is the
+    fingerprint.
+    """
     if not rows:
-        return TailContext(lines=known.lines, heading=tail.heading, before=tail.before)
+        return TailContext(lines=fingerprint.lines, heading=tail.heading, before=tail.before)
     last = rows[-1].chunk
     return TailContext(
-        lines=known.lines,
+        lines=fingerprint.lines,
         heading=replace_surrogates(last.heading),
         before=replace_surrogates(f"{last.speaker}: {last.content}"),
     )
@@ -179,16 +184,16 @@ def advance_tail(rows: Sequence[ChunkRow], tail: TailContext, known: DocumentFin
 def remove_document(connection: Connection, path: str, before: DocumentFingerprint | None) -> None:
     """Delete a document, unless the stored one is no longer `before`."""
     if _is_stored(connection, path, before):
-        held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
-        _delete_chunks(connection, [row[0] for row in connection.execute(held, (path,))])
+        select_ids = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
+        _delete_chunks(connection, [row[0] for row in connection.execute(select_ids, (path,))])
         connection.execute("DELETE FROM document WHERE path = ?", (path,))
 
 
-def _is_stored(connection: Connection, path: str, known: DocumentFingerprint | None) -> bool:
+def _is_stored(connection: Connection, path: str, fingerprint: DocumentFingerprint | None) -> bool:
     stored = _load_fingerprint(connection, path)
-    if stored is None or known is None:
-        return stored is known
-    return (stored.size, stored.checksum) == (known.size, known.checksum)
+    if stored is None or fingerprint is None:
+        return stored is fingerprint
+    return (stored.size, stored.checksum) == (fingerprint.size, fingerprint.checksum)
 
 
 def _load_fingerprint(connection: Connection, path: str) -> DocumentFingerprint | None:
@@ -211,7 +216,7 @@ def _fingerprint_from_row(row: tuple[str, str, int, int, int, str, int, int]) ->
     )
 
 
-def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
+def _upsert_document(connection: Connection, fingerprint: DocumentFingerprint) -> int:
     """Write the fingerprint of a document and return the document's number."""
     number: int = connection.execute(
         """INSERT INTO document (path, sort, size, modified, checked, checksum, lines, changed)
@@ -221,31 +226,31 @@ def _upsert_document(connection: Connection, known: DocumentFingerprint) -> int:
             changed = excluded.changed
         RETURNING id""",
         (
-            known.path,
-            known.sort,
-            known.size,
-            known.modified_ns,
-            known.checked_ns,
-            str(known.checksum),
-            known.lines,
-            known.changed_ns,
+            fingerprint.path,
+            fingerprint.sort,
+            fingerprint.size,
+            fingerprint.modified_ns,
+            fingerprint.checked_ns,
+            str(fingerprint.checksum),
+            fingerprint.lines,
+            fingerprint.changed_ns,
         ),
     ).fetchall()[0][0]
     return number
 
 
-def _update_document(connection: Connection, base: DocumentFingerprint, known: DocumentFingerprint) -> int | None:
+def _update_document(connection: Connection, base: DocumentFingerprint, fingerprint: DocumentFingerprint) -> int | None:
     """Update the fingerprint if the stored one is `base`; return the document's number, else None."""
     found = connection.execute(
         """UPDATE document SET size = ?, modified = ?, checked = ?, checksum = ?, lines = ?, changed = ?
         WHERE path = ? AND size = ? AND checksum = ? RETURNING id""",
         (
-            known.size,
-            known.modified_ns,
-            known.checked_ns,
-            str(known.checksum),
-            known.lines,
-            known.changed_ns,
+            fingerprint.size,
+            fingerprint.modified_ns,
+            fingerprint.checked_ns,
+            str(fingerprint.checksum),
+            fingerprint.lines,
+            fingerprint.changed_ns,
             base.path,
             base.size,
             str(base.checksum),
@@ -336,9 +341,9 @@ def _filter_sql(query: Query) -> tuple[str, _SqlValues]:
     conditions: list[str] = []
     values: _SqlValues = []
 
-    def need(condition: str, *given: str | int) -> None:
+    def need(condition: str, *parameters: str | int) -> None:
         conditions.append(f"AND {condition}")
-        values.extend(given)
+        values.extend(parameters)
 
     need(f"sort IN ({_placeholders(query.sorts)})", *query.sorts)
     need("(sort <> 'profile' OR path = ?)", query.profile)
@@ -348,8 +353,8 @@ def _filter_sql(query: Query) -> tuple[str, _SqlValues]:
             *map(replace_surrogates, query.kinds),
         )
     if query.tags:
-        held = " OR ".join("instr(coalesce(bullet.tags, chunk.tags), ?) > 0" for _ in query.tags)
-        need(f"({held})", *(f"\n{replace_surrogates(tag)}\n" for tag in query.tags))
+        tag_condition = " OR ".join("instr(coalesce(bullet.tags, chunk.tags), ?) > 0" for _ in query.tags)
+        need(f"({tag_condition})", *(f"\n{replace_surrogates(tag)}\n" for tag in query.tags))
     if query.session:
         need("coalesce(bullet.session, chunk.session) = ?", replace_surrogates(query.session))
     if query.path:

@@ -125,8 +125,8 @@ class VectorCache:
         """Store vectors of one dimension; those of this model in another one are deleted, as the model has changed."""
         if self.current.dimension not in {0, rows.shape[1]}:
             self._reset(0)
-        fresh = self.current.places(meanings) < 0
-        await anyio.to_thread.run_sync(self._append, meanings[fresh], rows[fresh])
+        is_new = self.current.places(meanings) < 0
+        await anyio.to_thread.run_sync(self._append, meanings[is_new], rows[is_new])
         write = partial(_insert_vectors, model=self._model, meanings=meanings, rows=rows)
         await self._file.run(lambda database: database.write(write))
 
@@ -138,20 +138,20 @@ class VectorCache:
 
     async def prune(self, places: Array) -> None:
         """Delete the vectors in these rows, and those of other models."""
-        held = self.current
-        gone = held.text_ids[places].tolist()
-        kept = np.ones(len(held.text_ids), dtype=np.bool_)
-        kept[places] = False
+        vectors = self.current
+        removed_ids = vectors.text_ids[places].tolist()
+        keep = np.ones(len(vectors.text_ids), dtype=np.bool_)
+        keep[places] = False
         meanings, rows, front = await anyio.to_thread.run_sync(
-            lambda: (held.text_ids[kept], held.rows[kept], held.bounds and held.bounds.select(kept))
+            lambda: (vectors.text_ids[keep], vectors.rows[keep], vectors.bounds and vectors.bounds.select(keep))
         )
-        self._reset(held.dimension)
+        self._reset(vectors.dimension)
         self._append(meanings, rows)
-        guide = held.graph_lookup and await anyio.to_thread.run_sync(
-            self._create_lookup, held.graph_lookup.graph, self.current
+        guide = vectors.graph_lookup and await anyio.to_thread.run_sync(
+            self._create_lookup, vectors.graph_lookup.graph, self.current
         )
         self.current = replace(self.current, bounds=front, graph_lookup=guide)
-        remove = partial(_delete_vectors, model=self._model, meanings=gone)
+        remove = partial(_delete_vectors, model=self._model, meanings=removed_ids)
         await self._file.run(lambda database: database.write(remove))
 
     def start_build(self, *, alone: bool = True) -> None:
@@ -263,8 +263,8 @@ class VectorCache:
             meanings = np.array([row[1] for row in added], dtype=np.int64)
             rows = numbers.reshape(len(added), dimension).astype(np.float32)
             sound = np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3
-            fresh = sound & (before.places(meanings) < 0)
-            self._append(meanings[fresh], rows[fresh])
+            is_new = sound & (before.places(meanings) < 0)
+            self._append(meanings[is_new], rows[is_new])
             self._last_number = added[-1][0]
 
     def _append(self, meanings: Array, rows: NDArray[np.float32]) -> None:
@@ -279,14 +279,14 @@ class VectorCache:
         with self._swap_lock:
             self.current = replace(self.current, text_ids=self._text_ids[:end], rows=self._rows[:end])
 
-    def _reserve(self, room: int, dimension: int) -> None:
+    def _reserve(self, capacity: int, dimension: int) -> None:
         """Ensure capacity for so many rows in total."""
         start = len(self.current.text_ids)
-        if room <= len(self._text_ids) and self._rows.shape[1] == dimension:
+        if capacity <= len(self._text_ids) and self._rows.shape[1] == dimension:
             return
-        larger = np.zeros((room, dimension), dtype=np.float32)
+        larger = np.zeros((capacity, dimension), dtype=np.float32)
         larger[:start] = self.current.rows if start else 0
-        self._text_ids = np.concatenate((self.current.text_ids, np.zeros(room - start, dtype=np.int64)))
+        self._text_ids = np.concatenate((self.current.text_ids, np.zeros(capacity - start, dtype=np.int64)))
         self._rows = larger
 
 

@@ -98,9 +98,9 @@ class VectorIndex:
         self._length = len(vectors[0].numbers)
 
         async def write(database: Database) -> bool:
-            held = self._matrix_for(database)
+            matrix = self._matrix_for(database)
             await database.write(lambda connection: _insert_vectors(connection, self._model, vectors))
-            await database.read(lambda connection: held.load(connection, self._length))
+            await database.read(lambda connection: matrix.load(connection, self._length))
             return True
 
         return bool(await self._file.run(write))
@@ -109,9 +109,9 @@ class VectorIndex:
         """Remove the vectors of these ids, for all models."""
 
         async def write(database: Database) -> None:
-            held = self._matrix_for(database)
+            matrix = self._matrix_for(database)
             await database.write(lambda connection: _delete_vectors(connection, ids))
-            await database.read(lambda connection: held.drop(connection, ids, self._length))
+            await database.read(lambda connection: matrix.drop(connection, ids, self._length))
 
         await self._file.run(write)
 
@@ -119,9 +119,9 @@ class VectorIndex:
         """Remove the vectors of all other ids and of other models."""
 
         async def write(database: Database) -> None:
-            held = self._matrix_for(database)
+            matrix = self._matrix_for(database)
             await database.write(lambda connection: _retain_vectors(connection, self._model, frozenset(ids)))
-            await database.read(lambda connection: held.load(connection, self._length))
+            await database.read(lambda connection: matrix.load(connection, self._length))
 
         await self._file.run(write)
 
@@ -129,9 +129,9 @@ class VectorIndex:
         """Return the digests of the texts that have a vector, by id; empty if the file can't be used."""
 
         async def read(database: Database) -> Mapping[str, str]:
-            held = self._matrix_for(database)
-            await database.read(lambda connection: held.load(connection, self._length))
-            return held.digests
+            matrix = self._matrix_for(database)
+            await database.read(lambda connection: matrix.load(connection, self._length))
+            return matrix.digests
 
         return await self._file.run(read) or {}
 
@@ -146,13 +146,13 @@ class VectorIndex:
 
         self._length = len(vector)
 
-        def look(held: "_VectorMatrix", connection: Connection) -> VectorSearchResult:
-            held.load(connection, len(vector))
-            return VectorSearchResult(matches=tuple(held.nearest(vector, limit, passes)), digests=held.digests)
+        def look(matrix: "_VectorMatrix", connection: Connection) -> VectorSearchResult:
+            matrix.load(connection, len(vector))
+            return VectorSearchResult(matches=tuple(matrix.nearest(vector, limit, passes)), digests=matrix.digests)
 
         async def read(database: Database) -> VectorSearchResult:
-            held = self._matrix_for(database)
-            return await database.read(lambda connection: look(held, connection))
+            matrix = self._matrix_for(database)
+            return await database.read(lambda connection: look(matrix, connection))
 
         return await self._file.run(read) or VectorSearchResult(digests={})
 
@@ -186,16 +186,16 @@ class _VectorMatrix:
     def load(self, connection: Connection, dimension: int) -> None:
         """Load the vectors written since the last call if they have this dimension, or any dimension if it is 0."""
         stored = _dimension(connection, self._model)
-        wanted = dimension or stored
-        if wanted != self._dimension or stored != wanted:
-            self._reset(wanted)
+        size = dimension or stored
+        if size != self._dimension or stored != size:
+            self._reset(size)
         count, number = _count_and_newest(connection, self._model)
-        if stored != wanted or (count, number) == (len(self.digests), self._number):
+        if stored != size or (count, number) == (len(self.digests), self._number):
             return
         self._read_rows(connection)
         if len(self.digests) != count:
             # another process removed some, and they can't be identified
-            self._reset(wanted)
+            self._reset(size)
             self._read_rows(connection)
 
     def drop(self, connection: Connection, ids: Collection[str], dimension: int) -> None:
@@ -253,10 +253,10 @@ class _VectorMatrix:
 
     def _grow(self, size: int) -> None:
         if size > len(self._rows):
-            room = max(size, 2 * len(self._rows), _MIN_ROWS)
-            rows = np.zeros((room, self._dimension), dtype=np.float32)
+            capacity = max(size, 2 * len(self._rows), _MIN_ROWS)
+            rows = np.zeros((capacity, self._dimension), dtype=np.float32)
             rows[: len(self._ids)] = self._rows[: len(self._ids)]
-            live = np.zeros(room, dtype=np.bool_)
+            live = np.zeros(capacity, dtype=np.bool_)
             live[: len(self._ids)] = self._live[: len(self._ids)]
             self._rows, self._live = rows, live
 

@@ -330,11 +330,11 @@ def _similarity_levels(
     return both if known is None else np.where(known, both, 0.0), 0.0, 1.0
 
 
-def _nth_highest(near: Array, wanted: int, nothing: float) -> float:
-    """Return the value that `wanted` rows reach, at least `nothing`, and `nothing` if there are fewer rows."""
-    if len(near) < wanted:
+def _nth_highest(similarities: Array, count: int, nothing: float) -> float:
+    """Return the value that `count` rows reach, at least `nothing`, and `nothing` if there are fewer rows."""
+    if len(similarities) < count:
         return nothing
-    return max(float(np.partition(near, len(near) - wanted)[len(near) - wanted]), nothing)
+    return max(float(np.partition(similarities, len(similarities) - count)[len(similarities) - count]), nothing)
 
 
 def _row_products(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -369,15 +369,15 @@ class VectorPlacement:
 
     def update(self, corpus: Corpus, vectors: VectorSnapshot) -> "VectorPlacement":
         """Find the vectors and the neighbours of the corpus rows, as far as anything has changed."""
-        anew = corpus is not self.corpus
+        is_new = corpus is not self.corpus
         if (
-            not anew
+            not is_new
             and vectors is self._vectors
             and not corpus.changed_documents
             and len(self.vector_rows) == corpus.count
         ):
             return self
-        if anew:
+        if is_new:
             self.vector_rows = np.zeros(0, dtype=np.int32)
             self.beside = np.zeros((2, 0), dtype=np.int32)
         # a search may have an older snapshot of the vectors than the last one
@@ -387,7 +387,7 @@ class VectorPlacement:
         if len(self.beside[0]) < corpus.count:
             more = np.full((2, corpus.count - len(self.beside[0])), -1, dtype=np.int32)
             self.beside = np.concatenate((self.beside, more), axis=1)
-        touched, corpus.changed_documents = (None if anew else corpus.changed_documents), set()
+        touched, corpus.changed_documents = (None if is_new else corpus.changed_documents), set()
         if touched is None or touched:
             self._link_neighbours(corpus, touched)
         self.corpus, self._vectors = corpus, vectors
