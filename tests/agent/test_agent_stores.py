@@ -581,7 +581,7 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
             assert FACT in recalled
             await store.save(Entry(content="Nadia owns billing."))
             await agent.send("And now?")
-            assert FACT in await agent.system_prompt(anew=True)
+            assert FACT in await agent.system_prompt(rebuild=True)
         assert [hit.entry.content for hit in await store.recall("billing")] == ["Nadia owns billing."]
     updates = [text for _, text in spoken(model.requests[3].messages) if "Memory changed" in text]
     assert [FACT in text for text in updates] == [False]

@@ -350,7 +350,7 @@ async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> N
         assert one.memory is not None
         await one.memory.remember("We deploy only from main.")
         assert await one.system_prompt() == before
-        assert "deploy only from main" in await one.system_prompt(anew=True)
+        assert "deploy only from main" in await one.system_prompt(rebuild=True)
 
 
 @pytest.mark.req("AS-COMPACT-06", "AS-STATE-01", "AS-BUG-11", "CC-UNDO")

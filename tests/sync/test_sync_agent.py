@@ -79,7 +79,7 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         assert agent.get_context_usage().tokens < before
         assert agent.drain() == 0
         assert agent.consolidate().kept >= 2
-        agent.system_prompt(anew=True)
+        agent.system_prompt(rebuild=True)
         agent.clear()
         assert agent.window == ()
         assert FACT in agent.system_prompt()

@@ -270,13 +270,13 @@ class HarnessAgent(HarnessAgentBase):
         """
         return await self._session.record(_to_messages(messages))
 
-    async def system_prompt(self, *, anew: bool = False) -> str:
+    async def system_prompt(self, *, rebuild: bool = False) -> str:
         """Return the system prompt of this session, including its memory.
 
-        It stays the same until a compaction. With `anew` it is rebuilt from the current memory, for example after
+        It stays the same until a compaction. With `rebuild` it is rebuilt from the current memory, for example after
         something was forgotten outside this agent.
         """
-        return await self._session.system_prompt(anew=anew)
+        return await self._session.system_prompt(rebuild=rebuild)
 
     async def get_context_usage(self) -> ContextReport:
         """Return what fills the window of the next request, by section, in tokens."""

@@ -110,14 +110,14 @@ class ProfileView:
         """Whether the profile is in the system prompt rather than in a message."""
         return self._config.placement == "system"
 
-    async def render(self, room: int, query: str | None = None) -> str:
-        """Return the profile in at most `room` tokens; empty if there is none, a note if it can't be read."""
+    async def render(self, max_tokens: int, query: str | None = None) -> str:
+        """Return the profile in at most `max_tokens` tokens; empty if there is none, a note if it can't be read."""
         try:
             profile = await self._store.load()
         except RicordoError as error:
             _LOG.warning("The profile can't be read for the prompt: %s", error)
-            return _PROFILE_UNREADABLE if room > len(_PROFILE_UNREADABLE) else ""
-        render = partial(render_profile, profile, budget=Tokens(room), query=query, config=self._config)
+            return _PROFILE_UNREADABLE if max_tokens > len(_PROFILE_UNREADABLE) else ""
+        render = partial(render_profile, profile, budget=Tokens(max_tokens), query=query, config=self._config)
         return self._redactor.clean((await run_sync(render)).text)
 
     async def load_lines(self) -> tuple[MemoryLine, ...]:

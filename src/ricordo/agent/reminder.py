@@ -257,15 +257,15 @@ def _overflow_lines(count: int, noun: str) -> list[str]:
     return [f"and {count} more {noun}{'' if count == 1 else 's'}"] if count > 0 else []
 
 
-def _cut_with_pointer(text: str, room: int, pointer: str) -> str:
-    """Return `text`, or its first lines and the pointer, in at most `room` tokens if the pointer fits.
+def _cut_with_pointer(text: str, max_tokens: int, pointer: str) -> str:
+    """Return `text`, or its first lines and the pointer, in at most `max_tokens` tokens if the pointer fits.
 
     A line is cut only if leaving it out would lose more than half of the room.
     """
-    head = cut_text(text, room)
+    head = cut_text(text, max_tokens)
     if head == text:
         return text
-    head = cut_text(text, max(0, room - estimate_text(f"\n{pointer}")))
+    head = cut_text(text, max(0, max_tokens - estimate_text(f"\n{pointer}")))
     lines = head.rpartition("\n")[0]
     shown = lines if 2 * len(lines) >= len(head) else head
     return f"{shown}\n{pointer}" if shown else pointer

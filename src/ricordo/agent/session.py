@@ -129,9 +129,9 @@ class AgentSession:
             self.workspace.worker.wake()
         return stored
 
-    async def system_prompt(self, *, anew: bool = False) -> str:
-        """Return the system prompt; build it if no request was made yet, or rebuild it with `anew`."""
-        if anew:
+    async def system_prompt(self, *, rebuild: bool = False) -> str:
+        """Return the system prompt; build it if no request was made yet, or rebuild it with `rebuild`."""
+        if rebuild:
             self.prompt.invalidate()
         return (await self.prompt.add_prompt(self._build_request())).system
 

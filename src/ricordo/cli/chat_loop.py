@@ -346,7 +346,7 @@ class Chat:
         except ReadInterrupted:
             code = _EXIT_INTERRUPTED
         if arguments[0] in {"forget", "undo"} and self.agent is not None:
-            await self.agent.system_prompt(anew=True)
+            await self.agent.system_prompt(rebuild=True)
         if not self.input.is_terminal:
             self.code = self.code or code
 

@@ -111,14 +111,14 @@ def memory_lines(documents: Sequence[bytes]) -> list[str]:
 def excerpt_memory(
     documents: Sequence[bytes],
     bounds: IndexBounds,
-    room: int,
+    max_tokens: int,
     cost: Callable[[str], int] = estimate_text,
     *,
     elsewhere: Collection[str] = (),
 ) -> MemoryExcerpt:
     """Return the excerpt of one or several MEMORY.md files, narrowest scope first.
 
-    All of them together have at most the lines and bytes of `bounds`, and `room` tokens, estimated by `cost`.
+    All of them together have at most the lines and bytes of `bounds`, and `max_tokens` tokens, estimated by `cost`.
     `elsewhere` are the ids of active entries outside these documents.
     """
     pieces = list(_iter_blocks(documents))
@@ -127,11 +127,11 @@ def excerpt_memory(
     lines = _render_lines(pieces)
     text = "\n".join(lines)
     is_short = len(lines) <= bounds.max_lines and _byte_size(text) <= bounds.max_bytes
-    if is_short and (not lines or cost(text) <= room):
+    if is_short and (not lines or cost(text) <= max_tokens):
         return MemoryExcerpt(lines=lines, entries=_whole_entries(pieces))
-    filling = _Selection(pieces, replace(bounds, max_tokens=max(room, 0)))
+    filling = _Selection(pieces, replace(bounds, max_tokens=max(max_tokens, 0)))
     filling.fill(_newest_blocks(pieces))
-    while filling.selected and cost(filling.text) > room:
+    while filling.selected and cost(filling.text) > max_tokens:
         filling.shorten()
     return MemoryExcerpt(
         lines=filling.lines, cut=_describe_cut(pieces, filling), entries=_whole_entries(filling.selected.values())

@@ -165,11 +165,11 @@ def _is_line_shown(entry: Entry, lines: Sequence[str]) -> bool:
     return f"- {entry.content}".split("\n", 1)[0].rstrip() in lines
 
 
-def _fit_excerpt(show: Callable[[int], MemoryExcerpt], room: int, budget: int) -> MemoryExcerpt:
-    """Return the excerpt of curated memory in `room` tokens, including the sentence on omitted lines."""
-    index = show(room)
+def _fit_excerpt(show: Callable[[int], MemoryExcerpt], max_tokens: int, budget: int) -> MemoryExcerpt:
+    """Return the excerpt of curated memory in `max_tokens` tokens, including the sentence on omitted lines."""
+    index = show(max_tokens)
     told = _omission_tokens(index.cut, budget)
-    index = show(room - told) if told else index
+    index = show(max_tokens - told) if told else index
     if index.cut is None or index.cut.cap != "tokens":
         return index
     return replace(index, cut=replace(index.cut, most=budget))
@@ -249,7 +249,7 @@ def compose_session_preamble(
     most = (budget or SESSION_BUDGET).count
     remembered = _select_entries(entries)
     room = most - estimate_text(_render_session_items([_EMPTY_ITEM], len(remembered)))
-    below = recent_session_items(rows, last=last, room=room // 2 if remembered else room)
+    below = recent_session_items(rows, last=last, max_tokens=room // 2 if remembered else room)
     room -= _items_tokens(below)
     quoted: list[PreambleItem] = []
     for entry in remembered[:MAX_SAVED]:
@@ -263,10 +263,10 @@ def compose_session_preamble(
     return Preamble(text=text, items=tuple(shown)) if shown and estimate_text(text) <= most else Preamble()
 
 
-def recent_session_items(rows: "Sequence[SessionRow]", *, last: int, room: int) -> list[PreambleItem]:
-    """Return the newest session's open threads and the `last` sessions, newest first, in at most `room` tokens."""
+def recent_session_items(rows: "Sequence[SessionRow]", *, last: int, max_tokens: int) -> list[PreambleItem]:
+    """Return the newest session's open threads and the `last` newest sessions, in at most `max_tokens` tokens."""
     threads = _thread_lines(rows[0].threads if rows else ())
-    return _fit_sessions(threads, [_session_line(row) for row in rows[:last]], room)
+    return _fit_sessions(threads, [_session_line(row) for row in rows[:last]], max_tokens)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -294,15 +294,17 @@ def _select_entries(entries: Sequence[Entry]) -> list[Entry]:
     return sorted(saved, key=lambda entry: not entry.pinned)
 
 
-def _fit_sessions(threads: Sequence[str], lines: Sequence[_SessionLine], room: int) -> list[PreambleItem]:
-    """Return the open threads and sessions in at most `room` tokens: shortened first, then without the oldest ones."""
+def _fit_sessions(threads: Sequence[str], lines: Sequence[_SessionLine], max_tokens: int) -> list[PreambleItem]:
+    """Return the open threads and sessions in at most `max_tokens` tokens: shortened first, then without the oldest
+    ones.
+    """
     characters = _SESSIONS_CHARACTERS - len(_render_session_items([_sessions_item([], 0)], 0))
     for count in range(len(lines), -1, -1):
         few = min(count * _MIN_SUMMARY_CHARACTERS + sum(len(line.head) for line in lines[:count]), characters)
         for most in (characters, (characters + few) // 2, few):
             items = [_sessions_item(lines[:count], most)] if count else []
             for block in ([_threads_item(threads)] if threads else [], []):
-                if _items_tokens([*block, *items]) <= room:
+                if _items_tokens([*block, *items]) <= max_tokens:
                     return [*block, *items]
     return []
 
@@ -426,8 +428,8 @@ def diff_snapshots(before: MemorySnapshot, now: MemorySnapshot) -> tuple[list[Me
     )
 
 
-def render_update(new: Sequence[MemoryLine], gone: Sequence[MemoryLine], room: int, *, where: str) -> str:
-    """Return the fenced update within `room` tokens: whole lines, new ones first, then a pointer to the rest.
+def render_update(new: Sequence[MemoryLine], gone: Sequence[MemoryLine], max_tokens: int, *, where: str) -> str:
+    """Return the fenced update within `max_tokens` tokens: whole lines, new ones first, then a pointer to the rest.
 
     If not even one line fits, it is only the pointer.
     """
@@ -440,7 +442,7 @@ def render_update(new: Sequence[MemoryLine], gone: Sequence[MemoryLine], room: i
     ]
     kept = _join_items(told)
     left_out = 0
-    while told and estimate_text(_frame_update(kept, left_out, where)) > room:
+    while told and estimate_text(_frame_update(kept, left_out, where)) > max_tokens:
         told, left_out = told[:-1], left_out + 1
         kept = _join_items(told)
     return _frame_update(kept, left_out, where)

@@ -123,29 +123,36 @@ def remaining_tokens(budget: int, *parts: str) -> int:
     return max(0, budget - sum(estimate_text(part) + _SEPARATOR_TOKENS for part in parts if part))
 
 
-def render_instructions(human: Sequence[InstructionText], room: int | None = None) -> str:
-    """Return the fenced texts of people, within `room` tokens; None for `room` cuts nothing. Empty for no texts.
+def render_instructions(human: Sequence[InstructionText], max_tokens: int | None = None) -> str:
+    """Return the fenced texts of people, within `max_tokens` tokens; None for `max_tokens` cuts nothing. Empty for no
+    texts.
 
     `human` is AGENTS.md first, then the rules; earlier texts take precedence. A text that does not fit is cut after its
     last line that fits. A text of which no line fits is only named.
     """
     texts = [FencedItem(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
     found = [each for each in texts if each.text.strip()]
-    if room is None or _fits_in(found, room):
+    if max_tokens is None or _fits_in(found, max_tokens):
         return _frame_items(found)
     kept: list[FencedItem] = []
     missing: list[FencedItem] = []
     for at, item in enumerate(found):
         rest = [*missing, *found[at + 1 :]]
-        shown = item if _fits_in([*kept, item, *_omission_notice(rest)], room) else _cut_item(item, kept, rest, room)
+        shown = (
+            item
+            if _fits_in([*kept, item, *_omission_notice(rest)], max_tokens)
+            else _cut_item(item, kept, rest, max_tokens)
+        )
         if shown:
             kept.append(shown)
         else:
             missing.append(item)
-    while kept and not _fits_in([*kept, *_omission_notice(missing)], room):
+    while kept and not _fits_in([*kept, *_omission_notice(missing)], max_tokens):
         missing.insert(0, kept.pop())
     return (
-        _frame_items([*kept, *_omission_notice(missing)]) if _fits_in([*kept, *_omission_notice(missing)], room) else ""
+        _frame_items([*kept, *_omission_notice(missing)])
+        if _fits_in([*kept, *_omission_notice(missing)], max_tokens)
+        else ""
     )
 
 

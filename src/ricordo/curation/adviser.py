@@ -317,9 +317,9 @@ def _build_excerpts(material: ConsolidationInput) -> list[_Excerpt]:
     return [*held, *new]
 
 
-def _find_end(document: bytes, room: int) -> int:
-    """Return the end of the first lines and whole entries of a document that fit into `room` tokens."""
-    if estimate_text(document.decode("utf-8", "replace")) <= room:
+def _find_end(document: bytes, max_tokens: int) -> int:
+    """Return the end of the first lines and whole entries of a document that fit into `max_tokens` tokens."""
+    if estimate_text(document.decode("utf-8", "replace")) <= max_tokens:
         return len(document)
     inside: set[int] = set()
     for found in parse_entries(document, MEMORY_PATH):
@@ -327,8 +327,8 @@ def _find_end(document: bytes, room: int) -> int:
     ends = [at for at in accumulate(map(len, document.splitlines(keepends=True))) if at not in inside]
     end = 0
     for start, stop in pairwise([0, *ends]):
-        room -= estimate_text(document[start:stop].decode("utf-8", "replace"))
-        if room < 0:
+        max_tokens -= estimate_text(document[start:stop].decode("utf-8", "replace"))
+        if max_tokens < 0:
             break
         end = stop
     return end
@@ -356,19 +356,19 @@ def _read_bullets(path: str, document: bytes) -> list[tuple[str, str]]:
     ]
 
 
-def _group_excerpts(pieces: Sequence[_Excerpt], room: int) -> list[list[_Excerpt]]:
-    """Return the excerpts in order, grouped to fit into `room` tokens; a longer excerpt is cut."""
+def _group_excerpts(pieces: Sequence[_Excerpt], max_tokens: int) -> list[list[_Excerpt]]:
+    """Return the excerpts in order, grouped to fit into `max_tokens` tokens; a longer excerpt is cut."""
     groups: list[list[_Excerpt]] = []
     left = 0
     for piece in pieces:
         size = estimate_text(piece.text) + _FRAME_TOKENS
-        if size > room:
-            cut = f"{_cut_to_tokens(piece.text, room - 2 * _FRAME_TOKENS)}…"
+        if size > max_tokens:
+            cut = f"{_cut_to_tokens(piece.text, max_tokens - 2 * _FRAME_TOKENS)}…"
             piece = _Excerpt(source=piece.source, text=cut, names=frozenset(), curated=piece.curated)  # noqa: PLW2901
-            size = room
+            size = max_tokens
         if not groups or size > left:
             groups.append([])
-            left = room
+            left = max_tokens
         groups[-1].append(piece)
         left -= size
     return groups

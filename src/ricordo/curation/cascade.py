@@ -117,13 +117,13 @@ async def add_room_edits(
 
 def _move_to_topics(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
     """Return MEMORY.md within its bounds as far as possible, and the topics with the moved entries."""
-    sheet = parse_memory_document(memory, MEMORY_PATH)
-    ours = [part.entry for part in sheet.parts if part.entry and is_movable(part)]
+    document = parse_memory_document(memory, MEMORY_PATH)
+    ours = [part.entry for part in document.parts if part.entry and is_movable(part)]
     # a line that was in MEMORY.md before may stay, however long
     longest = max((len(entry.content) for entry in ours), default=0)
     wide = replace(config, index_characters=max(config.index_characters, longest))
-    sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
-    placed = place_entries(sheet, sheets, (), (), wide, written=topics)
+    documents = {path: parse_memory_document(data, path) for path, data in topics.items()}
+    placed = place_entries(document, documents, (), (), wide, written=topics)
     return {path: one.data for path, one in placed.documents.items()}
 
 

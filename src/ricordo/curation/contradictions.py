@@ -235,9 +235,9 @@ def with_links(entry: Entry, others: Sequence[str]) -> Entry:
     return replace(entry, extra=(*rest, *([(CONTRADICTS_FIELD, ",".join(others))] if others else [])))
 
 
-def link_contradictions(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
+def link_contradictions(document: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
     """Return a document whose bullets name exactly the entries in `links`; a bullet without an id stays unchanged."""
-    return MemoryDocument(tuple(_link_part(part, links) for part in sheet.parts))
+    return MemoryDocument(tuple(_link_part(part, links) for part in document.parts))
 
 
 def remove_links(document: bytes, path: str, gone: Collection[str]) -> bytes:
@@ -250,13 +250,13 @@ def remove_links(document: bytes, path: str, gone: Collection[str]) -> bytes:
 
 
 def move_together(
-    sheet: MemoryDocument, links: Mapping[str, Sequence[str]], movable: Collection[str]
+    document: MemoryDocument, links: Mapping[str, Sequence[str]], movable: Collection[str]
 ) -> MemoryDocument:
     """Return a document in which contradicting entries are next to each other, within a section.
 
     The lower bullet of a pair moves up, or else the upper one down; only those in `movable` move.
     """
-    parts = list(sheet.parts)
+    parts = list(document.parts)
     for name, others in links.items():
         for other in others:
             at, there = _find_part(parts, name), _find_part(parts, other)

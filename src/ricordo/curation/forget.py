@@ -166,9 +166,9 @@ async def _build_record_edits(
     files: FileStore, entries: Sequence[Entry], copies: RecordCopies, bury: _TombstoneFactory
 ) -> list[Edit]:
     """Return the edits of session files, profiles, evicted results and the tombstone file."""
-    stones = await read_tombstones(files)
+    tombstones = await read_tombstones(files)
     buried = [*map(bury, entries), *copies.tombstones]
-    edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(dict.fromkeys(buried)))]
+    edits = [Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(dict.fromkeys(buried)))]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
     edits += await build_session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)

@@ -131,11 +131,11 @@ class Gatherer:
         documents, versions = await self._read_documents()
         ledgers, unreadable = await self._read_ledgers(versions)
         cursor = await load_cursor(self.files)
-        anew = again or (MEMORY_PATH not in documents and not await self._was_undone())
-        stones = await read_tombstones(self.files)
-        seen = frozenset[str]() if anew else cursor.bullet_digests
+        rebuild = again or (MEMORY_PATH not in documents and not await self._was_undone())
+        tombstones = await read_tombstones(self.files)
+        seen = frozenset[str]() if rebuild else cursor.bullet_digests
         deleted = frozenset[str]()
-        if anew or not cursor.ledgers:
+        if rebuild or not cursor.ledgers:
             deleted = await find_deleted_by_hand(self.changes, documents, undone=not again)
         live = {path: data for path, data in ledgers.items() if is_ledger(path)}
         found = {path: await run_sync(find_unread_entries, path, data, cursor, seen) for path, data in live.items()}
@@ -148,16 +148,16 @@ class Gatherer:
                 fresh=[
                     await self._make_candidate(one, edited=one.offset in edited.get(one.path, ()))
                     for one in batch
-                    if one.entry.id not in deleted and not self._is_forgotten(one, stones)
+                    if one.entry.id not in deleted and not self._is_forgotten(one, tombstones)
                 ],
-                forgotten=stones.ids,
+                forgotten=tombstones.ids,
                 held=await self._find_filled_sections(documents.get(MEMORY_PATH, b"")),
                 deep=deep,
             ),
             versions=versions,
             cursor=cursor,
             next=replace(cursor, ledgers=await run_sync(_next_positions, live, cursor, seen, batch)),
-            stones=stones.version,
+            stones=tombstones.version,
             unreadable=unreadable,
             read=len(batch),
             waiting=waiting,
@@ -202,8 +202,8 @@ class Gatherer:
 
     async def _find_filled_sections(self, memory: bytes) -> frozenset[str]:
         """Return the sections in which the last run left a memory; empty unless a generated section is empty."""
-        sheet = await run_sync(parse_memory_document, memory, MEMORY_PATH)
-        if not empty_sections(sheet):
+        document = await run_sync(parse_memory_document, memory, MEMORY_PATH)
+        if not empty_sections(document):
             return frozenset()
         for change in await self.changes.list_changes():
             after = next(
@@ -216,9 +216,9 @@ class Gatherer:
                 break
         return frozenset()
 
-    def _is_forgotten(self, found: LocatedEntry, stones: Tombstones) -> bool:
+    def _is_forgotten(self, found: LocatedEntry, tombstones: Tombstones) -> bool:
         """Tell whether an entry was forgotten; false if the same words were saved again since."""
-        return find_tombstone(found.entry, stones, self.key) is not None
+        return find_tombstone(found.entry, tombstones, self.key) is not None
 
     async def _make_candidate(self, found: LocatedEntry, *, edited: bool) -> CandidateEntry:
         entry = redact_entry(found.entry, self.redactor)

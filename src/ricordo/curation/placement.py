@@ -71,14 +71,14 @@ def find_promotable(
 ) -> dict[str, dict[str, DocumentPart]]:
     """Return by topic and id the used bullets that may move to MEMORY.md, without the ids in `taken`."""
     found = {}
-    for path, sheet in topics.items():
+    for path, document in topics.items():
         rising = {
             part.entry.id: part
-            for part in sheet.parts
+            for part in document.parts
             if part.entry and used.get(part.entry.id, 0) and part.entry.id not in taken
             if _is_promotable(part) and is_short(to_candidate(part))
         }
-        if rising and has_generated_description(path, sheet.data):
+        if rising and has_generated_description(path, document.data):
             found[path] = rising
     return found
 
@@ -274,7 +274,7 @@ class _Arranger:
         self._original_topics = written
         self._topic_names = {name: topic for name, topic in named.items() if topic}
         self._max_listed = max_listed_topics(config)
-        told = [entry for sheet in topics.values() for entry in sheet.entries]
+        told = [entry for document in topics.values() for entry in document.entries]
         self._filled_topics: dict[tuple[str, ...], tuple[MemoryDocument, Topic]] = {}
         self._subjects = count_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
 
@@ -315,9 +315,9 @@ class _Arranger:
         return found
 
     def _list_topics(
-        self, memory: MemoryDocument, topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument]
+        self, memory: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument]
     ) -> MemoryDocument:
-        return _list_topics(memory, topics, sheets, self._max_listed)
+        return _list_topics(memory, topics, documents, self._max_listed)
 
     def _arrange(self, count: int) -> _Arrangement:
         inside = self._short_entries[:count]
@@ -326,20 +326,22 @@ class _Arranger:
             *self._long_entries,
             *(one for one in self._short_entries[count:] if one.entry.id not in self._promotable_parts),
         ]
-        sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new_ids})
+        document = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new_ids})
         added: defaultdict[str, list[DocumentPart]] = defaultdict(list)
         for one in sorted(inside, key=lambda one: usefulness(one.entry, self._use_counts), reverse=True):
             if one.entry.id in self._new_ids or one.entry.id in raised:
                 title = SECTIONS.get(one.entry.kind, _OTHER_SECTION)
                 added[title].append(self._move_part(one, title))
         for title, parts in added.items():
-            sheet = sheet.with_section(title, _SECTION_ORDER).insert_all(parts, self._is_more_useful)
+            document = document.with_section(title, _SECTION_ORDER).insert_all(parts, self._is_more_useful)
         for title in _SECTION_ORDER[1:]:
             if title in self._previously_filled:
-                sheet = sheet.without_section(title)
+                document = document.without_section(title)
         made = self._fill_topics(outside, raised)
         topics = {path: topic for path, (topic, _) in made.items()}
-        return _Arrangement(memory=self._list_topics(sheet, [told for _, told in made.values()], topics), topics=topics)
+        return _Arrangement(
+            memory=self._list_topics(document, [told for _, told in made.values()], topics), topics=topics
+        )
 
     def _fill_topics(
         self, outside: Sequence[CandidateEntry], raised: Collection[str]
@@ -361,27 +363,27 @@ class _Arranger:
         key = (path, *gone, "", *joining)
         if key not in self._filled_topics:
             yield_point()
-            sheet = self._topics.get(path)
-            sheet = sheet.without(gone) if sheet and gone else sheet
+            document = self._topics.get(path)
+            document = document.without(gone) if document and gone else document
             for name, group in groups.items():
-                sheet = sheet or parse_memory_document(create_topic(name, [one.entry for one in group])[1], path)
+                document = document or parse_memory_document(create_topic(name, [one.entry for one in group])[1], path)
                 # a bullet goes after the last heading, whoever wrote it
-                section = sheet.parts[-1].section if sheet.parts else ""
-                sheet = sheet.insert_all([self._move_part(one, section) for one in group], self._is_more_useful)
-            sheet = self._update_description(path, sheet or MemoryDocument())
-            self._filled_topics[key] = sheet, read_topic(path, sheet.data)
+                section = document.parts[-1].section if document.parts else ""
+                document = document.insert_all([self._move_part(one, section) for one in group], self._is_more_useful)
+            document = self._update_description(path, document or MemoryDocument())
+            self._filled_topics[key] = document, read_topic(path, document.data)
         return self._filled_topics[key]
 
-    def _update_description(self, path: str, sheet: MemoryDocument) -> MemoryDocument:
+    def _update_description(self, path: str, document: MemoryDocument) -> MemoryDocument:
         """Return a topic with a new generated description, if its old one was generated."""
         before = self._original_topics.get(path, b"")
         # most topics do not change, and the check for a generated description parses the topic
-        if sheet.data == before or not self._has_generated_description(path, before):
-            return sheet
-        entries = [entry for entry in sheet.entries if entry.state == "active"]
+        if document.data == before or not self._has_generated_description(path, before):
+            return document
+        entries = [entry for entry in document.entries if entry.state == "active"]
         line = description_line(read_topic(path, before).name, entries)
-        at = next(at for at, part in enumerate(sheet.parts) if part.data.startswith(b"description: "))
-        return MemoryDocument((*sheet.parts[:at], replace(sheet.parts[at], data=line), *sheet.parts[at + 1 :]))
+        at = next(at for at, part in enumerate(document.parts) if part.data.startswith(b"description: "))
+        return MemoryDocument((*document.parts[:at], replace(document.parts[at], data=line), *document.parts[at + 1 :]))
 
     def _has_generated_description(self, path: str, before: bytes) -> bool:
         if path not in self._generated_descriptions:
@@ -430,22 +432,22 @@ def max_listed_topics(config: ConsolidationConfig) -> int:
 
 def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
     """Return MEMORY.md with the list of `topics` (by path) in their current form, and the topics."""
-    sheets = {path: parse_memory_document(data, path) for path, data in topics.items()}
+    documents = {path: parse_memory_document(data, path) for path, data in topics.items()}
     told = [read_topic(path, data) for path, data in topics.items()]
-    shown = _list_topics(parse_memory_document(memory, MEMORY_PATH), told, sheets, max_listed_topics(config)).data
-    further = update_further_topics(shown, sheets)
-    return {MEMORY_PATH: shown, **{path: sheet.data for path, sheet in further.items()}}
+    shown = _list_topics(parse_memory_document(memory, MEMORY_PATH), told, documents, max_listed_topics(config)).data
+    further = update_further_topics(shown, documents)
+    return {MEMORY_PATH: shown, **{path: document.data for path, document in further.items()}}
 
 
 def _list_topics(
-    sheet: MemoryDocument, topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], most: int
+    document: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], most: int
 ) -> MemoryDocument:
     """Return MEMORY.md with a line for each topic that no person links to, at most `most` lines."""
-    ours = [part for part in sheet.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)]
-    rest = MemoryDocument(tuple(part for part in sheet.parts if part not in ours))
-    lines = render_topic_list(select_listed_topics(topics, sheets, rest.data, most), rest.data)
+    ours = [part for part in document.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)]
+    rest = MemoryDocument(tuple(part for part in document.parts if part not in ours))
+    lines = render_topic_list(select_listed_topics(topics, documents, rest.data, most), rest.data)
     if [part.data for part in ours] == lines:
-        return sheet
+        return document
     if not lines:
         return rest.without_section(_TOPICS_SECTION)
     shown = rest.with_section(_TOPICS_SECTION, _SECTION_ORDER)

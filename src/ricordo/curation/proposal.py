@@ -76,16 +76,16 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
 
     `advice` of a model is followed as far as the rules allow.
     """
-    sheets = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
-    held = filled_sections(sheets.get(MEMORY_PATH, MemoryDocument()))
-    sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
+    documents = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
+    held = filled_sections(documents.get(MEMORY_PATH, MemoryDocument()))
+    documents = {path: document.without(set(material.forgotten)) for path, document in documents.items()}
     curated = [
         CandidateEntry(entry=part.entry, long=part.long)
-        for sheet in sheets.values()
-        for part in sheet.parts
+        for document in documents.values()
+        for part in document.parts
         if part.entry is not None and part.entry.state == "active"
     ]
-    theirs = _find_fixed(sheets)
+    theirs = _find_fixed(documents)
     fixed = theirs | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
     settled = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     standing = {one.entry.id for one in curated}
@@ -94,9 +94,9 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     lost = _find_without_ledger(leaving, material.ledgers)
     links = map_links(settled.undecided)
     named = map_links(settled.undecided, theirs)
-    sheets = {
-        path: link_contradictions(_apply_reconciliation(sheet, settled, leaving, lost), named)
-        for path, sheet in sheets.items()
+    documents = {
+        path: link_contradictions(_apply_reconciliation(document, settled, leaving, lost), named)
+        for path, document in documents.items()
     }
     new = [
         replace(one, entry=with_links(one.entry, named.get(name, ())))
@@ -106,8 +106,8 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     if new or settled.changed or leaving:
         # an emptied section alone is no reason to write: the change that emptied it may still be undone
         held |= set(material.held)
-    memory = sheets.pop(MEMORY_PATH, MemoryDocument())
-    topics = {path: sheet for path, sheet in sheets.items() if not is_empty_topic(sheet)}
+    memory = documents.pop(MEMORY_PATH, MemoryDocument())
+    topics = {path: document for path, document in documents.items() if not is_empty_topic(document)}
     placed = place_entries(
         memory,
         topics,
@@ -120,7 +120,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
         deep=material.deep,
     )
     shown = (
-        {path: _move_contradictions_together(sheet, links) for path, sheet in placed.documents.items()}
+        {path: _move_contradictions_together(document, links) for path, document in placed.documents.items()}
         if links
         else placed.documents
     )
@@ -137,9 +137,9 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     )
 
 
-def _move_contradictions_together(sheet: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
+def _move_contradictions_together(document: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
     """Return a document with each movable entry next to the entries that it contradicts."""
-    return move_together(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
+    return move_together(document, links, {part.entry.id for part in document.parts if part.entry and is_movable(part)})
 
 
 def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]) -> set[str]:
@@ -167,12 +167,12 @@ def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str
     return {name: ("superseded", _SUCCESSOR_FIELD, cites.get(name, "")) for name in settled.merged if name in standing}
 
 
-def _find_fixed(sheets: Mapping[str, MemoryDocument]) -> set[str]:
+def _find_fixed(documents: Mapping[str, MemoryDocument]) -> set[str]:
     """Return the ids of bullets that are never rewritten: pinned, or edited or placed by a person."""
     return {
         part.entry.id
-        for path, sheet in sheets.items()
-        for part in sheet.parts
+        for path, document in documents.items()
+        for part in document.parts
         if part.entry and not (is_movable(part) if path == MEMORY_PATH else part.is_named and not part.entry.pinned)
     }
 
@@ -183,11 +183,11 @@ def _find_without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -
 
 
 def _apply_reconciliation(
-    sheet: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
+    document: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
 ) -> MemoryDocument:
     """Return a document without the entries that leave it, and with the changed ones rewritten."""
-    shown = sheet
-    for part in sheet.parts:
+    shown = document
+    for part in document.parts:
         if part.entry is None:
             continue
         name = part.entry.id
@@ -209,7 +209,7 @@ def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
 def _find_changed_documents(
     before: Mapping[str, bytes], after: Mapping[str, MemoryDocument]
 ) -> dict[str, bytes | None]:
-    shown = {path: sheet.data for path, sheet in after.items() if path != MEMORY_PATH or sheet.parts}
+    shown = {path: document.data for path, document in after.items() if path != MEMORY_PATH or document.parts}
     found: dict[str, bytes | None] = {path: data for path, data in shown.items() if before.get(path) != data}
     gone = [path for path in before if path not in shown and path.startswith(f"{TOPICS}/")]
     return found | dict.fromkeys(gone)
@@ -256,7 +256,9 @@ def find_faults(material: ConsolidationInput, proposal: Proposal, config: Consol
         found.append(f"{len(retired)} memories would be retired")
     if off := _required_rules(material, proposal, before) - _find_rules(after):
         found.append(f"{len(off)} rules would be switched off")
-    here = {path: sheet for path, sheet in before.items() if path in after or not _is_removable_topic(path, sheet)}
+    here = {
+        path: document for path, document in before.items() if path in after or not _is_removable_topic(path, document)
+    }
     if missing := _count_person_lines(here) - _count_person_lines(after):
         found.append(f"{missing.total()} lines that a person wrote would be lost")
     unplaced = set(proposal.kept) - _entry_ids(after)
@@ -277,18 +279,18 @@ def _parse_documents(documents: Mapping[str, bytes]) -> dict[str, MemoryDocument
     return {path: parse_memory_document(data, path) for path, data in documents.items()}
 
 
-def _entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
-    return {entry.id for sheet in sheets.values() for entry in sheet.entries}
+def _entry_ids(documents: Mapping[str, MemoryDocument]) -> set[str]:
+    return {entry.id for document in documents.values() for entry in document.entries}
 
 
-def _person_entry_ids(sheets: Mapping[str, MemoryDocument]) -> set[str]:
+def _person_entry_ids(documents: Mapping[str, MemoryDocument]) -> set[str]:
     """Return the ids of entries that people wrote or pinned."""
-    entries = [entry for sheet in sheets.values() for entry in sheet.entries]
+    entries = [entry for document in documents.values() for entry in document.entries]
     return {entry.id for entry in entries if entry.pinned or entry.by in {"user", "hand"}}
 
 
-def _find_rules(sheets: Mapping[str, MemoryDocument]) -> set[tuple[str, str | None]]:
-    return {(entry.id, entry.rule) for sheet in sheets.values() for entry in sheet.entries if entry.rule}
+def _find_rules(documents: Mapping[str, MemoryDocument]) -> set[tuple[str, str | None]]:
+    return {(entry.id, entry.rule) for document in documents.values() for entry in document.entries if entry.rule}
 
 
 def _required_rules(
@@ -299,19 +301,19 @@ def _required_rules(
     return {row for row in _find_rules(before) | new if row[0] not in material.forgotten}
 
 
-def _is_removable_topic(path: str, sheet: MemoryDocument) -> bool:
+def _is_removable_topic(path: str, document: MemoryDocument) -> bool:
     """Tell whether a person wrote nothing into a topic, so that it can be removed when its memories are elsewhere."""
-    named = {part.entry.id for part in sheet.parts if part.entry and part.is_named}
-    return has_generated_description(path, sheet.data) and is_empty_topic(sheet.without(named))
+    named = {part.entry.id for part in document.parts if part.entry and part.is_named}
+    return has_generated_description(path, document.data) and is_empty_topic(document.without(named))
 
 
-def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:
+def _count_person_lines(documents: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:
     """Return the lines and bullets of each document that curation must not change."""
     return Counter(
         (path, part.data.rstrip(b"\n"))
-        for path, sheet in sheets.items()
-        if not (is_generated(sheet.data) and not sheet.entries)
-        for part in _without_description(path, sheet)
+        for path, document in documents.items()
+        if not (is_generated(document.data) and not document.entries)
+        for part in _without_description(path, document)
         if not part.is_blank
         and not part.is_named
         and not TOPIC_LIST_LINE.match(part.data)
@@ -319,12 +321,12 @@ def _count_person_lines(sheets: Mapping[str, MemoryDocument]) -> Counter[tuple[s
     )
 
 
-def _without_description(path: str, sheet: MemoryDocument) -> Sequence[DocumentPart]:
+def _without_description(path: str, document: MemoryDocument) -> Sequence[DocumentPart]:
     """Return the parts of a document without a generated topic description, which is removed with its entries."""
-    if path == MEMORY_PATH or not has_generated_description(path, sheet.data):
-        return sheet.parts
+    if path == MEMORY_PATH or not has_generated_description(path, document.data):
+        return document.parts
     return [
         part
-        for number, part in enumerate(sheet.parts)
+        for number, part in enumerate(document.parts)
         if number >= _FRONT_MATTER_LINES or not part.data.startswith(b"description: ")
     ]

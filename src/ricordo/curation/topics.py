@@ -258,9 +258,10 @@ type: "reference"
 
 
 def select_listed_topics(
-    topics: Sequence[Topic], sheets: Mapping[str, MemoryDocument], by_hand: bytes, most: int
+    topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], by_hand: bytes, most: int
 ) -> list[Topic]:
-    """Return the topics for MEMORY.md to list, at most `most`, by the usefulness of their entries in `sheets` by path.
+    """Return the topics for MEMORY.md to list, at most `most`, by the usefulness of their entries in `documents` by
+    path.
 
     Topics that people link to themselves, in `by_hand`, are left out.
     """
@@ -268,22 +269,22 @@ def select_listed_topics(
     told = [topic for topic in topics if topic.file not in linked and topic.path != FURTHER_TOPICS]
     if len(told) <= most:
         return told + [
-            topic for topic in topics if topic.path == FURTHER_TOPICS and _has_other_content(sheets[FURTHER_TOPICS])
+            topic for topic in topics if topic.path == FURTHER_TOPICS and _has_other_content(documents[FURTHER_TOPICS])
         ]
-    ranked = sorted(told, key=lambda topic: _topic_rank(sheets[topic.path]), reverse=True)
+    ranked = sorted(told, key=lambda topic: _topic_rank(documents[topic.path]), reverse=True)
     kept = max(most - 1, 0)
     return [*ranked[:kept], Topic(path=FURTHER_TOPICS, name=_FURTHER_NAME, description=f"{len(ranked) - kept:,} more")]
 
 
-def update_further_topics(memory: bytes, sheets: Mapping[str, MemoryDocument]) -> dict[str, MemoryDocument]:
+def update_further_topics(memory: bytes, documents: Mapping[str, MemoryDocument]) -> dict[str, MemoryDocument]:
     """Return the topics with one that lists those missing in `memory`; without it if none is missing.
 
     Text that a person wrote into it stays, and so does the topic.
     """
-    found = sheets.get(FURTHER_TOPICS, MemoryDocument())
-    rest = {path: sheet for path, sheet in sheets.items() if path != FURTHER_TOPICS}
+    found = documents.get(FURTHER_TOPICS, MemoryDocument())
+    rest = {path: document for path, document in documents.items() if path != FURTHER_TOPICS}
     linked = linked_files(memory)
-    told = [read_topic(path, sheet.data) for path, sheet in rest.items()]
+    told = [read_topic(path, document.data) for path, document in rest.items()]
     lines = render_topic_list([topic for topic in told if topic.file not in linked], b"")
     if not lines and not _has_other_content(found):
         return rest
@@ -294,9 +295,9 @@ def update_further_topics(memory: bytes, sheets: Mapping[str, MemoryDocument]) -
     }
 
 
-def _has_other_content(sheet: MemoryDocument) -> bool:
+def _has_other_content(document: MemoryDocument) -> bool:
     """Tell whether the list of further topics holds text of a person."""
-    rest = [part for part in sheet.parts if not TOPIC_LIST_LINE.match(part.data)]
+    rest = [part for part in document.parts if not TOPIC_LIST_LINE.match(part.data)]
     return any(part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in rest)
 
 

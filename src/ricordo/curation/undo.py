@@ -189,12 +189,12 @@ def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> di
 
 def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
     """Return a curated document without the entries, and without generated sections that held no other entries."""
-    sheet = parse_memory_document(data, path)
-    emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}
-    sheet = sheet.without(gone)
+    document = parse_memory_document(data, path)
+    emptied = {part.section for part in document.parts if part.entry and part.entry.id in gone}
+    document = document.without(gone)
     for title in emptied.intersection(_OWN_SECTIONS) if path == MEMORY_PATH else ():
-        sheet = sheet.without_section(title)
-    return sheet.data if path == MEMORY_PATH else update_description(path, data, sheet.data)
+        document = document.without_section(title)
+    return document.data if path == MEMORY_PATH else update_description(path, data, document.data)
 
 
 def _cited_ids(entry: Entry) -> set[str]:
@@ -368,8 +368,8 @@ async def _find_remaining_entries(files: FileStore, item: HistoryItem) -> list[L
 
 async def _drop_forgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
     """Return the edits without forgotten entries: only undoing the forget itself restores those."""
-    stones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
-    gone = parse_tombstones(stones.data or b"").ids if stones else (await read_tombstones(files)).ids
+    tombstones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
+    gone = parse_tombstones(tombstones.data or b"").ids if tombstones else (await read_tombstones(files)).ids
     kept = []
     for edit in edits:
         names = {name for name in gone if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data}

@@ -281,11 +281,11 @@ def _render_ledger_block(ledgers: Sequence[tuple[str, str]], room: int) -> str:
     return render_fence(items, name="known", note=KNOWN_NOTE)
 
 
-def _fit_item(item: FencedItem, room: int) -> FencedItem:
-    """Return the item in at most `room` tokens, with the middle of a longer text omitted."""
-    text, half = item.text, room
-    while _item_tokens(item) > room and half > _MIN_ITEM_TOKENS // 2:
-        half = max(_MIN_ITEM_TOKENS // 2, min(half, (room - _item_tokens(replace(item, text=""))) // 2))
+def _fit_item(item: FencedItem, max_tokens: int) -> FencedItem:
+    """Return the item in at most `max_tokens` tokens, with the middle of a longer text omitted."""
+    text, half = item.text, max_tokens
+    while _item_tokens(item) > max_tokens and half > _MIN_ITEM_TOKENS // 2:
+        half = max(_MIN_ITEM_TOKENS // 2, min(half, (max_tokens - _item_tokens(replace(item, text=""))) // 2))
         head = cut(text, len(cut_text(text, half)))
         tail = cut_start(text, len(text) - len(cut_text(text[::-1], half)))
         gap = OMISSION.format(count=len(text) - len(head) - len(tail))

@@ -206,8 +206,8 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
         question = turn.question if at == 0 and answers_question(turn) else None
         weighed = _rate_user_group(turn, group, question, config)
         if weighed is not None:
-            kind, surety = weighed
-            yield SelectedGroup(statements=group, kind=kind, confidence=surety, is_first=at == 0, question=question)
+            kind, confidence = weighed
+            yield SelectedGroup(statements=group, kind=kind, confidence=confidence, is_first=at == 0, question=question)
     if not groups:
         yield from _select_confirmed_question(turn)
 
@@ -241,8 +241,8 @@ def _select_of_agent(
     for group in group_by_cue(turn.statements, _OF_AGENT, config.max_entry_chars):
         kind = _agent_kind(group[0])
         if kind is not None:
-            surety = _confidence_of_cue(group[0]) * config.assistant_trust + _AGREEMENT_BONUS * _is_taken_up(reply)
-            yield SelectedGroup(statements=group, kind=kind, confidence=round(min(1.0, surety), 2))
+            confidence = _confidence_of_cue(group[0]) * config.assistant_trust + _AGREEMENT_BONUS * _is_taken_up(reply)
+            yield SelectedGroup(statements=group, kind=kind, confidence=round(min(1.0, confidence), 2))
 
 
 def _agent_kind(statement: Statement) -> str | None:
@@ -313,5 +313,5 @@ def _confidence_of_score(score: float) -> float:
 def _confidence_of_cue(statement: Statement) -> float:
     """Return the confidence: highest for requests to remember, then rules and decisions, then preferences and plans."""
     found = statement.acts
-    surety = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
-    return round(surety - 0.2 * ("hypothetical" in found), 2)
+    confidence = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
+    return round(confidence - 0.2 * ("hypothetical" in found), 2)

@@ -442,12 +442,12 @@ def _remove_moved(path: str, data: bytes, moves: UserEntries) -> bytes:
     gone = frozenset[str]().union(*moves.entries.values())
     if not gone:
         return data
-    sheet = parse_memory_document(data, path)
-    emptied = {part.section for part in sheet.parts if part.section and part.entry and part.entry.id in gone}
-    sheet = sheet.without(gone)
+    document = parse_memory_document(data, path)
+    emptied = {part.section for part in document.parts if part.section and part.entry and part.entry.id in gone}
+    document = document.without(gone)
     for title in emptied if path == MEMORY_PATH else ():
-        sheet = sheet.without_section(title)
-    return update_description(path, data, sheet.data) if path.startswith(f"{TOPICS}/") else sheet.data
+        document = document.without_section(title)
+    return update_description(path, data, document.data) if path.startswith(f"{TOPICS}/") else document.data
 
 
 def _is_heading_only(document: bytes) -> bool:

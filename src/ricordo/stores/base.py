@@ -320,11 +320,11 @@ def _empty_item(source: str) -> FencedItem:
     return FencedItem(text="", source=source, trust=Trust.AGENT)
 
 
-def _item_tokens(item: FencedItem, room: int) -> int:
+def _item_tokens(item: FencedItem, max_tokens: int) -> int:
     """Return the tokens of one item in its own fence; for a text that is far too long, those of its beginning."""
-    beginning = item.text[: max(room, 1) * _MAX_TOKEN_CHARACTERS]
-    if len(beginning) < len(item.text) and estimate_text(beginning) > room:
-        return room + 1
+    beginning = item.text[: max(max_tokens, 1) * _MAX_TOKEN_CHARACTERS]
+    if len(beginning) < len(item.text) and estimate_text(beginning) > max_tokens:
+        return max_tokens + 1
     return estimate_text(render_fence([item]))
 
 

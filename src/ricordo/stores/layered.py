@@ -358,7 +358,7 @@ class LayeredDriver(RootTombstones):
             (row for row in saved if row.entry.id not in replaced), key=lambda row: newest_key(row.entry), reverse=True
         )
         room = (budget or PREAMBLE_BUDGET).count // _SESSIONS_SHARE
-        recent = recent_session_items(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
+        recent = recent_session_items(await self._sessions.rows(), last=_LAST_SESSIONS, max_tokens=room)
         make = partial(compose_preamble, curated, saved, budget, places=labels, pinned=pinned, recent=recent)
         return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=holding))
 

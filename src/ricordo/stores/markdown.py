@@ -106,10 +106,10 @@ def _is_pinned(piece: _Block) -> bool:
     return piece.entry is not None and piece.entry.pinned
 
 
-def _block_tokens(piece: _Block, room: int) -> int:
+def _block_tokens(piece: _Block, max_tokens: int) -> int:
     """Return the tokens of a piece on its own line; for one that is far too long, those of its beginning."""
-    beginning = piece.text[: max(room, 1) * _MAX_TOKEN_CHARACTERS]
-    return estimate_text(f"{beginning}\n") + (len(beginning) < len(piece.text)) * room
+    beginning = piece.text[: max(max_tokens, 1) * _MAX_TOKEN_CHARACTERS]
+    return estimate_text(f"{beginning}\n") + (len(beginning) < len(piece.text)) * max_tokens
 
 
 def _compose(kept: list[_Block], pieces: list[_Block], path: str) -> Preamble:

@@ -103,7 +103,7 @@ def _find_hindrance(config: CompactionConfig, room: int | None, total: int, *, m
     return "the messages fit" if total <= room and not many else ""
 
 
-def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
+def _select_dropped(window: Window, tokens: Sequence[int], max_tokens: int, many: int) -> set[int]:
     """Return the indexes of the messages to drop; empty if a notice would take more tokens than they do.
 
     At least `many` messages are dropped, by the provider's count.
@@ -115,7 +115,7 @@ def _select_dropped(window: Window, tokens: Sequence[int], room: int, many: int)
     last = split_groups(messages)[-1].start if messages else 0
     sample = _build_notice(window, (*messages[:last], *(messages[at] for at in notices)))
     cost = count_message_tokens([sample], window.ratio)[0] + _NOTICE_SLACK - sum(tokens[at] for at in notices)
-    surplus = sum(tokens) + cost - room
+    surplus = sum(tokens) + cost - max_tokens
     going: set[int] = set()
     freed, items = 0, 0
     for group in find_droppable(messages, last, keep):

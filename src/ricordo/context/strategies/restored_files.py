@@ -47,11 +47,11 @@ def find_recent_reads(dropped: Sequence[Message], kept: Sequence[Message]) -> tu
     return tuple(found)
 
 
-def fit_file(text: str, room: int) -> str:
-    """Return a text in at most `room` tokens, cut with a pointer to the rest; empty if there is almost no room."""
-    if estimate_text(text) <= room:
+def fit_file(text: str, max_tokens: int) -> str:
+    """Return a text in at most `max_tokens` tokens, cut with a pointer to the rest; empty if almost nothing fits."""
+    if estimate_text(text) <= max_tokens:
         return text
-    head = cut_text(text, max(0, room - estimate_text(_CUT_NOTE))).rpartition("\n")[0]
+    head = cut_text(text, max(0, max_tokens - estimate_text(_CUT_NOTE))).rpartition("\n")[0]
     return head + _CUT_NOTE if head else ""
 
 

@@ -120,16 +120,16 @@ _MIN_LENGTH_WITH_HANDLE = 250
 _CUT_MARK = " [...]"
 
 
-def shorten_messages(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[Message, ...]:
-    """Return the messages with texts cut to the first length that fits `room`.
+def shorten_messages(messages: Sequence[Message], max_tokens: int, *, ratio: float) -> tuple[Message, ...]:
+    """Return the messages with texts cut to the first length that fits `max_tokens`.
 
-    The lengths are 16,000, 4,000, 1,000, 250 and 60 characters. `room` is in tokens; even the shortest texts may exceed
-    it. The texts of one result count together, and so do all arguments of one call. System messages, pinned messages
-    and summaries stay.
+    The lengths are 16,000, 4,000, 1,000, 250 and 60 characters. `max_tokens` is in tokens; even the shortest texts may
+    exceed it. The texts of one result count together, and so do all arguments of one call. System messages, pinned
+    messages and summaries stay.
     """
     found = tuple(messages)
     for length in _TEXT_LENGTHS:
-        if sum(count_message_tokens(found, ratio)) <= room:
+        if sum(count_message_tokens(found, ratio)) <= max_tokens:
             break
         found = tuple(_shorten_message(message, length) for message in found)
     return found

@@ -88,20 +88,20 @@ def render_messages(
     )
 
 
-def fit_item(item: FencedItem, room: int) -> FencedItem:
-    """Return the item, with its middle omitted if it takes more than `room` tokens."""
-    return _fit_and_measure(item, room, _COUNTER)[0]
+def fit_item(item: FencedItem, max_tokens: int) -> FencedItem:
+    """Return the item, with its middle omitted if it takes more than `max_tokens` tokens."""
+    return _fit_and_measure(item, max_tokens, _COUNTER)[0]
 
 
 def split_into_batches(
-    items: Sequence[FencedItem], room: int, most: int, counter: TokenCounter = _COUNTER
+    items: Sequence[FencedItem], max_tokens: int, most: int, counter: TokenCounter = _COUNTER
 ) -> list[list[FencedItem]]:
-    """Split `items`, in order, into at most `most` batches of at most `room` tokens each.
+    """Split `items`, in order, into at most `most` batches of at most `max_tokens` tokens each.
 
     If the items do not fit, the middle ones are omitted, and an item in their place says how many.
     """
-    sized = [_fit_and_measure(item, room, counter) for item in items]
-    found = _fill_batches(sized, room)
+    sized = [_fit_and_measure(item, max_tokens, counter) for item in items]
+    found = _fill_batches(sized, max_tokens)
     if len(found) <= most:
         return found
     head, tail = found[: most // 2], found[-(most - most // 2) :]
@@ -127,16 +127,16 @@ def _fill_batches(sized: Sequence[tuple[FencedItem, int]], room: int) -> list[li
     return found
 
 
-def _fit_and_measure(item: FencedItem, room: int, counter: TokenCounter) -> tuple[FencedItem, int]:
+def _fit_and_measure(item: FencedItem, max_tokens: int, counter: TokenCounter) -> tuple[FencedItem, int]:
     """Return an item that fits into a batch alone, and its size in tokens."""
     size = counter.count(item.text) + _ITEM_FRAME_TOKENS
-    if size <= room:
+    if size <= max_tokens:
         return item, size
-    half = max(1, (room - 2 * _ITEM_FRAME_TOKENS) // 2)
+    half = max(1, (max_tokens - 2 * _ITEM_FRAME_TOKENS) // 2)
     head = cut(item.text, len(cut_text(item.text, half)))
     tail = cut_start(item.text, len(item.text) - len(cut_text(item.text[::-1], half)))
     text = f"{head}\n[... {len(item.text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
-    return replace(item, text=text), min(room, counter.count(text) + _ITEM_FRAME_TOKENS)
+    return replace(item, text=text), min(max_tokens, counter.count(text) + _ITEM_FRAME_TOKENS)
 
 
 def _render_item(message: Message, name: str, new: Collection[str]) -> FencedItem | None:

@@ -219,13 +219,13 @@ def _find_new_fact_flaw(
     needs_source: bool,
 ) -> str:
     """Return why a fact is rejected; empty for one that may be learned."""
-    surety = parse_confidence(fact.confidence)
+    confidence = parse_confidence(fact.confidence)
     content = " ".join(fact.content.split())
     checks = (
         ("blank", not content),
         ("length", len(content) > config.max_fact_characters),
-        ("confidence", surety is None),
-        ("threshold", surety is not None and surety < config.fact_confidence_threshold),
+        ("confidence", confidence is None),
+        ("threshold", confidence is not None and confidence < config.fact_confidence_threshold),
         ("unsupported", needs_source and not fact.source.messages),
         ("upload", names_upload(content, uploads)),
         ("secret", has_secret(content)),
@@ -237,11 +237,11 @@ def _find_new_fact_flaw(
 def _learn_fact(work: _UpdateState, fact: NewFact) -> str:
     """Add a fact and return its id, or confirm the fact that says the same and return that id."""
     content = " ".join(fact.content.split())
-    surety = parse_confidence(fact.confidence) or 0.0
+    confidence = parse_confidence(fact.confidence) or 0.0
     error = (fact.source_error or "").strip() or None
     same = find_same_fact(content, work.profile.facts, work.config, meaning=work.similarity)
     if same is not None:
-        again = confirm_fact(same, fact.source, confidence=surety, error=error, now=work.now)
+        again = confirm_fact(same, fact.source, confidence=confidence, error=error, now=work.now)
         if again is not same:
             work.put_fact(again)
             if same.id not in work.added and same.id not in work.confirmed:
@@ -252,7 +252,7 @@ def _learn_fact(work: _UpdateState, fact: NewFact) -> str:
         id=create_fact_id(content, {old.id for old in work.profile.facts}),
         content=content,
         category=fact.category.strip().casefold()[:_MAX_CATEGORY_CHARACTERS] or "context",
-        confidence=surety,
+        confidence=confidence,
         created_at=moment,
         updated_at=moment,
         source=replace(fact.source, thread=fact.source.thread.strip() or "unknown"),

@@ -106,14 +106,14 @@ def trim_facts(
 
 def fact_rank(fact: Fact, *, now: datetime, config: ProfileConfig) -> float:
     """Return the rank of a fact in 0..1, higher stays longer."""
-    surety = parse_confidence(fact.confidence) or 0.0
+    confidence = parse_confidence(fact.confidence) or 0.0
     if config.fact_eviction_policy == "confidence":
-        return surety
+        return confidence
     last = last_confirmed(fact)
     age = max((now - last).total_seconds() / _DAY_SECONDS, 0.0) if last else None
     recency = 0.0 if age is None else 0.5 ** (age / _HALF_LIFE_DAYS)
     repetition = min(log2(max(fact.confirmations, 1)) / log2(_FULL_CONFIRMATIONS), 1.0)
-    return _CONFIDENCE * surety + _RECENCY * recency + _REPETITION * repetition
+    return _CONFIDENCE * confidence + _RECENCY * recency + _REPETITION * repetition
 
 
 def last_confirmed(fact: Fact) -> datetime | None:
@@ -356,8 +356,8 @@ def _find_source_flaw(
         < config.consolidation_min_facts
     ):
         return "few"
-    surety = parse_confidence(merging.fact.confidence)
-    if surety is None or min(surety, _max_confidence(sources)) < config.fact_confidence_threshold:
+    confidence = parse_confidence(merging.fact.confidence)
+    if confidence is None or min(confidence, _max_confidence(sources)) < config.fact_confidence_threshold:
         return "threshold"
     return ""
 

@@ -240,9 +240,9 @@ def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]
     return found, repeated
 
 
-def _fit_summaries(lines: dict[str, str], room: int) -> dict[str, str]:
-    """Return the lines within `room` tokens; long lines are cut before shorter ones."""
-    left, share = room, {}
+def _fit_summaries(lines: dict[str, str], max_tokens: int) -> dict[str, str]:
+    """Return the lines within `max_tokens` tokens; long lines are cut before shorter ones."""
+    left, share = max_tokens, {}
     for done, name in enumerate(sorted(lines, key=lambda each: _line_tokens(lines[each]))):
         share[name] = min(_line_tokens(lines[name]), max(left, 0) // (len(lines) - done))
         left -= share[name]

@@ -287,16 +287,16 @@ def _select_messages(messages: Sequence[Message], room: int, config: ProfileConf
     return tuple(messages[:taken]), "\n".join(lines)
 
 
-def _render_profile(profile: Profile, room: int, now: datetime, config: ProfileConfig) -> str:
-    """Return the profile as JSON within `room` tokens, one fact a line: those of the highest rank, in order."""
+def _render_profile(profile: Profile, max_tokens: int, now: datetime, config: ProfileConfig) -> str:
+    """Return the profile as JSON within `max_tokens` tokens, one fact a line: those of the highest rank, in order."""
     levels: dict[str, JsonValue] = {
         level: {name: profile.summaries[name].summary for name in names if name in profile.summaries}
         for level, names in (("user", USER_SUMMARIES), ("history", HISTORY_SUMMARIES))
     }
     head = json.dumps(levels, ensure_ascii=False)
-    if estimate_text(head) > room:
-        head = cut(head, len(cut_text(head, room)))
-    left = room - estimate_text(head) - 20
+    if estimate_text(head) > max_tokens:
+        head = cut(head, len(cut_text(head, max_tokens)))
+    left = max_tokens - estimate_text(head) - 20
     rows = {fact.id: json.dumps(_fact_row(fact), ensure_ascii=False) for fact in profile.facts}
     ranked = sorted(
         profile.facts, key=lambda fact: (fact.is_protected, fact_rank(fact, now=now, config=config)), reverse=True

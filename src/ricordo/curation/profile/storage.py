@@ -422,7 +422,7 @@ class FileProfileStore:
 
     async def _tombstones_edit(self, gone: Sequence[Fact], saved: Profile) -> Edit:
         """Return the edit that adds tombstones for the facts `gone`."""
-        stones = await read_tombstones(self._files)
+        tombstones = await read_tombstones(self._files)
         still = {content_digest(fact.content, self._key) for fact in saved.facts}
         new = [
             Tombstone(id=fact.id, digest=digest, session=fact.source.thread if fact.source.messages else "",
@@ -430,7 +430,7 @@ class FileProfileStore:
             for fact in gone
             if (digest := content_digest(fact.content, self._key)) not in still
         ]  # fmt: skip
-        return Edit(path=TOMBSTONES, expected=stones.version, data=stones.render_with(new))
+        return Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(new))
 
     async def _move_aside(self, by: str) -> _LoadedProfile:
         """Rename an unreadable document, in its own change set."""

@@ -116,8 +116,8 @@ def _upload_names(listed: JsonValue) -> Iterator[str]:
 
 
 def _attach_source(fact: NewFact, messages: Sequence[Message], thread: str) -> NewFact:
-    surety = parse_confidence(fact.confidence)
-    if surety is None:
+    confidence = parse_confidence(fact.confidence)
+    if confidence is None:
         return fact
     known = {message.id for message in messages}
     # messages of a user go before messages of an assistant with the same words
@@ -125,21 +125,21 @@ def _attach_source(fact: NewFact, messages: Sequence[Message], thread: str) -> N
     for message in ordered:
         words = _find_quote(fact.source.quote, message.text)
         if words:
-            return _with_source(fact, message, surety, thread, known=known, quote=words)
+            return _with_source(fact, message, confidence, thread, known=known, quote=words)
     supporting = max(ordered, key=lambda message: _support_score(fact.content, message), default=None)
     if supporting is not None and _support_score(fact.content, supporting) >= _MIN_SUPPORT:
         quote = _find_supporting_sentence(fact.content, supporting.text)
-        return _with_source(fact, supporting, surety * _UNQUOTED_WEIGHT, thread, known=known, quote=quote)
+        return _with_source(fact, supporting, confidence * _UNQUOTED_WEIGHT, thread, known=known, quote=quote)
     return replace(fact, source=FactSource(thread=thread))
 
 
 def _with_source(
-    fact: NewFact, message: Message, surety: float, thread: str, *, known: Collection[str], quote: str = ""
+    fact: NewFact, message: Message, confidence: float, thread: str, *, known: Collection[str], quote: str = ""
 ) -> NewFact:
     weight = 1.0 if message.role == "user" else _ASSISTANT_WEIGHT
     further = tuple(each for each in fact.source.messages if each in known and each != message.id)
     source = FactSource(thread=thread, messages=(message.id, *further), quote=quote)
-    return replace(fact, confidence=round(surety * weight, 4), source=source)
+    return replace(fact, confidence=round(confidence * weight, 4), source=source)
 
 
 def _support_score(content: str, message: Message) -> float:

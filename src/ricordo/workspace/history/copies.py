@@ -73,12 +73,12 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
             edits.append(Edit(path=info.path, expected=stored.version, data=search.mask(stored.data)))
     found = await _drop_claimed(files, found, entries, key)
     name = entries[0].id
-    stones = [
+    tombstones = [
         Tombstone(id=name, digest=content_digest(text, key) if text else "", session=session, message=message)
         for session, message, text in found
     ]
     return RecordCopies(
-        tombstones=tuple(dict.fromkeys(stones)),
+        tombstones=tuple(dict.fromkeys(tombstones)),
         edits=tuple(edits),
         texts=tuple(dict.fromkeys(text for _, _, text in found if text)),
         near=frozenset(near),

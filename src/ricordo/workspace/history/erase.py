@@ -114,8 +114,8 @@ async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry
     texts = {entry.content for entry in entries} | {entry.source.quote for entry in entries if entry.source.quote}
     if entries:
         texts |= {*(await find_copies(root.files, entries, key=root.key)).texts}
-    stones = await read_tombstones(root.files)
-    digests = frozenset(each.digest for each in stones.rows if each.id == entry_id and each.digest)
+    tombstones = await read_tombstones(root.files)
+    digests = frozenset(each.digest for each in tombstones.rows if each.id == entry_id and each.digest)
     if digests:
         texts |= await run_sync(_find_forgotten_texts, root.folder, ForgottenStatements(digests, frozenset(), root.key))
     return texts
@@ -127,15 +127,15 @@ async def add_tombstones(root: EraseTarget, entries: Sequence[Entry], entry_id: 
     With `with_copies`, statements in records that say the same get tombstones too.
     """
     copies = await find_copies(root.files, entries, key=root.key) if entries and with_copies else None
-    stones = await read_tombstones(root.files)
+    tombstones = await read_tombstones(root.files)
     digests = {content_digest(entry.content, root.key) for entry in entries}
-    known = {(row.id, row.digest) for row in stones.rows}
+    known = {(row.id, row.digest) for row in tombstones.rows}
     at = format_rfc3339(root.clock.now())
     new = [Tombstone(id=entry_id, digest=digest, at=at, by="user") for digest in sorted(digests)]
     new = [row for row in new if (row.id, row.digest) not in known]
-    rows = [row for row in [*new, *(copies.tombstones if copies else ())] if row not in stones.rows]
+    rows = [row for row in [*new, *(copies.tombstones if copies else ())] if row not in tombstones.rows]
     if rows:
-        await root.files.replace(TOMBSTONES, stones.render_with(rows), expected=stones.version)
+        await root.files.replace(TOMBSTONES, tombstones.render_with(rows), expected=tombstones.version)
 
 
 async def begin_erasing(root: EraseTarget, entry_id: str, text: str = "") -> None:

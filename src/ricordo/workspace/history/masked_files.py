@@ -37,11 +37,11 @@ class MaskedFiles:
         session = _find_session(path)
         if session is None:
             return stored
-        stones = await read_tombstones(self._files)
-        forgotten = ForgottenStatements.from_tombstones(stones, self._key)
+        tombstones = await read_tombstones(self._files)
+        forgotten = ForgottenStatements.from_tombstones(tombstones, self._key)
         if not any(place == session for place, _ in forgotten.messages):
             return stored
-        held = path, stored.version, stones.version
+        held = path, stored.version, tombstones.version
         if held not in self._cache:
             while len(self._cache) >= _CACHE_SIZE:
                 del self._cache[next(iter(self._cache))]

@@ -87,10 +87,10 @@ class Tombstones:
     data: bytes = b""
     version: str = ABSENT
 
-    def render_with(self, stones: Iterable[Tombstone]) -> bytes:
+    def render_with(self, tombstones: Iterable[Tombstone]) -> bytes:
         """Return the file content with these tombstones appended."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
-        return start + b"".join(stone.to_line() for stone in stones)
+        return start + b"".join(stone.to_line() for stone in tombstones)
 
 
 def content_digest(content: str, key: bytes) -> str:
@@ -132,17 +132,17 @@ def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tomb
     )
 
 
-def find_tombstone(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
+def find_tombstone(entry: Entry, tombstones: Tombstones, key: bytes) -> Tombstone | None:
     """Return the tombstone that marks an entry as forgotten, or None.
 
     It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older, and
     so does every entry if the time of forgetting is unknown.
     """
-    digest = content_digest(entry.content, key) if stones.digests else ""
-    if entry.id not in stones.ids and digest not in stones.digests:
+    digest = content_digest(entry.content, key) if tombstones.digests else ""
+    if entry.id not in tombstones.ids and digest not in tombstones.digests:
         return None
     time = format_rfc3339(entry.time) if entry.time else ""
-    for row in stones.rows:
+    for row in tombstones.rows:
         if row.id == entry.id or (row.digest == digest and (not row.at or time <= row.at)):
             return row
     return None
@@ -195,9 +195,9 @@ class ForgottenStatements:
     key: bytes = b""
 
     @classmethod
-    def from_tombstones(cls, stones: Tombstones, key: bytes) -> "ForgottenStatements":
+    def from_tombstones(cls, tombstones: Tombstones, key: bytes) -> "ForgottenStatements":
         """Create the matcher for these tombstones."""
-        return cls(stones.digests, stones.messages, key)
+        return cls(tombstones.digests, tombstones.messages, key)
 
     def __bool__(self) -> bool:
         """Return whether anything was forgotten."""
