@@ -11,7 +11,7 @@ import measure_house
 from measure_house import House, is_bare_participle
 from source_tree import ROOT
 
-MAX_FILES = {"send": 76, "remember": 38, "recall": 46, "consolidate": 66}
+MAX_FILES = {"send": 78, "remember": 38, "recall": 47, "consolidate": 69}
 """How many source files each act may enter; a change that needs more has to say why."""
 
 
@@ -27,7 +27,7 @@ def test_there_are_few_rooms_on_few_levels(house: House) -> None:
 
 
 def test_there_are_few_files(house: House) -> None:
-    assert house.files <= 420
+    assert house.files <= 410
 
 
 def test_functions_are_verbs_and_values_nouns(house: House) -> None:
