@@ -350,7 +350,7 @@ PROVIDER = Addition(
         (
             "models/provider.py",
             '        raise InvalidSetting("The timeout of a model is above 0.")\n',
-            '    if provider_name(name) == "echo":\n'
+            '    if name.startswith("echo:"):\n'
             "        from ricordo.models.echo import EchoModel\n"
             "        return EchoModel(name)\n",
         ),
