@@ -92,6 +92,21 @@ def test_each_kind_of_vocabulary_is_read_somewhere() -> None:
     assert kinds - {text for _, texts in _outside() for text in texts} == set()
 
 
+def test_each_kind_of_vocabulary_that_is_asked_for_exists() -> None:
+    kinds = {kind for literal in (WordKind, RowKind, TableKind, PhraseKind) for kind in get_args(literal)}
+    asked = {
+        node.args[0].value
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"pack_words", "pack_rows", "pack_table", "pack_phrases"}
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert asked <= kinds, "in a pattern that is built late, mypy does not see a wrong kind"
+
+
 def test_a_vocabulary_is_seen_in_patterns_lists_and_sets() -> None:
     assert list_words(r"^(?:nicht|kein\w*|nie(?:mals)?|ohne)(?!\w)") >= {"nicht", "kein", "nie", "ohne"}
     assert list_words("der die das " * 8) == {"der", "die", "das"}

@@ -215,6 +215,8 @@ PhraseKind = Literal[
     "verb_object",  # what begins an object behind a second verb
     "other_subject",  # words that make the verb behind them somebody else's, or keep its form
     "first_person_word",  # words for the speaker that a name can stand for
+    "listener_own",  # what belongs to the listener
+    "listener_verb",  # the listener with a verb
     "listener_place",  # words before a `you` that is no subject
     "clause_lead",  # words that begin a clause with a subject
     "somebody",  # persons beside the speaker that begin a clause

@@ -367,6 +367,8 @@ and|because|but|can|could|did|do|does|don['’]t|doesn['’]t|he|help|how|if|it|
 or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|who|whose|why|will|would|you
 """,
         "first_person_word": "I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself",
+        "listener_own": "your",
+        "listener_verb": "you['’](?:re|ve|ll)",
         "listener_place": r"(?<=\b(?:to|of|by|on|at) )|(?<=\b(?:for) )|(?<=\b(?:with|like|from|than|over) )",
         "clause_lead": "and|but|so|because|that|when|while",
         "somebody": r"you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}",
