@@ -377,7 +377,12 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         await known.save(replace(await known.load(), facts=facts), base=await known.load(), by="test")
         profile = ProfileView(known, InjectionConfig(), memory_root.redactor)
         prompt = PromptBuilder(
-            folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most), profile=profile
+            folder,
+            cast("Workspace", workspace),
+            Tokens(1_000),
+            clock=HandClock(),
+            max_tokens=Tokens(most),
+            profile=profile,
         )
         turn = Turn(scope=SCOPE, agent="main", session="s", messages=())
         specs = (recall.spec,)

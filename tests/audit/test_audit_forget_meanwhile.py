@@ -120,7 +120,7 @@ async def pin(files: FileStore) -> None:
     memory = [one for one in await read_all_entries(files) if one.entry.content == SAID]
     with suppress(EntryNotFound):
         for one in memory:
-            await mark_entry(files, change_sets(files), one.entry.id, "pin", at=CLOCK.now(), who="user")
+            await mark_entry(files, change_sets(files), one.entry.id, "pin", now=CLOCK.now(), who="user")
 
 
 ACTS: dict[str, tuple[Root, Callable[[FileStore], Awaitable[object]]]] = {

@@ -267,7 +267,7 @@ def test_compacting_at_any_time_changes_nothing_that_is_known(events: list[tuple
 
 def test_compacting_keeps_what_something_happened_to_last() -> None:
     old = shown(1, days=-400).replace(b'"a"', b'"old"')
-    assert set(read_usage(compact_usage(old + shown(1), most=1))) == {"a"}
+    assert set(read_usage(compact_usage(old + shown(1), max_entries=1))) == {"a"}
 
 
 def test_counts_of_one_act_are_added() -> None:

@@ -168,7 +168,7 @@ class Moving:
 async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for_one_trial() -> None:
     clock, told = Moving(), list[str]()
     model = Scripted("Here you go!", "no", ModelUnavailable("down"), "Error: 500", "", "", "", SUMMARY)
-    summary = ModelSummarizer(model, fell_back=told.append, clock=clock)
+    summary = ModelSummarizer(model, on_fallback=told.append, clock=clock)
     for _ in range(3):
         await summary(talk(4), limit_tokens=400)
     assert len(model.asked) == 5
@@ -227,7 +227,7 @@ async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) 
 async def test_a_summary_in_a_cancelled_task_ends_with_it_and_not_in_a_digest(kind: type[FakeModel]) -> None:
     hanging = Hanging()
     model, told = kind(hanging), list[str]()
-    task = asyncio.create_task(ModelSummarizer(model, fell_back=told.append)(talk(4), limit_tokens=400))
+    task = asyncio.create_task(ModelSummarizer(model, on_fallback=told.append)(talk(4), limit_tokens=400))
     await hanging.reached.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

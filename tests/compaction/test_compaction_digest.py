@@ -74,7 +74,7 @@ def test_every_line_names_the_messages_it_rests_on_by_the_end_of_their_ids() -> 
 @pytest.mark.req("AS-BUG-01")
 def test_what_has_no_reply_is_open_only_where_the_talk_has_ended() -> None:
     messages = session([*TALK, said("Which branch shall I push?", role="assistant")])
-    assert "Which branch shall I push?" in build_digest(messages, ended=True).partition("## NEXT STEPS")[2]
+    assert "Which branch shall I push?" in build_digest(messages, is_ended=True).partition("## NEXT STEPS")[2]
     assert "Which branch" not in build_digest(messages).partition("## NEXT STEPS")[2]
 
 
@@ -91,7 +91,7 @@ def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() ->
         ]
         body = build_digest([*window, *noise], limit_tokens=400)
         window = [
-            build_summary_message(body, noise, session="s1", requests=(), kept=0, lead=True),
+            build_summary_message(body, noise, session="s1", requests=(), kept_count=0, lead=True),
         ]
     assert "We deploy only from main. [m0]" in body
     moved = said("No longer: we decided to use PostgreSQL for the orders database, not MySQL.", id="m9")
@@ -110,7 +110,7 @@ def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
         ]
         text = build_digest(window, limit_tokens=120)
         assert "- remember: The schema of the stock counter is curlew." in text
-        window = [build_summary_message(text, window, session="s1", requests=(), kept=0, lead=True)]
+        window = [build_summary_message(text, window, session="s1", requests=(), kept_count=0, lead=True)]
 
 
 def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> None:

@@ -64,7 +64,7 @@ async def test_a_summary_that_quotes_what_nobody_said_is_refused(prompt: str | N
     lie = sections(summary='- The user said "ship it without any tests".', steps="- Ship it.")
     config = CompactionConfig(summary_prompt=prompt)
     model = Scripted(lie)
-    found = await ModelSummarizer(model, config, fell_back=told.append)(talk(6), limit_tokens=400)
+    found = await ModelSummarizer(model, config, on_fallback=told.append)(talk(6), limit_tokens=400)
     assert told == ["it quotes words that nobody said"]
     assert len(model.asked) == 2
     assert "it quotes words that nobody said" in model.asked[1]
@@ -139,7 +139,7 @@ async def test_a_focus_is_told_as_what_a_person_asks_and_can_not_leave_its_block
 async def test_an_answer_that_is_longer_than_what_it_stands_for_is_refused() -> None:
     told: list[str] = []
     long = sections(summary="\n".join(f"- thing {at} and more" for at in range(200)))
-    summary = ModelSummarizer(Scripted(long), fell_back=told.append)
+    summary = ModelSummarizer(Scripted(long), on_fallback=told.append)
     assert (await summary(talk(3), limit_tokens=100, most_tokens=300)).text == build_digest(talk(3), limit_tokens=100)
     assert told == ["it is too long"]
     assert (await ModelSummarizer(Scripted(long))(talk(3), limit_tokens=2_000, most_tokens=2_000)).text == long

@@ -344,12 +344,14 @@ async def test_ids_of_what_goes_make_its_handle_and_where_nothing_keeps_it_the_r
     kept = await Compact(config, Writes(CompactionSummary(text=BODY)), offload=offload).reduce(window)
     assert (offloaded, kept.report.note) == ([], "")
     assert kept.report.handle in kept.messages[0].text
-    lost = await Compact(config, Writes(CompactionSummary(text=BODY)), offload=offload, recorded=False).reduce(window)
+    lost = await Compact(config, Writes(CompactionSummary(text=BODY)), offload=offload, is_recorded=False).reduce(
+        window
+    )
     assert (lost.report.status, lost.report.handle, offloaded) == ("done", "", [])
     assert "can't be undone" in lost.report.note
     assert "expand" in kept.messages[0].text
     assert "expand" not in lost.messages[0].text
     held = await Compact(
-        CompactionConfig(), Writes(CompactionSummary(text=BODY)), offload=offload, recorded=False
+        CompactionConfig(), Writes(CompactionSummary(text=BODY)), offload=offload, is_recorded=False
     ).reduce(window)
     assert (held.report.handle, held.report.note, len(offloaded)) == (kept.report.handle, "", 1)

@@ -110,11 +110,11 @@ async def test_a_reduction_that_can_not_be_noted_is_not_taken_unless_the_provide
         assert (len(before.messages), len(reduction.messages), len(reduction.dropped)) == (10, 4, 6)
         raise StorageFull
 
-    left, (report,) = await run_pipeline(window(), [Step(keep=4)], noted=noted)
+    left, (report,) = await run_pipeline(window(), [Step(keep=4)], record_reduction=noted)
     assert left.messages == window().messages
     assert (report.status, report.messages_after, report.tokens_after, report.handle) == ("failed", 10, 100, "")
     assert "StorageFull" in report.reason
-    left, (report,) = await run_pipeline(window(forced="overflow"), [Step(keep=4)], noted=noted)
+    left, (report,) = await run_pipeline(window(forced="overflow"), [Step(keep=4)], record_reduction=noted)
     assert left.messages == window().messages[-4:]
     assert report.status == "done"
     assert "can't be undone" in report.note
@@ -135,7 +135,7 @@ async def test_only_what_takes_something_away_is_noted_and_before_the_next_step(
     only_shorter = StrategyReport(act="truncate", status="done")
     not_done = StrategyReport(act="drop", status="skipped", handle="c2")
     steps = [Telling(act="truncate", report=only_shorter), Telling(keep=2), Telling(act="drop", report=not_done)]
-    await run_pipeline(window(), steps, noted=noted)
+    await run_pipeline(window(), steps, record_reduction=noted)
     assert heard == ["truncate", "compact", "noted compact", "drop"]
 
 
@@ -248,7 +248,7 @@ async def test_a_cancellation_while_noting_is_raised_as_such_however_it_is_wrapp
 
     with anyio.CancelScope() as scope:
         async with anyio.create_task_group() as group:
-            group.start_soon(lambda: run_pipeline(window(), [Step(keep=4)], noted=noted))
+            group.start_soon(lambda: run_pipeline(window(), [Step(keep=4)], record_reduction=noted))
             await reached.wait()
             scope.cancel()
     assert scope.cancelled_caught

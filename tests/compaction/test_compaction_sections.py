@@ -94,7 +94,7 @@ def test_a_repeated_line_is_added_once_whatever_its_label() -> None:
 def test_old_artifacts_go_first_then_old_lines_of_the_summary(
     kept: SummarySections, new: SummarySections, limit: int, more: int
 ) -> None:
-    found = fit_sections(kept, new, limit=limit, most=limit + more)
+    found = fit_sections(kept, new, limit=limit, max_tokens=limit + more)
     for at, (old, fresh, lines) in enumerate(zip(kept.lines, new.lines, found.lines, strict=True)):
         assert lines == (*old, *fresh)[len(old) + len(fresh) - len(lines) :], "only the oldest go"
         if len(lines) < len(old) + len(fresh) and at == 1:

@@ -98,7 +98,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
             raise NotImplementedError
 
     told: list[str] = []
-    slow = ModelSummarizer(Slow(), CompactionConfig(summary_seconds=0.01), fell_back=told.append)
+    slow = ModelSummarizer(Slow(), CompactionConfig(summary_seconds=0.01), on_fallback=told.append)
     assert (await slow(talk(9), limit_tokens=400)).text == build_digest(talk(9), limit_tokens=400)
     assert told == ["TimeoutError"]
 
@@ -110,7 +110,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
             except anyio.get_cancelled_exc_class() as error:
                 raise ModelUnavailable from error
 
-    hiding = ModelSummarizer(Hiding(), CompactionConfig(summary_seconds=0.01), fell_back=told.append)
+    hiding = ModelSummarizer(Hiding(), CompactionConfig(summary_seconds=0.01), on_fallback=told.append)
     assert (await hiding(talk(9), limit_tokens=400)).text == build_digest(talk(9), limit_tokens=400)
     assert told == ["TimeoutError", "TimeoutError"]
 
@@ -123,7 +123,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
 
     tiring = Tiring(window=16_000)
     with anyio.fail_after(20):
-        late = await ModelSummarizer(tiring, CompactionConfig(summary_seconds=0.05), fell_back=told.append)(
+        late = await ModelSummarizer(tiring, CompactionConfig(summary_seconds=0.05), on_fallback=told.append)(
             messages, limit_tokens=1_000
         )
     assert (len(tiring.asked), late.text) == (2, build_digest(messages, limit_tokens=1_000))
@@ -160,7 +160,7 @@ async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summa
 async def test_without_a_usable_answer_the_digest_takes_its_place_and_says_so(answer: str | Exception) -> None:
     told: list[str] = []
     model = Scripted(answer)
-    found = await ModelSummarizer(model, fell_back=told.append)(talk(12), limit_tokens=400)
+    found = await ModelSummarizer(model, on_fallback=told.append)(talk(12), limit_tokens=400)
     assert found.text == build_digest(talk(12), limit_tokens=400)
     assert len(told) == 1
     assert len(model.asked) == (1 if isinstance(answer, Exception) else 2)

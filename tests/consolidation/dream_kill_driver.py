@@ -117,7 +117,7 @@ class Process:
 async def prepare(root: Path) -> None:
     first = Process(root, 0)
     await noted(first, CURATED)
-    await first.consolidator.consolidate(force=True, asks=False)
+    await first.consolidator.consolidate(force=True, use_model=False)
     await noted(first, FRESH)
 
 

@@ -95,7 +95,7 @@ class Root:
             await self.files.append(f"workspace/agents/main/sessions/{name}.log.jsonl", text.encode())
 
     async def why_not(self, quiet: float = 3_600.0, without: tuple[str, ...] = ()) -> str:
-        return await self.consolidator.find_reason_against_dream(quiet=quiet, without=without)
+        return await self.consolidator.find_reason_against_dream(quiet_seconds=quiet, active_sessions=without)
 
     async def lines(self, path: str = MEMORY_PATH) -> list[str]:
         return [line for line in render_prompt_lines((await self.files.read(path)).data) if line.startswith("- ")]
@@ -117,7 +117,7 @@ async def curated(root: Root, *entries: Entry, topic: tuple[Entry, ...] = ()) ->
     if topic:
         front = '---\nname: "More facts"\ndescription: ""\ntype: "project"\n---\n# More facts\n\n'
         await root.write(TOPIC, (front + "".join(map(render_entry, topic))).encode())
-    await root.consolidator.consolidate(force=True, asks=False)
+    await root.consolidator.consolidate(force=True, use_model=False)
     root.heard.clear()
 
 
@@ -512,7 +512,7 @@ async def test_the_cap_that_acts_first_is_told_and_the_newest_and_the_most_used_
 
     root.consolidator = Consolidator(
         files=root.files, changes=root.changes, redactor=Redactor(KEY), clock=root.clock, key=KEY, config=config,
-        used=used, emitter=Emitter(root.clock, (root.heard.append,)),
+        read_use_counts=used, emitter=Emitter(root.clock, (root.heard.append,)),
     )  # fmt: skip
     done = await root.consolidator.consolidate(force=True)
     assert done.cap == cap

@@ -200,7 +200,7 @@ async def test_a_pin_that_would_make_it_too_large_is_refused_where_nothing_can_b
     await root.index(document)
     (mine, *_) = [one.entry.id for one in await read_all_entries(root.files) if "stone" in one.entry.content]
     with pytest.raises(IndexTooLarge, match=r"2,000, as every prompt.*Shorten what you wrote") as refused:
-        await mark_entry(root.files, root.changes, mine, "pin", at=root.now(), who="user", config=root.config)
+        await mark_entry(root.files, root.changes, mine, "pin", now=root.now(), who="user", config=root.config)
     assert refused.value.cap == "bytes"
     assert await root.read() == document.encode()
     assert await root.changes.list_changes() == []

@@ -39,7 +39,7 @@ def curated(
     entries: Sequence[Entry], config: ConsolidationConfig = SMALL, used: Mapping[str, int] | None = None
 ) -> dict[str, bytes]:
     fresh = [CandidateEntry(entry=one) for one in entries]
-    made = place_entries(MemoryDocument(), {}, fresh, (), config, written={}, used=used)
+    made = place_entries(MemoryDocument(), {}, fresh, (), config, originals={}, use_counts=used)
     return {path: sheet.data for path, sheet in made.documents.items()}
 
 
@@ -81,7 +81,7 @@ def test_of_three_thousand_the_most_used_are_in_the_index_on_top_of_their_sectio
         for number in range(3_000)
     ]  # fmt: skip
     first = place_entries(
-        MemoryDocument(), {}, [CandidateEntry(entry=one) for one in entries], (), config, written={}
+        MemoryDocument(), {}, [CandidateEntry(entry=one) for one in entries], (), config, originals={}
     ).documents
     held = {one.id for one in first[MEMORY_PATH].entries}
     assert len(held) < 200
@@ -90,7 +90,9 @@ def test_of_three_thousand_the_most_used_are_in_the_index_on_top_of_their_sectio
     used = {one.id: 4 ** (1 + place % 4) for place, one in enumerate(opened)}
     topics = {path: sheet for path, sheet in first.items() if path != MEMORY_PATH}
     written = {path: sheet.data for path, sheet in topics.items()}
-    placing = partial(place_entries, first[MEMORY_PATH], topics, held=(), config=config, written=written, used=used)
+    placing = partial(
+        place_entries, first[MEMORY_PATH], topics, filled=(), config=config, originals=written, use_counts=used
+    )
     dreamt = placing([], deep=True).documents[MEMORY_PATH]
     assert used.keys() <= {one.id for one in dreamt.entries}
     assert config.bounds.find_exceeded(dreamt.data) is None

@@ -492,8 +492,8 @@ class Profile:
         self.told: list[tuple[JsonValue, SectionInput]] = []
         self.error = error
 
-    async def __call__(self, studied: SectionInput) -> ExtractionSection:
-        assert studied.messages
+    async def __call__(self, section_input: SectionInput) -> ExtractionSection:
+        assert section_input.messages
         return ExtractionSection(
             name="profile",
             instructions="Tell who it is.",

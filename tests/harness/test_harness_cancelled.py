@@ -40,7 +40,7 @@ class Kept:
         if self.appends == self.holds:
             self.reached.set()
             await self.let_go.wait()
-        named = with_ids(messages, session="s1", known={})
+        named = with_ids(messages, session="s1", counts={})
         self.messages.extend(named)
         return tuple(named)
 

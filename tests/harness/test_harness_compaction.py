@@ -127,7 +127,9 @@ async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_las
     )
     states = States(told=order)
     model = FakeModel(reply("Fine."))
-    going = conversation(model, [CompactionMiddleware([compact], noted=noted)], window=talk(50), states=states)
+    going = conversation(
+        model, [CompactionMiddleware([compact], record_reduction=noted)], window=talk(50), states=states
+    )
     monkeypatch.setattr(model, "complete", told("request", model.complete))
     await going.session_state.save()
     order.clear()

@@ -75,7 +75,7 @@ def remembering(*lines: str, error: StorageError | None = None) -> Callable[[], 
 @pytest.mark.parametrize(("effect", "runs"), [("acts", False), ("reads", True), ("organizes", True)])
 async def test_while_planning_only_what_reads_or_plans_is_called(effect: ToolEffect, runs: bool) -> None:
     standing = WorkState(plan=PlanState(active=True, path="plans/move.md"), permissions=tuple(rules("allow deploy")))
-    gate = RuleGate(lambda: standing, given=rules("allow *"), remembered=remembering("allow deploy"))
+    gate = RuleGate(lambda: standing, configured=rules("allow *"), load_remembered=remembering("allow deploy"))
     verdict = await decided(gate, "deploy", effect)
     if runs:
         assert verdict == GateDecision(approved=True)
@@ -112,7 +112,7 @@ async def test_a_denial_from_anywhere_refuses_with_its_words(place: str) -> None
         return (*rules("allow shell"), *every["remembered"])
 
     standing = WorkState(permissions=(*rules("allow shell"), *every["session"]))
-    gate = RuleGate(lambda: standing, given=(*rules("allow shell"), *every["given"]), remembered=remembered)
+    gate = RuleGate(lambda: standing, configured=(*rules("allow shell"), *every["given"]), load_remembered=remembered)
     verdict = await decided(gate, "shell", command="cd x && git push")
     assert verdict.refusal == (
         "shell was not run: the rule `deny shell(git push*)` forbids it. Reason: Only Nadia pushes."
@@ -130,7 +130,7 @@ async def test_a_denial_and_a_question_hold_for_what_a_path_really_names_and_a_p
 
     lines = rules("deny read_file(secret/*)", "ask write_file(secret/*)", "allow move(secret/*)")
     person = Person(False)
-    gate = RuleGate(WorkState, given=lines, approve=person, real=real)
+    gate = RuleGate(WorkState, configured=lines, approve=person, resolve_paths=real)
     assert "`deny read_file(secret/*)` forbids it" in (await decided(gate, "read_file", path="link/key")).refusal
     assert "was not approved" in (await decided(gate, "write_file", path="link/key")).refusal
     assert [asked.target for asked in person.asked] == ["link/key"]
@@ -144,7 +144,7 @@ async def test_a_denial_and_a_question_hold_for_what_a_path_really_names_and_a_p
 
 
 async def test_what_no_rule_speaks_of_runs_as_without_a_gate() -> None:
-    gate = RuleGate(WorkState, given=rules("deny shell(git push*)", "allow read_file"))
+    gate = RuleGate(WorkState, configured=rules("deny shell(git push*)", "allow read_file"))
     assert await decided(gate, "shell", command="ls") == GateDecision()
 
 
@@ -159,7 +159,7 @@ async def test_the_rules_of_now_decide_and_not_those_of_the_beginning() -> None:
 
 async def test_a_question_shows_a_person_the_whole_call() -> None:
     for person in (Person(True), Person(False)):
-        gate = RuleGate(WorkState, given=rules("ask deploy", "allow deploy"), approve=person)
+        gate = RuleGate(WorkState, configured=rules("ask deploy", "allow deploy"), approve=person)
         verdict = await decided(gate, "deploy", path="shop", note="größer\n\ud83d")
         assert bool(verdict.refusal) == (not person.answer)
         [asked] = person.asked
@@ -171,7 +171,7 @@ async def test_a_question_shows_a_person_the_whole_call() -> None:
 
 async def test_a_call_with_one_argument_is_shown_once() -> None:
     yes = Person(True)
-    gate = RuleGate(WorkState, given=rules("ask *"), approve=yes)
+    gate = RuleGate(WorkState, configured=rules("ask *"), approve=yes)
     await decided(gate, "shell", command="ls")
     await decided(gate, "shell")
     assert yes.asked == [Approval(tool="shell", act="call", target=target) for target in ("ls", "")]
@@ -179,12 +179,12 @@ async def test_a_call_with_one_argument_is_shown_once() -> None:
 
 @pytest.mark.parametrize(("name", "approved"), [("shell", True), ("write_file", False), ("mine", False)])
 async def test_a_person_who_was_shown_a_command_is_not_asked_for_it_again(name: str, approved: bool) -> None:
-    gate = RuleGate(WorkState, given=rules("ask *"), approve=Person(True))
+    gate = RuleGate(WorkState, configured=rules("ask *"), approve=Person(True))
     assert await decided(gate, name, path="a") == GateDecision(approved=approved)
 
 
 async def test_with_nobody_to_ask_a_question_refuses() -> None:
-    refused = (await decided(RuleGate(WorkState, given=rules("ask deploy")), "deploy")).refusal
+    refused = (await decided(RuleGate(WorkState, configured=rules("ask deploy")), "deploy")).refusal
     assert "`ask deploy`" in refused
     assert "nobody to ask" in refused
 
@@ -192,8 +192,8 @@ async def test_with_nobody_to_ask_a_question_refuses() -> None:
 async def test_when_remembered_rules_cannot_be_read_only_what_acts_is_refused() -> None:
     gate = RuleGate(
         WorkState,
-        given=rules("allow *", "deny read_file(secrets/*)"),
-        remembered=remembering(error=StorageError("The disk is gone.")),
+        configured=rules("allow *", "deny read_file(secrets/*)"),
+        load_remembered=remembering(error=StorageError("The disk is gone.")),
     )
     refused = (await decided(gate, "deploy")).refusal
     assert "a rule in memory may forbid it" in refused
@@ -371,7 +371,7 @@ async def told(gate: PermissionGate | None, *calls: ToolCall, seconds: float | N
 
 @pytest.mark.req("AS-PLAN-01")
 async def test_a_refused_call_is_told_to_the_model_and_counted_and_others_run() -> None:
-    gate = RuleGate(WorkState, given=rules("deny write(secrets/*)", "allow read"))
+    gate = RuleGate(WorkState, configured=rules("deny write(secrets/*)", "allow read"))
     arguments = dumps({"path": "./secrets/a"})
     found = await told(gate, call("write", arguments), call("read"), call("none"), read="r", write="w", none="n")
     assert [(result.is_error, result.text) for result in found.results] == [
@@ -425,7 +425,7 @@ async def test_a_turn_that_is_cancelled_while_a_person_is_asked_ends() -> None:
         await anyio.sleep_forever()
         return True
 
-    gate = RuleGate(WorkState, given=rules("ask read"), approve=approve)
+    gate = RuleGate(WorkState, configured=rules("ask read"), approve=approve)
     async with anyio.create_task_group() as group:
         group.start_soon(partial(told, gate, call("read"), read="r"))
         await reached.wait()

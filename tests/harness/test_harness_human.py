@@ -68,10 +68,10 @@ async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
 @pytest.mark.req("AS-BUG-22", "HE-RULES", "GO-G22")
 async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
-    found = await read_agents_file(tmp_path, longest=11)
+    found = await read_agents_file(tmp_path, max_bytes=11)
     assert found is not None
     assert found.text == "one\ntwo\n[Cut here: only whole lines of the first 11 bytes are shown.]"
-    whole = await read_agents_file(tmp_path, longest=140)
+    whole = await read_agents_file(tmp_path, max_bytes=140)
     assert whole is not None
     assert "Cut" not in whole.text
 
@@ -119,7 +119,7 @@ async def test_a_root_without_rules_has_none() -> None:
 @pytest.mark.req("AS-BUG-22", "HE-RULES")
 async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> None:
     files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
-    found = await read_rules(files, longest=20, total=25)
+    found = await read_rules(files, max_bytes=20, max_total_bytes=25)
     assert [each.source for each in found] == ["rules/a.md", "rules/b.md", "rules/c.md"]
     assert "of the first 20 bytes" in found[0].text
     assert "of the first 5 bytes" in found[1].text

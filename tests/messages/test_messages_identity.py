@@ -45,7 +45,7 @@ def test_a_conversation_read_in_batches_gets_the_ids_of_one_read_whole(
     history: list[Message], later: list[Message]
 ) -> None:
     stored = with_parents(with_ids(history, session="s"))
-    batch = with_ids(later, session="s", known=count_fingerprints(stored))
+    batch = with_ids(later, session="s", counts=count_fingerprints(stored))
     assert _ids(stored) + _ids(batch) == _ids(with_ids(history + later, session="s"))
 
 

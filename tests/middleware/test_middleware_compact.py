@@ -108,7 +108,7 @@ async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() ->
 async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
     strategy = Halving()
     measure = RequestMeter(limit=8_000, ratio=1.5)
-    await CompactionMiddleware([strategy], measure=measure)(request(2), Sent([reply("ok")]))
+    await CompactionMiddleware([strategy], meter=measure)(request(2), Sent([reply("ok")]))
     (window,) = strategy.seen
     assert (window.agent, window.session, window.limit, window.ratio) == ("main", "s1", 8_000, 1.5)
     assert window.overhead > 0
@@ -119,7 +119,7 @@ async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_a
 async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     strategy, measure = Halving(), RequestMeter()
     long = request(400)
-    window = CompactionMiddleware([strategy], measure=measure)
+    window = CompactionMiddleware([strategy], meter=measure)
     estimated = (await measure.measure(long)).estimate.input
     await window(long, Sent([reply("ok", usage=Usage(input=2 * estimated))]))
     await window(long, Sent([reply("ok")]))
@@ -234,7 +234,7 @@ async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_wind
 ) -> None:
     strategy, meter = Halving(keep=2), RequestMeter(limit=100_000)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
-    middleware = CompactionMiddleware([strategy], measure=meter, retries=1)
+    middleware = CompactionMiddleware([strategy], meter=meter, retries=1)
     response = await middleware(request(6, listener=listener), sent)
     assert meter.limit == 5_000
     assert [len(asked.window) for asked in sent.requests] == [6, 2]
@@ -323,7 +323,7 @@ async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no
     overflow: ModelOverflow, known: int | None, least: int, most: int, listener: TurnListener | None
 ) -> None:
     strategy = Ending()
-    middleware = CompactionMiddleware([strategy], measure=RequestMeter(limit=known), retries=1)
+    middleware = CompactionMiddleware([strategy], meter=RequestMeter(limit=known), retries=1)
     long = request(125, listener=listener)
     tokens = (await RequestMeter().measure(long)).tokens
     assert 960 <= tokens <= 1_040, tokens
@@ -342,17 +342,17 @@ async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_re
         raise StorageFull
 
     sent = Sent([ModelOverflow(), reply("ok")])
-    await CompactionMiddleware([Ending()], retries=1, noted=note)(request(6), sent)
+    await CompactionMiddleware([Ending()], retries=1, record_reduction=note)(request(6), sent)
     assert (noted, [len(asked.window) for asked in sent.requests]) == ([(6, 5)], [6, 5])
     sent = Sent([reply("ok")])
     due = Halving(over=3, handle="c1")
-    await CompactionMiddleware([due], noted=note)(request(6), sent)
+    await CompactionMiddleware([due], record_reduction=note)(request(6), sent)
     assert (len(due.seen), len(noted), len(sent.requests[0].window)) == (1, 2, 6)
 
 
 async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone() -> None:
     strategy = Halving()
-    await CompactionMiddleware([strategy], undone=lambda: 40)(request(2), Sent([reply("ok")]))
+    await CompactionMiddleware([strategy], get_undone=lambda: 40)(request(2), Sent([reply("ok")]))
     assert strategy.seen[0].undone == 40
 
 

@@ -83,7 +83,7 @@ async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_cont
 async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
     inbox, told = Inbox(), list[Job]()
     flush = ExtractionMiddleware(
-        cast("JobQueue", inbox), clock=Noon(), signals=lambda said: frozenset({said[0].role}), asked=told.append
+        cast("JobQueue", inbox), clock=Noon(), signals=lambda said: frozenset({said[0].role}), on_enqueue=told.append
     )
     await flush(TURN, answer)
     noon = Noon().now()

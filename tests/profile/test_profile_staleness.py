@@ -42,7 +42,7 @@ def update(
         removals=tuple(FactRemoval(id=each, reason="over", stale=True) for each in removals), extensions=extensions
     )
     seen = asked_about(*facts, config=config) if shown is None else shown
-    return apply_update(profile, asked, now=NOW, config=config, shown=seen)
+    return apply_update(profile, asked, now=NOW, config=config, reviewed_ids=seen)
 
 
 @pytest.mark.req("DF-C43", "DF-C44", "DF-C45")
@@ -107,7 +107,7 @@ def test_only_what_was_shown_and_has_a_reason_goes() -> None:
     off = update(facts, (facts[0].id,), shown={facts[0].id}, config=ProfileConfig(staleness_review_enabled=False))
     assert off.profile.facts == facts, "the guard holds when the review is off"
     bare = ProfileUpdate(removals=(FactRemoval(id=facts[0].id, stale=True),))
-    done = apply_update(Profile(facts=facts), bare, now=NOW, config=DEFAULT, shown={facts[0].id})
+    done = apply_update(Profile(facts=facts), bare, now=NOW, config=DEFAULT, reviewed_ids={facts[0].id})
     assert [each.reason for each in done.rejections] == ["reason"]
 
 

@@ -192,7 +192,7 @@ async def test_what_learns_and_what_shows_works_on_any_store(store: ProfileStore
             content="User prefers tabs over spaces", category="preference", confidence=0.9, source=source, labels=labels
         )
     ]
-    updater = ProfileUpdater(store, clock=clock, forgotten=store.load_forgotten_filter)
+    updater = ProfileUpdater(store, clock=clock, forgotten_filter=store.load_forgotten_filter)
     shown, managed = ProfileView(store, InjectionConfig(), Redactor(bytes(32))), UserProfile(store, clock=clock)
     await updater.update(said, thread="s", facts=facts)
     assert "[preference | 0.90] User prefers tabs over spaces" in await shown.render(2_000)

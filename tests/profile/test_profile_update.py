@@ -60,7 +60,7 @@ def update(
         now=now,
         config=config,
         confirmed_by_signal=signal,
-        forgotten=lambda content: content == forgotten,
+        is_forgotten=lambda content: content == forgotten,
     )
 
 
@@ -458,7 +458,7 @@ def test_what_was_confirmed_since_is_not_confirmed_again_by_the_same_words() -> 
 
     def again(profile: Profile, said: datetime | None) -> Profile:
         return apply_update(
-            profile, asked, now=NOW + timedelta(hours=1), config=DEFAULT, confirmed_by_signal=True, said=said
+            profile, asked, now=NOW + timedelta(hours=1), config=DEFAULT, confirmed_by_signal=True, last_message_at=said
         ).profile
 
     once = again(Profile(facts=(known(1),)), NOW)

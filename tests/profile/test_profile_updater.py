@@ -459,7 +459,7 @@ async def test_what_was_forgotten_is_asked_for_anew_each_time() -> None:
         return lambda content: "Berlin" in content
 
     model = Scripted(answer(fact("The user lives in Berlin", "I live in Berlin")))
-    done = await ProfileUpdater(store, model, clock=clock, forgotten=forgotten).update(talk("I live in Berlin"))
+    done = await ProfileUpdater(store, model, clock=clock, forgotten_filter=forgotten).update(talk("I live in Berlin"))
     assert done is not None
     assert [each.reason for each in done.rejections] == ["forgotten"]
 

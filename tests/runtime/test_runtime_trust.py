@@ -60,7 +60,9 @@ def files_below(folder: Path) -> list[Path]:
 async def trusted(root: Path, *, keeps_key: bool = True) -> None:
     """Do what `ricordo trust` does."""
     parts = Dependencies.create()
-    await trust_root(root, LocalFiles(root), listed=trust_list_files(parts), clock=SystemClock(), keeps_key=keeps_key)
+    await trust_root(
+        root, LocalFiles(root), trust_list=trust_list_files(parts), clock=SystemClock(), keeps_key=keeps_key
+    )
 
 
 async def _memory(root: Path) -> None:
@@ -200,7 +202,7 @@ async def test_a_root_that_is_trusted_no_longer_is_refused_again(tmp_path: Path,
     granted = [path for path in files_below(home) if "permissions" in path.parts]
     assert len(granted) == 1
     identity = identity_from_key((root / "guard.key").read_bytes())
-    await untrust_root(identity, listed=trust_list_files(Dependencies.create()))
+    await untrust_root(identity, trust_list=trust_list_files(Dependencies.create()))
     assert not granted[0].exists()
     with pytest.raises(RootNotTrusted):
         await held(root)

@@ -85,21 +85,21 @@ async def test_five_sessions_are_listed_unless_the_address_says_how_many(tmp_pat
 @pytest.mark.req("GO-G17-size")
 def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
     shown = compose_session_preamble(
-        [], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], last=5
+        [], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], max_sessions=5
     ).text
     assert shown.count(PARAGRAPH) == 5
     assert len(shown.encode()) < 1_024
-    longer = compose_session_preamble([], [row(number, "word " * 80) for number in range(5)], last=5).text
+    longer = compose_session_preamble([], [row(number, "word " * 80) for number in range(5)], max_sessions=5).text
     assert 900 < len(longer.encode()) < 1_024
     kept = [Entry(content=f"Fact {number}. {PARAGRAPH}", by="user") for number in range(40)]
-    many = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5).text
+    many = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], max_sessions=5).text
     assert 700 < estimate_text(many) <= 1_000, "unless another budget is named"
 
 
 @pytest.mark.req("GO-G17-size", "GO-D11", "GO-G17")
 def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
     shown = compose_session_preamble(
-        [], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5
+        [], [row(number, LONG if number % 2 else "Short.") for number in range(5)], max_sessions=5
     ).text
     lines = (parse_fence(shown) or ("",))[0].splitlines()[1:]
     assert [line.endswith(" … (cut)") for line in lines] == [False, True, False, True, False]
@@ -128,9 +128,9 @@ async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
 @given(entries, rows, st.integers(1, 1_500) | st.none())
 def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[SessionRow], budget: int | None) -> None:
     tokens = None if budget is None else Tokens(budget)
-    shown = compose_session_preamble(kept, listed, last=5, budget=tokens)
+    shown = compose_session_preamble(kept, listed, max_sessions=5, budget=tokens)
     assert estimate_text(shown.text) <= (tokens or SESSION_BUDGET).count
-    assert compose_session_preamble(kept, listed, last=5, budget=tokens) == shown
+    assert compose_session_preamble(kept, listed, max_sessions=5, budget=tokens) == shown
     assert parse_fence(shown.text) == tuple(item.text for item in shown.items)
 
 
@@ -145,7 +145,7 @@ def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> Non
     ]
     shown = parse_fence(
         compose_session_preamble(
-            kept, [row(2, "Two.", threads=("Fix it",)), row(1, "One.", threads=("Old",))], last=5
+            kept, [row(2, "Two.", threads=("Fix it",)), row(1, "One.", threads=("Old",))], max_sessions=5
         ).text
     )
     assert shown is not None
@@ -157,7 +157,7 @@ def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> Non
 @pytest.mark.req("GO-D5", "GO-G17-size", "GO-G17")
 def test_many_memories_leave_room_for_sessions_and_say_how_many_are_missing() -> None:
     kept = [Entry(content=f"Fact {number}: {PARAGRAPH}", id=f"{number}") for number in range(500)]
-    shown = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5).text
+    shown = compose_session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], max_sessions=5).text
     inside = parse_fence(shown) or ()
     assert inside[-1].count(PARAGRAPH) == 5
     assert 5 < len(inside) < 30

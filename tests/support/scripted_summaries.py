@@ -72,7 +72,7 @@ def noted(quote: str, content: str = "Something that lasts.") -> dict[str, JsonV
 
 def earlier(text: str) -> Message:
     """A summary of before, as it stands in a window."""
-    return build_summary_message(text, talk(2), session="s1", requests=(), kept=0, lead=True)
+    return build_summary_message(text, talk(2), session="s1", requests=(), kept_count=0, lead=True)
 
 
 def ids(messages: Sequence[Message]) -> set[str]:

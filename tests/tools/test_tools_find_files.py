@@ -92,12 +92,12 @@ def test_a_search_looks_at_the_nearest_names_first_and_says_when_there_are_more(
         (tmp_path / path).touch()
     everything = ["3.txt", "a/2.txt", "a/deep/er/1.txt", "b/4.txt"]
     for most in range(10):
-        found, more = walk_files(tmp_path, "", is_closed=lambda _: False, most=most)
+        found, more = walk_files(tmp_path, "", is_closed=lambda _: False, max_files=most)
         assert more == (most < 8)
         assert [info.path for info in found] == sorted(info.path for info in found)
         assert {info.path for info in found} <= set(everything)
         assert len(found) <= most
-    assert [info.path for info in walk_files(tmp_path, "", is_closed=lambda _: False, most=5)[0]] == [
+    assert [info.path for info in walk_files(tmp_path, "", is_closed=lambda _: False, max_files=5)[0]] == [
         "3.txt",
         "a/2.txt",
     ]
@@ -108,7 +108,7 @@ def test_a_search_looks_at_the_nearest_names_first_and_says_when_there_are_more(
 async def test_a_search_that_looked_at_too_many_names_says_so(desks: Desks, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         desks.put(f"{number}.txt", "needle\n")
-    monkeypatch.setattr(find_files, "walk_files", partial(walk_files, most=4))
+    monkeypatch.setattr(find_files, "walk_files", partial(walk_files, max_files=4))
     desk = desks()
     assert (await desk.use("glob_files", pattern="*.txt")).splitlines()[0] == (
         "[.: 4 files; only the nearest 4 files were looked at]"

@@ -266,7 +266,7 @@ async def test_a_persons_edit_is_shown_before_it_can_be_written_over() -> None:
     assert "Ask Nadia" in await desk.on_disk()
     assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n2. Ask Nadia.\n")
     await desk.edit("# Release\nNo.\n")
-    assert await desk.planning.text(told=True) == "# Release\nNo.\n"
+    assert await desk.planning.text(as_shown=True) == "# Release\nNo.\n"
     assert "was written" in await desk.use("plan_write", content="# Release\nYes.\n"), "its text was shown"
     await desk.edit("# Release\nNever.\n")
     await desk.planning.text()
@@ -450,7 +450,7 @@ async def test_a_plan_that_a_person_approved_is_changed_only_with_that_persons_a
     assert await desk.on_disk() == "# R\n2. x"
     # the next process, in which nobody can be asked
     after = Desk(files=desk.files, keeper=desk.keeper)
-    await after.planning.text(told=True)
+    await after.planning.text(as_shown=True)
     assert "nobody to ask" in await after.use("plan_write", content="# Release\n1. Delete.\n")
     await after.use("plan_enter")
     assert "was written" in await after.use("plan_write", content="# Release\n1. Delete.\n"), "it is planned anew"

@@ -97,7 +97,7 @@ def test_the_pages_of_a_text_are_the_whole_text(text: str, most: int, lines: int
     pieces: list[str] = []
     line, character = 1, 0
     while True:
-        found = cut_page(text, line=line, character=character, lines=lines, most=most)
+        found = cut_page(text, line=line, character=character, lines=lines, max_chars=most)
         assert found is not None
         assert len(found.text) <= most
         assert found.text or not text

@@ -58,7 +58,10 @@ def made(
 ) -> dict[str, Tool]:
     """Return all the tools by their names."""
     given: dict[str, SubAgentWorker] = {worker.name: worker for worker in workers or (Reader(),)}
-    tools = (*task_tools(tasks, keeper=keeper, clock=clock or HandClock()), spawn_tool(tasks, given, keeper=keeper))
+    tools = (
+        *task_tools(tasks, state_holder=keeper, clock=clock or HandClock()),
+        spawn_tool(tasks, given, state_holder=keeper),
+    )
     return {tool.spec.name: tool for tool in tools}
 
 

@@ -257,10 +257,10 @@ class HarnessAgent(HarnessAgentBase):
         Leaving the block early stops the reply; the text received so far is recorded. `output_type` and errors as in
         `send`.
         """
-        conversation, given = self._session.turn_runner, _to_messages(message)
+        conversation, messages = self._session.turn_runner, _to_messages(message)
         output = None if output_type is None else create_output_type(output_type)
         with TurnStream() as events:
-            async with background_task(lambda: events.run(lambda: conversation.send(given, events.emit, output))):
+            async with background_task(lambda: events.run(lambda: conversation.send(messages, events.emit, output))):
                 yield events
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -343,18 +343,18 @@ class HarnessAgent(HarnessAgentBase):
         return await self._session.consolidate(deep=deep)
 
 
-def _to_messages(given: str | Message | Sequence[Message]) -> list[Message]:
-    """Return `given` as messages. Raises `InvalidMessage` for other types and for messages that are all blank."""
-    if isinstance(given, str):
-        if not given.strip():
+def _to_messages(content: str | Message | Sequence[Message]) -> list[Message]:
+    """Return `content` as messages. Raises `InvalidMessage` for other types and for messages that are all blank."""
+    if isinstance(content, str):
+        if not content.strip():
             raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")
-        return [Message(role="user", parts=(Text(text=given),))]
-    found = [given] if isinstance(given, Message) else list(given)
-    if not all(isinstance(message, Message) for message in found):
+        return [Message(role="user", parts=(Text(text=content),))]
+    messages = [content] if isinstance(content, Message) else list(content)
+    if not all(isinstance(message, Message) for message in messages):
         raise InvalidMessage("Messages are `Message` values: `ricordo.messages.formats.from_openai` makes them.")
-    if found and all(map(_is_blank, found)):
+    if messages and all(map(_is_blank, messages)):
         raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")
-    return found
+    return messages
 
 
 def _is_blank(message: Message) -> bool:

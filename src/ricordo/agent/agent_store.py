@@ -73,16 +73,16 @@ class AgentStore:
         return cls(store=workspace.store, status="own")
 
 
-def uses_root_memory(given: str | Store | None, settings: Settings, root: Path) -> bool:
+def uses_root_memory(store: str | Store | None, settings: Settings, root: Path) -> bool:
     """Return whether an agent of `root` uses the root's own memory, so that it extracts and consolidates."""
-    return not isinstance(given, Store) and _means_root(
-        parse_address(given or get_default_store() or settings.store), root
+    return not isinstance(store, Store) and _means_root(
+        parse_address(store or get_default_store() or settings.store), root
     )
 
 
 @asynccontextmanager
 async def open_agent_store(
-    given: str | Store | None,
+    store: str | Store | None,
     scope: Scope,
     parts: Dependencies,
     *,
@@ -92,28 +92,30 @@ async def open_agent_store(
 ) -> AsyncIterator[AgentStore]:
     """Open the store of an agent of `root` and close it at the end, also a store that was passed open.
 
-    If no address is `given`, use the default of the process, or else of the settings. A store that can't be opened is
+    If `store` is None, use the default of the process, or else of the settings. A store that can't be opened is
     logged once, and the agent has no memory, unless it is `required`. Raises: InvalidInput for an invalid address;
     ScopeError; with `required` the error from opening the store.
     """
     async with AsyncExitStack() as stack:
-        if isinstance(given, Store):
-            _check_scope(given, scope)
-            found = AgentStore(store=given, status="other")
+        if isinstance(store, Store):
+            _check_scope(store, scope)
+            agent_store = AgentStore(store=store, status="other")
         else:
-            found = await _open_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
-        if found.status == "other" and workspace:
-            add_forget_hook(found.store, partial(_hide_copies, workspace.memory_root))
+            agent_store = await _open_address(
+                stack, store, scope, parts, root=root, workspace=workspace, required=required
+            )
+        if agent_store.status == "other" and workspace:
+            add_forget_hook(agent_store.store, partial(_hide_copies, workspace.memory_root))
         try:
-            yield found
+            yield agent_store
         finally:
-            if found.status == "other":
-                await _close(found.store)
+            if agent_store.status == "other":
+                await _close(agent_store.store)
 
 
 async def _open_address(
     stack: AsyncExitStack,
-    given: str | None,
+    store_address: str | None,
     scope: Scope,
     parts: Dependencies,
     *,
@@ -121,15 +123,17 @@ async def _open_address(
     workspace: Workspace | None,
     required: bool,
 ) -> AgentStore:
-    named = given or get_default_store()
-    text = named or parts.settings.store
+    chosen_address = store_address or get_default_store()
+    text = chosen_address or parts.settings.store
     address = parse_address(text)
     if address.scheme == "none":
         refuse_place(address)
         return _null_store("off", scope, parts)
     if await run_sync(_means_root, address, root):
         return AgentStore.from_root(workspace) if workspace else _null_store("broken", scope, parts)
-    opener = _opener_from_settings(scope, parts, root) if named is None else StoreOpener(scope=scope, parts=parts)
+    opener = (
+        _opener_from_settings(scope, parts, root) if chosen_address is None else StoreOpener(scope=scope, parts=parts)
+    )
     try:
         backend = await _enter_backend(stack, opener.open_backend(text))
         folder = await run_sync(opener.find_folder, address)
@@ -149,12 +153,12 @@ async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextMan
     """Open a backend on the stack. An error from closing it is only logged."""
 
     async def close_backend(
-        kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
+        exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         try:
-            return bool(await opening.__aexit__(kind, raised, at))
+            return bool(await opening.__aexit__(exc_type, exc, traceback))
         except StorageError as error:
-            if error is raised:
+            if error is exc:
                 raise
             _LOG.warning("The store of this session could not be closed: %s", error)
             return False
@@ -181,20 +185,20 @@ def _means_root(address: Address, root: Path) -> bool:
     return not address.place or expand_home(address.place).resolve() == root.resolve()
 
 
-def _null_store(standing: StoreStatus, scope: Scope, parts: Dependencies) -> AgentStore:
-    beneath = StoreParts(redactor=Redactor(create_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
-    return AgentStore(store=NoMemory(beneath).bind(scope), status=standing)
+def _null_store(status: StoreStatus, scope: Scope, parts: Dependencies) -> AgentStore:
+    store_parts = StoreParts(redactor=Redactor(create_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
+    return AgentStore(store=NoMemory(store_parts).bind(scope), status=status)
 
 
 def _check_scope(store: Store, scope: Scope) -> None:
-    mine = scope.parts()
-    if any(name in mine and mine[name] != value for name, value in store.scope.parts().items()):
+    own_parts = scope.parts()
+    if any(name in own_parts and own_parts[name] != value for name, value in store.scope.parts().items()):
         raise ScopeMismatch(f"The store is bound to {store.scope}: an agent for {scope} can't use it.")
 
 
-async def _hide_copies(place: MemoryRoot, gone: Entry, who: str) -> None:
+async def _hide_copies(place: MemoryRoot, entry: Entry, who: str) -> None:
     """Hide the copies of an entry in the agent's conversations after it was forgotten in another store."""
-    if await forget_copies(place.files, place.changes, [gone], key=place.key, who=who, why=_FORGET_REASON):
+    if await forget_copies(place.files, place.changes, [entry], key=place.key, who=who, why=_FORGET_REASON):
         await place.index.refresh()
 
 

@@ -82,13 +82,13 @@ async def summarize_by_model(
     Raises: ModelError, also for an empty answer; TimeoutError.
     """
     items = await run_sync(render_messages, messages)
-    room = int((model.window or _UNKNOWN_WINDOW) * _WINDOW_SHARE)
-    parts = await run_sync(split_into_batches, items, room, _MAX_PARTS)
-    found = ClosingSummary(summary="", cost=Decimal(0))
+    max_tokens = int((model.window or _UNKNOWN_WINDOW) * _WINDOW_SHARE)
+    parts = await run_sync(split_into_batches, items, max_tokens, _MAX_PARTS)
+    summary = ClosingSummary(summary="", cost=Decimal(0))
     with anyio.fail_after(seconds):
         for number, part in enumerate(parts, start=1):
-            found = await _ask_model(model, part, found, ends=number == len(parts))
-    return found
+            summary = await _ask_model(model, part, summary, is_last=number == len(parts))
+    return summary
 
 
 def summarize_by_rules(messages: Sequence[Message]) -> ClosingSummary:
@@ -104,16 +104,16 @@ def parse_summary(answer: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     threads at most 400 of them; the last threads are left out first.
     """
     marks = list(_TAGS.finditer(answer))
-    said = answer[: marks[-1].start()] if marks else answer
-    listed = answer[marks[-1].end() :] if marks else ""
-    threads = [found["thread"].strip() for found in _OPEN.finditer(said)]
-    told = " ".join(_OPEN.sub(" ", said).split())
-    words = (word.strip(" \t\r\n.#`*\"'[]()").lower() for word in re.split(r"[,;\n]", listed))
-    named = tuple(dict.fromkeys(_cut_bytes(word, _MAX_TAG_BYTES).strip() for word in words if word))[:_MAX_TAGS]
+    body = answer[: marks[-1].start()] if marks else answer
+    tag_text = answer[marks[-1].end() :] if marks else ""
+    threads = [matched["thread"].strip() for matched in _OPEN.finditer(body)]
+    summary = " ".join(_OPEN.sub(" ", body).split())
+    words = (word.strip(" \t\r\n.#`*\"'[]()").lower() for word in re.split(r"[,;\n]", tag_text))
+    tags = tuple(dict.fromkeys(_cut_bytes(word, _MAX_TAG_BYTES).strip() for word in words if word))[:_MAX_TAGS]
     open_threads = [_shorten(thread, _MAX_THREAD_BYTES) for thread in threads if thread][:_MAX_THREADS]
     while _byte_length(*open_threads) > _MAX_THREADS_BYTES:
         open_threads.pop()
-    return _shorten(told, MAX_SUMMARY_BYTES - _byte_length(*named, *open_threads)), named, tuple(open_threads)
+    return _shorten(summary, MAX_SUMMARY_BYTES - _byte_length(*tags, *open_threads)), tags, tuple(open_threads)
 
 
 def list_read_files(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -135,32 +135,32 @@ def count_user_turns(messages: Sequence[Message]) -> int:
 
 
 async def _ask_model(
-    model: ChatModel, part: Sequence[FencedItem], before: ClosingSummary, *, ends: bool
+    model: ChatModel, part: Sequence[FencedItem], previous: ClosingSummary, *, is_last: bool
 ) -> ClosingSummary:
-    told = f"{_PREVIOUS_HEADING}\n{before.summary}\n\n" if before.summary else ""
-    text = f"{_FINAL_PROMPT if ends else _PARTIAL_PROMPT}\n\n{told}{render_block(part)}"
+    context = f"{_PREVIOUS_HEADING}\n{previous.summary}\n\n" if previous.summary else ""
+    text = f"{_FINAL_PROMPT if is_last else _PARTIAL_PROMPT}\n\n{context}{render_block(part)}"
     reply = await model.complete([Message(role="user", parts=(Text(text=text),))])
     summary, words, threads = parse_summary(reply.message.text)
     if not summary:
         raise ReplyInvalid("The model said nothing about the session.")
-    cost = None if before.cost is None or reply.cost is None else before.cost + reply.cost
+    cost = None if previous.cost is None or reply.cost is None else previous.cost + reply.cost
     return ClosingSummary(
-        summary=summary, tags=words, open_threads=threads, usage=before.usage + reply.usage, cost=cost
+        summary=summary, tags=words, open_threads=threads, usage=previous.usage + reply.usage, cost=cost
     )
 
 
-def _shorten(text: str, longest: int) -> str:
-    """Return the text in at most `longest` bytes, cut after its last sentence that fits, or else after a word."""
-    if _byte_length(text) <= longest:
+def _shorten(text: str, max_bytes: int) -> str:
+    """Return the text in at most `max_bytes` bytes, cut after its last sentence that fits, or else after a word."""
+    if _byte_length(text) <= max_bytes:
         return text
-    head = _cut_bytes(text, longest - _byte_length("…"))
+    head = _cut_bytes(text, max_bytes - _byte_length("…"))
     end = max(head.rfind(mark) for mark in (". ", "! ", "? ", "。", "！", "？"))
     return head[: end + 1] if end > len(head) // 2 else f"{head.rsplit(' ', 1)[0].rstrip()}…"
 
 
-def _cut_bytes(text: str, longest: int) -> str:
-    """Return the longest prefix of at most `longest` bytes that splits no character and no combining mark."""
-    return cut(text, len(text.encode(errors="replace")[:longest].decode(errors="ignore")))
+def _cut_bytes(text: str, max_bytes: int) -> str:
+    """Return the longest prefix of at most `max_bytes` bytes that splits no character and no combining mark."""
+    return cut(text, len(text.encode(errors="replace")[:max_bytes].decode(errors="ignore")))
 
 
 def _byte_length(*texts: str) -> int:
@@ -169,8 +169,8 @@ def _byte_length(*texts: str) -> int:
 
 def _path_argument(arguments: str) -> str:
     try:
-        found = loads(arguments)
+        parsed = loads(arguments)
     except InvalidMessage:
         return ""
-    path = found.get("path") if isinstance(found, dict) else None
+    path = parsed.get("path") if isinstance(parsed, dict) else None
     return path.strip() if isinstance(path, str) else ""

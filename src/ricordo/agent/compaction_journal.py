@@ -91,23 +91,23 @@ class Journal:
     is_torn: bool = False
 
 
-def render_record(noted: CompactionRecord) -> bytes:
+def render_record(record: CompactionRecord) -> bytes:
     """Encode a compaction as one line."""
-    made = noted.compaction
+    compaction = record.compaction
     return _encode_line(
         {
             "v": _VERSION,
-            "handle": made.handle,
-            "act": made.act,
-            "at": format_rfc3339(made.at),
-            "reason": made.reason,
-            "first": made.first,
-            "last": made.last,
-            "messages": made.messages,
-            "tokens": [made.tokens_before, made.tokens_after],
-            "gone": [[start, end] for start, end in _to_runs(noted.removed_places)],
-            "put": list(noted.inserted_ids),
-            "before": [_message_to_json(each) for each in noted.before],
+            "handle": compaction.handle,
+            "act": compaction.act,
+            "at": format_rfc3339(compaction.at),
+            "reason": compaction.reason,
+            "first": compaction.first,
+            "last": compaction.last,
+            "messages": compaction.messages,
+            "tokens": [compaction.tokens_before, compaction.tokens_after],
+            "gone": [[start, end] for start, end in _to_runs(record.removed_places)],
+            "put": list(record.inserted_ids),
+            "before": [_message_to_json(each) for each in record.before],
         }
     )
 
@@ -119,38 +119,38 @@ def render_undo(handle: str, at: datetime) -> bytes:
 
 def parse_journal(data: bytes) -> Journal:
     """Parse all lines of a journal."""
-    found: dict[str, CompactionRecord] = {}
+    records: dict[str, CompactionRecord] = {}
     broken: list[BrokenLine] = []
     torn = False
     for number, each in enumerate(data.split(b"\n"), start=1):
         try:
             if each.strip():
-                _apply_line(require_object(loads(each), "The line"), found)
+                _apply_line(require_object(loads(each), "The line"), records)
                 torn = False
         except (InvalidMessage, ValueError) as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
             torn = True
-    return Journal(records=tuple(found.values()), broken_lines=tuple(broken), is_torn=torn)
+    return Journal(records=tuple(records.values()), broken_lines=tuple(broken), is_torn=torn)
 
 
-def _apply_line(fields: dict[str, JsonValue], found: dict[str, CompactionRecord]) -> None:
+def _apply_line(fields: dict[str, JsonValue], records: dict[str, CompactionRecord]) -> None:
     if "undone" in fields:
-        undone = require_text(fields["undone"], "undone")
-        if undone in found:
-            known = found[undone]
-            found[undone] = replace(known, compaction=replace(known.compaction, undone=True))
+        handle = require_text(fields["undone"], "undone")
+        if handle in records:
+            existing = records[handle]
+            records[handle] = replace(existing, compaction=replace(existing.compaction, undone=True))
         return
-    noted = _parse_record(fields)
+    record = _parse_record(fields)
     # A compaction that was made again after its undo is the newest.
-    found.pop(noted.compaction.handle, None)
-    found[noted.compaction.handle] = noted
+    records.pop(record.compaction.handle, None)
+    records[record.compaction.handle] = record
 
 
 def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
     before = tuple(_parse_message(each) for each in _check_list(fields.get("before"), "before"))
-    gone = _parse_places(fields.get("gone"), len(before))
+    removed_places = _parse_places(fields.get("gone"), len(before))
     tokens = _parse_pair(fields.get("tokens"), "tokens")
-    made = Compaction(
+    compaction = Compaction(
         handle=require_text(fields.get("handle"), "handle"),
         act=require_text(fields.get("act"), "act"),
         at=_parse_time(fields.get("at")),
@@ -161,34 +161,36 @@ def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
         tokens_before=tokens[0],
         tokens_after=tokens[1],
     )
-    put = tuple(require_text(each, "put") for each in _check_list(fields.get("put"), "put"))
-    return CompactionRecord(compaction=made, before=before, removed_places=gone, inserted_ids=put)
+    inserted_ids = tuple(require_text(each, "put") for each in _check_list(fields.get("put"), "put"))
+    return CompactionRecord(
+        compaction=compaction, before=before, removed_places=removed_places, inserted_ids=inserted_ids
+    )
 
 
-def _parse_places(value: JsonValue, most: int) -> tuple[int, ...]:
-    """Return the positions of all runs, each below `most`; numbers are checked before a range is built."""
-    found: list[int] = []
-    least = 0
+def _parse_places(value: JsonValue, length: int) -> tuple[int, ...]:
+    """Return the positions of all runs, each below `length`; numbers are checked before a range is built."""
+    places: list[int] = []
+    previous_end = 0
     for run in _check_list(value, "gone"):
         start, end = _parse_pair(run, "gone")
-        if not least <= start < end <= most:
+        if not previous_end <= start < end <= length:
             raise InvalidMessage("gone: a place that the window did not have, or one out of order.")
-        found.extend(range(start, end))
-        least = end
-    return tuple(found)
+        places.extend(range(start, end))
+        previous_end = end
+    return tuple(places)
 
 
 def _parse_time(value: JsonValue) -> datetime:
-    found = datetime.fromisoformat(require_text(value, "at"))
-    if found.tzinfo is None or not _FIRST_YEAR < found.year < _LAST_YEAR:
+    time = datetime.fromisoformat(require_text(value, "at"))
+    if time.tzinfo is None or not _FIRST_YEAR < time.year < _LAST_YEAR:
         raise InvalidMessage("at: a moment that every time zone has a name for is needed.")
-    return found
+    return time
 
 
-def _message_to_json(kept: JournalMessage) -> JsonValue:
-    if isinstance(kept, Message):
-        return loads(codec.encode_message(kept))
-    return kept.id if kept.parent is None else [kept.id, kept.parent]
+def _message_to_json(message: JournalMessage) -> JsonValue:
+    if isinstance(message, Message):
+        return loads(codec.encode_message(message))
+    return message.id if message.parent is None else [message.id, message.parent]
 
 
 def _parse_message(value: JsonValue) -> JournalMessage:
@@ -213,16 +215,16 @@ def _to_runs(places: Sequence[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _parse_pair(value: JsonValue, where: str) -> tuple[int, int]:
-    found = _check_list(value, where)
-    if len(found) != 2:
-        raise InvalidMessage(f"{where}: two numbers are needed.")
-    return require_integer(found[0], where), require_integer(found[1], where)
+def _parse_pair(value: JsonValue, field: str) -> tuple[int, int]:
+    items = _check_list(value, field)
+    if len(items) != 2:
+        raise InvalidMessage(f"{field}: two numbers are needed.")
+    return require_integer(items[0], field), require_integer(items[1], field)
 
 
-def _check_list(value: JsonValue, where: str) -> list[JsonValue]:
+def _check_list(value: JsonValue, field: str) -> list[JsonValue]:
     if not isinstance(value, list):
-        raise InvalidMessage(f"{where}: a list is needed.")
+        raise InvalidMessage(f"{field}: a list is needed.")
     return value
 
 

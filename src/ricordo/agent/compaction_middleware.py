@@ -115,20 +115,20 @@ class RequestMeter:
         """Return the estimate, made in a worker thread because a large window takes long; the last one is cached."""
         if self._last and _is_same_request(self._last[0], request):
             return self._last[1]
-        found = await run_sync(_estimate_tokens, request)
-        self._last = (request, found)
-        return found
+        estimate = await run_sync(_estimate_tokens, request)
+        self._last = (request, estimate)
+        return estimate
 
 
 def create_meter(model: ChatModel, *, ratio: float) -> RequestMeter:
     """Return a meter for `model`, initialized with its documented limits."""
-    limit, most = declared_window(model), max_messages(model)
-    return RequestMeter(model=model.name, limit=limit, ratio=ratio, most_messages=most)
+    limit, message_limit = declared_window(model), max_messages(model)
+    return RequestMeter(model=model.name, limit=limit, ratio=ratio, most_messages=message_limit)
 
 
 def _is_same_request(one: ModelRequest, other: ModelRequest) -> bool:
-    beside = (one.system, one.tools, one.reminder) == (other.system, other.tools, other.reminder)
-    return one.window is other.window and beside
+    same_context = (one.system, one.tools, one.reminder) == (other.system, other.tools, other.reminder)
+    return one.window is other.window and same_context
 
 
 def _estimate_tokens(request: ModelRequest) -> RequestEstimate:
@@ -168,7 +168,7 @@ async def run_strategy(
 async def reduce_request(
     request: ModelRequest,
     strategies: Sequence[Strategy],
-    measure: RequestMeter,
+    meter: RequestMeter,
     emitter: Emitter,
     *,
     forced: str = "",
@@ -176,38 +176,38 @@ async def reduce_request(
     target: int | None = None,
     focus: str = "",
     undone: int = 0,
-    noted: RecordReduction | None = None,
+    record_reduction: RecordReduction | None = None,
 ) -> tuple[ModelRequest, tuple[StrategyReport, ...]]:
     """Return `request` with its window reduced by each of `strategies` in turn, and the report of each.
 
     The same request is returned if nothing got smaller. `limit` in tokens replaces the model's window. For the other
-    arguments of the strategies see `Window`, for `noted` see `run_pipeline`.
+    arguments of the strategies see `Window`, for `record_reduction` see `run_pipeline`.
     """
 
     if not strategies:
         return request, ()
 
     async def run_in_request(strategy: Strategy, window: Window) -> Reduction:
-        measured = await measure.measure(replace(request, window=window.messages), forced=window.forced, limit=limit)
-        told = replace(
+        measured = await meter.measure(replace(request, window=window.messages), forced=window.forced, limit=limit)
+        adjusted = replace(
             measured.window, target=window.target, focus=window.focus, undone=window.undone, shortens=window.shortens
         )
-        return await run_strategy(strategy, replace(measured, window=told), emitter, request.turn.scope)
+        return await run_strategy(strategy, replace(measured, window=adjusted), emitter, request.turn.scope)
 
     turn = request.turn
     window = Window(
         messages=request.window,
         agent=turn.agent,
         session=turn.session,
-        ratio=measure.ratio,
+        ratio=meter.ratio,
         forced=forced,
         target=target,
         focus=focus,
         undone=undone,
     )
-    left, reports = await run_pipeline(window, strategies, run=run_in_request, noted=noted)
-    same = left.messages == request.window
-    return (request if same else replace(request, window=left.messages)), reports
+    reduced, reports = await run_pipeline(window, strategies, run=run_in_request, record_reduction=record_reduction)
+    is_unchanged = reduced.messages == request.window
+    return (request if is_unchanged else replace(request, window=reduced.messages)), reports
 
 
 def _report_sizes(progress: StageProgress, report: StrategyReport) -> None:
@@ -242,29 +242,29 @@ class CompactionMiddleware:
         self,
         strategies: Sequence[Strategy],
         *,
-        measure: RequestMeter | None = None,
+        meter: RequestMeter | None = None,
         emitter: Emitter | None = None,
         retries: int = 0,
-        noted: RecordReduction | None = None,
-        undone: Callable[[], int] = int,
-        refused: Sequence[Strategy] | None = None,
+        record_reduction: RecordReduction | None = None,
+        get_undone: Callable[[], int] = int,
+        overflow_strategies: Sequence[Strategy] | None = None,
     ) -> None:
         """Run `strategies` in order.
 
         Middleware that adds to the system prompt must be outside of this one to be counted. A request that overflows
         the model's window is retried up to `retries` times, each time after forced reductions to a smaller target. The
         overflow is raised after the last retry, if nothing could be reduced, or in the middle of a streamed reply.
-        `noted` records how to restore a window, see `run_pipeline`. `undone` returns the number of messages in the
-        window when a person last undid a compaction, 0 for never. `refused` are the strategies after an overflow, by
-        default `strategies`.
+        `record_reduction` records how to restore a window, see `run_pipeline`. `get_undone` returns the number of
+        messages in the window when a person last undid a compaction, 0 for never. `overflow_strategies` are the
+        strategies after an overflow, by default `strategies`.
         """
         self._strategies = tuple(strategies)
-        self._overflow_strategies = self._strategies if refused is None else tuple(refused)
-        self._measure = measure or RequestMeter()
+        self._overflow_strategies = self._strategies if overflow_strategies is None else tuple(overflow_strategies)
+        self._measure = meter or RequestMeter()
         self._emitter = emitter or Emitter(SystemClock())
         self._retries = retries
-        self._record_reduction = noted
-        self._get_undone = undone
+        self._record_reduction = record_reduction
+        self._get_undone = get_undone
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Reduce the window and continue. Raises `ModelOverflow`, also for a request that can never fit."""
@@ -274,12 +274,12 @@ class CompactionMiddleware:
             self._measure,
             self._emitter,
             undone=self._get_undone(),
-            noted=self._record_reduction,
+            record_reduction=self._record_reduction,
         )
         await self._check_fixed(reduced)
         sent, response = await self._send(reduced, step, self._retries, None)
-        learned = replace(sent, window=response.window, reminder=response.reminder)
-        await self._measure.learn(learned, response.reply.usage.input)
+        final_request = replace(sent, window=response.window, reminder=response.reminder)
+        await self._measure.learn(final_request, response.reply.usage.input)
         return response
 
     async def _check_fixed(self, request: ModelRequest) -> None:
@@ -289,12 +289,12 @@ class CompactionMiddleware:
             return
         measured = await self._measure.measure(request)
         # A correction that is too high would refuse every request, so it would never be corrected itself.
-        around = min(measured.window.overhead, measured.estimate.input - measured.estimate.messages)
+        overhead = min(measured.window.overhead, measured.estimate.input - measured.estimate.messages)
         carried = sum(estimate_text(each.text) for each in find_instructions(request.window))
         pinned = round(carried * min(1.0, measured.window.ratio))
-        if around + pinned > limit:
-            text = _fixed_size_text(limit, around=around, pinned=pinned)
-            raise ModelOverflow(text, window=limit, size=around + pinned)
+        if overhead + pinned > limit:
+            text = _fixed_size_text(limit, overhead=overhead, pinned=pinned)
+            raise ModelOverflow(text, window=limit, size=overhead + pinned)
 
     async def _send(
         self, request: ModelRequest, step: StepHandler, retries: int, target: int | None
@@ -302,17 +302,17 @@ class CompactionMiddleware:
         """Return the response and the request that got it; `target` is the last target size of the messages, None
         before the first overflow.
         """
-        watched, heard = _watch_reply(request)
+        observed, reply_started = _watch_reply(request)
         try:
-            return request, await step(watched)
+            return request, await step(observed)
         except ModelOverflow as overflow:
-            if not retries or heard.is_set():
+            if not retries or reply_started.is_set():
                 raise
             smaller, target = await self._force_reduction(request, overflow, target)
             return await self._send(smaller, step, retries - 1, target)
 
     async def _force_reduction(
-        self, request: ModelRequest, overflow: ModelOverflow, before: int | None
+        self, request: ModelRequest, overflow: ModelOverflow, previous_target: int | None
     ) -> tuple[ModelRequest, int]:
         """Return the request with a smaller window, and the target size of its messages.
 
@@ -322,8 +322,8 @@ class CompactionMiddleware:
         self._measure.learn_limits(window=overflow.window, messages=overflow.messages)
         with self._emitter.stage("overflow", request.turn.scope) as progress:
             measured = await self._measure.measure(request, limit=overflow.window)
-            target = overflow_target(measured.window, measured.tokens, named=overflow.window is not None)
-            target = target if before is None else min(target, before // 2)
+            target = overflow_target(measured.window, measured.tokens, is_limit_reported=overflow.window is not None)
+            target = target if previous_target is None else min(target, previous_target // 2)
             smaller, _ = await reduce_request(
                 request,
                 self._overflow_strategies,
@@ -332,14 +332,14 @@ class CompactionMiddleware:
                 forced="overflow",
                 limit=overflow.window,
                 target=target,
-                noted=self._record_reduction,
+                record_reduction=self._record_reduction,
             )
-            left = await self._measure.measure(smaller, limit=overflow.window)
+            remaining = await self._measure.measure(smaller, limit=overflow.window)
             progress.counts.update(
                 messages_before=len(request.window),
                 messages_after=len(smaller.window),
                 tokens_before=measured.tokens,
-                tokens_after=left.tokens,
+                tokens_after=remaining.tokens,
                 target=target,
             )
             progress.reason = _TOO_MANY if overflow.messages is not None else _TOO_LARGE
@@ -350,11 +350,11 @@ class CompactionMiddleware:
         return smaller, target
 
 
-def _fixed_size_text(limit: int, *, around: int, pinned: int) -> str:
+def _fixed_size_text(limit: int, *, overhead: int, pinned: int) -> str:
     """Return the error text for a request whose fixed part does not fit, with advice."""
     more = f", and what is pinned or carried on about {pinned:,}" if pinned else ""
     return (
-        f"The system prompt and the tools take about {around:,} tokens{more}, more than the model's window of "
+        f"The system prompt and the tools take about {overhead:,} tokens{more}, more than the model's window of "
         f"{limit:,}: shorten AGENTS.md, the rules or the instructions, unpin messages, offer fewer tools, or take a "
         "model with a larger window."
     )
@@ -362,13 +362,13 @@ def _fixed_size_text(limit: int, *, around: int, pinned: int) -> str:
 
 def _watch_reply(request: ModelRequest) -> tuple[ModelRequest, anyio.Event]:
     """Return the request, and an event that is set when the first part of its reply arrives."""
-    heard = anyio.Event()
+    reply_started = anyio.Event()
     listener = request.turn.listener
     if listener is None:
-        return request, heard
+        return request, reply_started
 
     async def note_event(event: TurnEvent) -> None:
-        heard.set()
+        reply_started.set()
         await listener(event)
 
-    return replace(request, turn=replace(request.turn, listener=note_event)), heard
+    return replace(request, turn=replace(request.turn, listener=note_event)), reply_started

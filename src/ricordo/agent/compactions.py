@@ -59,7 +59,7 @@ class Compactions:
 
     def __init__(
         self,
-        keeper: SessionState,
+        session_state: SessionState,
         *,
         files: FileStore | None = None,
         writable: bool = True,
@@ -72,7 +72,7 @@ class Compactions:
 
         `redactor` removes secrets before storing.
         """
-        self._session_state = keeper
+        self._session_state = session_state
         self._files = files
         self._writable = writable
         self._redactor = redactor
@@ -98,9 +98,9 @@ class Compactions:
         left out and counted. Raises: CompactionNotFound; MessageNotFound.
         """
         with self._emitter.stage("expand", self._scope) as progress:
-            opened = await self._open_handle(strip_handle(handle))
-            progress.counts["messages"] = len(opened)
-            return opened
+            expanded = await self._open_handle(strip_handle(handle))
+            progress.counts["messages"] = len(expanded)
+            return expanded
 
     async def undo(self, handle: str | None = None) -> Compaction:
         """Restore the messages that a compaction removed (None: the newest compaction); later messages stay.
@@ -114,17 +114,19 @@ class Compactions:
             raise StorageReadOnly("The root can't be written to, so nothing is undone: `expand` opens what went.")
         async with self._session_state.turn_lock:
             journal = await self._read_journal()
-            noted = _find_newest(journal) if handle is None else _find_by_handle(strip_handle(handle), journal)
-            before, said = self._session_state.state, await self._load_originals()
-            found = _undo_in_window(noted, journal, said, before.window, named=handle is not None)
-            self._session_state.replace_window(found.window, undone=len(found.window), recorded=said.values())
+            record = _find_newest(journal) if handle is None else _find_by_handle(strip_handle(handle), journal)
+            before, originals = self._session_state.state, await self._load_originals()
+            restored = _undo_in_window(record, journal, originals, before.window, has_handle=handle is not None)
+            self._session_state.replace_window(
+                restored.window, undone=len(restored.window), recorded=originals.values()
+            )
             try:
                 await self._session_state.save()
             except StorageError:
                 self._session_state.replace_window(before.window, undone=before.undone)
                 raise
-            await self._append(render_undo(noted.compaction.handle, self._clock.now()))
-            return replace(noted.compaction, undone=True, missing=found.missing)
+            await self._append(render_undo(record.compaction.handle, self._clock.now()))
+            return replace(record.compaction, undone=True, missing=restored.missing)
 
     async def remove(self, message_id: str) -> Compaction:
         """Remove a message from the window; `undo` with the handle restores it. The transcript keeps it.
@@ -194,29 +196,29 @@ class Compactions:
 
     async def _release_pin(self, message_id: str, window: Sequence[Message]) -> Message:
         """Remove a pinned message from the summaries that carry it; return the original message."""
-        held = [each for each in find_instructions(window) if each.kind == "pinned" and each.id == message_id]
-        if not held:
+        instructions = [each for each in find_instructions(window) if each.kind == "pinned" and each.id == message_id]
+        if not instructions:
             raise MessageNotFound(f"No message of the window has the id {message_id}, and no summary carries it.")
-        told = Message(role="user", parts=(Text(text=held[0].text),), id=message_id)
-        found = (await self._load_originals()).get(message_id, told)
+        fallback = Message(role="user", parts=(Text(text=instructions[0].text),), id=message_id)
+        original = (await self._load_originals()).get(message_id, fallback)
         self._session_state.replace_window([release_pins(message, {message_id}) for message in window])
         await self._session_state.save()
-        return with_pin(found, on=False)
+        return with_pin(original, on=False)
 
     async def _open_handle(self, handle: str) -> ExpandedMessages:
         if handle.startswith(_MESSAGE_PREFIX):
             return ExpandedMessages(messages=(await self._find_message(handle.removeprefix(_MESSAGE_PREFIX)),))
-        noted = _find_by_handle(handle, await self._read_journal())
-        said = await self._load_originals()
-        found = [_find_original(noted.before[place], said) for place in noted.removed_places]
-        there = tuple(message for message in found if message is not None)
-        return ExpandedMessages(messages=there, missing=len(found) - len(there))
+        record = _find_by_handle(handle, await self._read_journal())
+        originals = await self._load_originals()
+        removed = [_find_original(record.before[place], originals) for place in record.removed_places]
+        messages = tuple(message for message in removed if message is not None)
+        return ExpandedMessages(messages=messages, missing=len(removed) - len(messages))
 
     def _render_record(self, window: Window, reduction: Reduction) -> bytes:
         report, dropped = reduction.report, reduction.dropped
-        known = {message.id for message in window.messages}
-        took = {id(message) for message in dropped}
-        made = Compaction(
+        known_ids = {message.id for message in window.messages}
+        dropped_ids = {id(message) for message in dropped}
+        compaction = Compaction(
             handle=report.handle,
             act=report.act,
             at=self._clock.now(),
@@ -229,10 +231,12 @@ class Compactions:
         )
         return render_record(
             CompactionRecord(
-                compaction=made,
+                compaction=compaction,
                 before=tuple(map(self._to_journal_message, window.messages)),
-                removed_places=tuple(place for place, message in enumerate(window.messages) if id(message) in took),
-                inserted_ids=tuple(message.id for message in reduction.messages if message.id not in known),
+                removed_places=tuple(
+                    place for place, message in enumerate(window.messages) if id(message) in dropped_ids
+                ),
+                inserted_ids=tuple(message.id for message in reduction.messages if message.id not in known_ids),
             )
         )
 
@@ -245,13 +249,16 @@ class Compactions:
         """Return the original of a message; if the transcript lacks it, the copy in the window or the journal."""
         if not message_id:
             raise MessageNotFound("The id of a message is missing: it stands after `m:`.")
-        said = await self._load_originals()
-        if message_id in said:
-            return said[message_id]
-        kept = [
-            each for noted in (await self._read_journal()).records for each in noted.before if isinstance(each, Message)
+        originals = await self._load_originals()
+        if message_id in originals:
+            return originals[message_id]
+        journaled = [
+            each
+            for record in (await self._read_journal()).records
+            for each in record.before
+            if isinstance(each, Message)
         ]
-        for message in (*self._session_state.state.window, *kept):
+        for message in (*self._session_state.state.window, *journaled):
             if message.id == message_id:
                 return message
         raise MessageNotFound(f"No message of this session has the id {message_id}.")
@@ -261,18 +268,18 @@ class Compactions:
         if self._files is None:
             return self._session_state.recorded_messages
         state = self._session_state.state
-        logged = await read_transcript(self._files, transcript_path(state.agent, state.session))
-        found = {message.id: message for message in logged.messages}
-        return found if self._writable else {**self._session_state.recorded_messages, **found}
+        transcript = await read_transcript(self._files, transcript_path(state.agent, state.session))
+        originals = {message.id: message for message in transcript.messages}
+        return originals if self._writable else {**self._session_state.recorded_messages, **originals}
 
     async def _read_journal(self) -> Journal:
         data = b"\n".join((await self._read_data(), *self._lines))
-        found = await run_sync(parse_journal, data)
-        if len(found.broken_lines) > self._reported_broken_lines:
-            self._reported_broken_lines = len(found.broken_lines)
+        journal = await run_sync(parse_journal, data)
+        if len(journal.broken_lines) > self._reported_broken_lines:
+            self._reported_broken_lines = len(journal.broken_lines)
             lines = "1 line" if self._reported_broken_lines == 1 else f"{self._reported_broken_lines} lines"
             _LOG.warning("%s of %s can't be read: what they tell of can't be undone.", lines, self._path)
-        return found
+        return journal
 
     async def _append(self, data: bytes) -> None:
         if self._files is not None and self._writable:
@@ -298,9 +305,9 @@ class Compactions:
 
 
 def _find_newest(journal: Journal) -> CompactionRecord:
-    for noted in reversed(journal.records):
-        if not noted.compaction.undone:
-            return noted
+    for record in reversed(journal.records):
+        if not record.compaction.undone:
+            return record
     if journal.records:
         raise CompactionNotFound("Nothing can be undone: no compaction is left, all on record are undone already.")
     raise CompactionNotFound("Nothing can be undone: no compaction of this session is on record.")
@@ -309,25 +316,30 @@ def _find_newest(journal: Journal) -> CompactionRecord:
 def _find_by_handle(handle: str, journal: Journal) -> CompactionRecord:
     if not handle:
         raise CompactionNotFound("The handle of a compaction is missing: `ricordo compact --list` shows them.")
-    for noted in journal.records:
-        if noted.compaction.handle == handle:
-            return noted
+    for record in journal.records:
+        if record.compaction.handle == handle:
+            return record
     raise CompactionNotFound(f"No compaction on record has the handle {handle}: `ricordo compact --list` shows them.")
 
 
 def _undo_in_window(
-    noted: CompactionRecord, journal: Journal, said: Mapping[str, Message], window: Sequence[Message], *, named: bool
+    record: CompactionRecord,
+    journal: Journal,
+    originals: Mapping[str, Message],
+    window: Sequence[Message],
+    *,
+    has_handle: bool,
 ) -> RestoredWindow:
     """Return the window without a compaction, unchanged if it is already restored. Raises `UndoRefused`."""
-    if not noted.compaction.undone and is_restored(noted, said, window):
+    if not record.compaction.undone and is_restored(record, originals, window):
         return RestoredWindow(window=tuple(window))
-    if journal.is_torn and not named:
+    if journal.is_torn and not has_handle:
         raise UndoRefused(
             f"What was noted last can't be read, so the newest compaction may be another one than "
-            f"{noted.compaction.handle}: name the one to undo."
+            f"{record.compaction.handle}: name the one to undo."
         )
-    return restore_window(noted, journal, said, window)
+    return restore_window(record, journal, originals, window)
 
 
-def _find_original(kept: JournalMessage, said: Mapping[str, Message]) -> Message | None:
-    return said.get(kept.id) or (kept if isinstance(kept, Message) else None)
+def _find_original(journal_message: JournalMessage, originals: Mapping[str, Message]) -> Message | None:
+    return originals.get(journal_message.id) or (journal_message if isinstance(journal_message, Message) else None)

@@ -28,41 +28,41 @@ __all__ = ["ForgottenMiddleware", "create_forgotten_middleware", "read_unforgott
 class ForgottenMiddleware:
     """Step middleware, outside all middleware that reads or shortens the window."""
 
-    def __init__(self, forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
-        """Hide what `forgotten` recognises; it is called before each request and is cheap if nothing changed."""
-        self._forgotten = forgotten
+    def __init__(self, load_forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
+        """Hide what `load_forgotten` recognises; it is called before each request and is cheap if nothing changed."""
+        self._forgotten = load_forgotten
         self._known: Sequence[ForgottenStatements] = ()
         self._hidden_messages: dict[str, Message] = {}
 
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Continue with a window without forgotten content, except in the newest request of the user."""
-        known = await self._forgotten()
-        if known != self._known:
-            self._known = known
+        statements = await self._forgotten()
+        if statements != self._known:
+            self._known = statements
             self._hidden_messages = {}
-        if not any(known):
+        if not any(statements):
             return await step(request)
         # The user's new request is not a copy, even with the same words.
-        asked = find_newest_request(request.window)
+        newest_request = find_newest_request(request.window)
         new = [
             message
-            for at, message in enumerate(request.window)
-            if at != asked and self._hidden_messages.get(message.id) != message
+            for index, message in enumerate(request.window)
+            if index != newest_request and self._hidden_messages.get(message.id) != message
         ]
         if new:
-            without = await run_sync(self._hide_forgotten, new, request.turn.session)
-            self._hidden_messages |= {message.id: message for message in without.values()}
-            request = replace(request, window=tuple(without.get(id(each), each) for each in request.window))
+            masked = await run_sync(self._hide_forgotten, new, request.turn.session)
+            self._hidden_messages |= {message.id: message for message in masked.values()}
+            request = replace(request, window=tuple(masked.get(id(each), each) for each in request.window))
         return await step(request)
 
     def _hide_forgotten(self, messages: Sequence[Message], session: str) -> dict[int, Message]:
-        found = {}
+        masked = {}
         for message in messages:
-            rest = message
+            result = message
             for each in self._known:
-                rest = each.mask_message(rest, session)
-            found[id(message)] = rest
-        return found
+                result = each.mask_message(result, session)
+            masked[id(message)] = result
+        return masked
 
 
 def create_forgotten_middleware(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:
@@ -94,6 +94,10 @@ async def read_unforgotten_messages(place: MemoryRoot, agent: str, session: str)
 
 def _filter_forgotten(messages: Sequence[Message], forgotten: ForgottenStatements, session: str) -> Sequence[Message]:
     """Return the messages without those that repeat forgotten content, also paraphrased."""
-    left = [message for message in messages if (session, message.id) not in forgotten.messages]
-    gone = [text for message in left for text in forgotten.find("\n".join(collect_texts(message)))]
-    return [message for message in left if not find_repetitions(collect_texts(message), gone)] if gone else left
+    remaining = [message for message in messages if (session, message.id) not in forgotten.messages]
+    forgotten_texts = [text for message in remaining for text in forgotten.find("\n".join(collect_texts(message)))]
+    return (
+        [message for message in remaining if not find_repetitions(collect_texts(message), forgotten_texts)]
+        if forgotten_texts
+        else remaining
+    )

@@ -83,11 +83,11 @@ class PartialReply:
     def to_message(self) -> Message | None:
         """Return the text as a message marked as cut off; None if the text is blank."""
         text = "".join(self._pieces)
-        said = Message(role="assistant", parts=(Text(text=text),))
-        return with_mark(said, "cut") if text.strip() else None
+        message = Message(role="assistant", parts=(Text(text=text),))
+        return with_mark(message, "cut") if text.strip() else None
 
 
-async def ask_model(model: ChatModel, request: ModelRequest, heard: PartialReply) -> Reply:
+async def ask_model(model: ChatModel, request: ModelRequest, partial_reply: PartialReply) -> Reply:
     """Return the model's reply to `request`; if the turn has a listener, send it the pieces as they come.
 
     The reminder, if any, is the last message sent. For a turn with an output type, a reply that does not match it is
@@ -95,25 +95,25 @@ async def ask_model(model: ChatModel, request: ModelRequest, heard: PartialReply
 
     Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends before the reply is complete.
     """
-    heard.reset()
+    partial_reply.reset()
     try:
-        return await _send_request(model, request, heard)
+        return await _send_request(model, request, partial_reply)
     except ReplyInvalid as error:
         if request.turn.output is None or not error.said:
             raise
         if isinstance(error.reply, Reply):
             return error.reply
-        said = Message(role="assistant", parts=(Text(text=error.said),))
-        return Reply(message=said, stop="length" if error.cut_off else "end", model=model.name)
+        message = Message(role="assistant", parts=(Text(text=error.said),))
+        return Reply(message=message, stop="length" if error.cut_off else "end", model=model.name)
 
 
-async def _send_request(model: ChatModel, request: ModelRequest, heard: PartialReply) -> Reply:
+async def _send_request(model: ChatModel, request: ModelRequest, partial_reply: PartialReply) -> Reply:
     messages, listener, output = build_messages(request), request.turn.listener, request.turn.output
     schema = output.schema if output else None
     if listener is None:
         return await model.complete(messages, tools=request.tools, schema=schema)
     events = model.stream(messages, tools=request.tools, schema=schema)
-    return await _consume_stream(events, listener, heard)
+    return await _consume_stream(events, listener, partial_reply)
 
 
 def build_messages(request: ModelRequest) -> tuple[Message, ...]:
@@ -123,7 +123,9 @@ def build_messages(request: ModelRequest) -> tuple[Message, ...]:
     return (*system, *request.window, *reminder)
 
 
-async def _consume_stream(events: AsyncIterator[ReplyEvent], listener: TurnListener, heard: PartialReply) -> Reply:
+async def _consume_stream(
+    events: AsyncIterator[ReplyEvent], listener: TurnListener, partial_reply: PartialReply
+) -> Reply:
     reply: Reply | None = None
     try:
         async for event in events:
@@ -131,7 +133,7 @@ async def _consume_stream(events: AsyncIterator[ReplyEvent], listener: TurnListe
                 reply = event.reply
                 continue
             if isinstance(event, TextDelta):
-                heard.append(event.text)
+                partial_reply.append(event.text)
             await listener(event)
     finally:
         await _close_stream(events)
@@ -215,18 +217,20 @@ class _TurnProgress:
 
     async def begin(self) -> None:
         """Record the given messages. Calls that an earlier turn left without a result get one first, in place."""
-        window, given = self.turn.window, self.turn.messages
-        met = {call for call, _ in pair_calls([*window, *given]).answered}
-        left = [place for place in pair_calls(window).pending if place not in met]
-        calls = [part for at in left if isinstance(part := window[at.message].parts[at.part], ToolCall)]
+        window, messages = self.turn.window, self.turn.messages
+        answered = {call for call, _ in pair_calls([*window, *messages]).answered}
+        pending = [place for place in pair_calls(window).pending if place not in answered]
+        calls = [
+            part for position in pending if isinstance(part := window[position.message].parts[position.part], ToolCall)
+        ]
         if calls:
             results = tuple(error_result(call, _INTERRUPTED_CALL) for call in calls)
             stored = await self.add_messages(with_mark(Message(role="tool", parts=results), "notice"))
-            at = left[-1].message + 1
-            self.window = (*window[:at], *stored, *window[at:])
+            position = pending[-1].message + 1
+            self.window = (*window[:position], *stored, *window[position:])
             self.added = ()
-        if given:
-            await self.add_messages(*given)
+        if messages:
+            await self.add_messages(*messages)
 
     async def add_messages(self, *messages: Message) -> tuple[Message, ...]:
         """Record `messages` and append them to the window; a cancellation is raised only after that."""
@@ -235,8 +239,8 @@ class _TurnProgress:
         async def record_messages() -> None:
             nonlocal stored
             stored = await self.record(messages) if self.record else self._assign_ids(messages)
-            known = {message.id for message in self.window if message.id}
-            self.window += tuple(message for message in stored if message.id not in known)
+            known_ids = {message.id for message in self.window if message.id}
+            self.window += tuple(message for message in stored if message.id not in known_ids)
             self.added += stored
 
         await run_even_if_cancelled(record_messages)
@@ -284,12 +288,12 @@ class _TurnProgress:
                 )
             )
             return None
-        whole = replace(self, turn=replace(self.turn, output=None)).build_result(message, "end")
-        return TypedResult(output=value, **{each.name: getattr(whole, each.name) for each in fields(whole)})
+        result = replace(self, turn=replace(self.turn, output=None)).build_result(message, "end")
+        return TypedResult(output=value, **{each.name: getattr(result, each.name) for each in fields(result)})
 
     def _assign_ids(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         before = count_fingerprints([*self.turn.window, *self.added])
-        return tuple(with_ids(messages, session=self.turn.session, known=before))
+        return tuple(with_ids(messages, session=self.turn.session, counts=before))
 
 
 class AgentLoop:
@@ -320,11 +324,11 @@ class AgentLoop:
         """
         if parallel < 1:
             raise InvalidSetting(f"parallel is at least 1, not {parallel}.")
-        named = {tool.spec.name: tool for tool in tools}
-        if len(named) < len(tools):
-            twice = sorted({each.spec.name for each in tools if named[each.spec.name] is not each})
+        tools_by_name = {tool.spec.name: tool for tool in tools}
+        if len(tools_by_name) < len(tools):
+            duplicates = sorted({each.spec.name for each in tools if tools_by_name[each.spec.name] is not each})
             raise InvalidSetting(
-                f"Two tools are called {', '.join(twice)}: a model could not say which it calls. Rename your own."
+                f"Two tools are called {', '.join(duplicates)}: a model could not say which it calls. Rename your own."
             )
         self._model = model
         self._specs = tuple(tool.spec for tool in tools)
@@ -336,7 +340,7 @@ class AgentLoop:
         self._limits = limits
         self._emitter = emitter or Emitter(SystemClock())
         self._call_options = ToolCallOptions(
-            tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate
+            tools=tools_by_name, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate
         )
 
     async def run(self, turn: Turn) -> TurnResult:
@@ -360,90 +364,96 @@ class AgentLoop:
 
     async def _run_turn(self, turn: Turn) -> TurnResult:
         await anyio.lowlevel.checkpoint_if_cancelled()
-        going = _TurnProgress(turn=turn, record=self._record, window=turn.window)
-        await going.begin()
-        step = compose(self._steps, partial(self._ask_model, going))
+        turn_progress = _TurnProgress(turn=turn, record=self._record, window=turn.window)
+        await turn_progress.begin()
+        step = compose(self._steps, partial(self._ask_model, turn_progress))
         number, result = 1, None
         while result is None:
-            result = await self._step(going, step, number)
+            result = await self._step(turn_progress, step, number)
             number += 1
         return result
 
-    async def _step(self, going: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
+    async def _step(self, turn_progress: _TurnProgress, step: StepHandler, number: int) -> TurnResult | None:
         """Make one request and run the calls of its reply; return the result of the turn if it has ended."""
-        reply = await self._request_reply(going, step, number)
+        reply = await self._request_reply(turn_progress, step, number)
         message, repeated = deduplicate_call_ids(reply.message)
-        calls = ToolCallBatch(message.tool_calls, going.turn, self._call_options)
+        calls = ToolCallBatch(message.tool_calls, turn_progress.turn, self._call_options)
         calls.refuse(REPEATED_CALL, repeated)
         ending = _ENDINGS.get(reply.stop)
         if ending:
             calls.refuse(_REFUSED_CALLS if ending == "refused" else _CUT_CALLS)
         elif number == self._max_iters:
             calls.refuse(_CALL_OVER_REQUEST_LIMIT.format(limit=number))
-        spent = self._limits.describe_reached_limit(going.usage, going.cost)
+        spent = self._limits.describe_reached_limit(turn_progress.usage, turn_progress.cost)
         if spent:
             calls.refuse(_CALL_OVER_TURN_LIMIT.format(limit=spent), calls.unanswered_ids)
-        stored = await self._record_reply_and_results(going, message, calls)
-        output = going.turn.output
+        stored = await self._record_reply_and_results(turn_progress, message, calls)
+        output = turn_progress.turn.output
         if output and not message.tool_calls and ending in {None, "length"}:
             last = number == self._max_iters or bool(spent)
-            return await going.build_typed_result(output, stored, reply.parsed, last=last)
+            return await turn_progress.build_typed_result(output, stored, reply.parsed, last=last)
         if not message.tool_calls or ending in {"refused", "window"}:
-            return going.build_result(stored, ending or "end")
+            return turn_progress.build_result(stored, ending or "end")
         if number < self._max_iters and not spent:
             return None
         text = Text(
             text=_TURN_LIMIT_NOTICE.format(limit=spent) if spent else _REQUEST_LIMIT_NOTICE.format(limit=number)
         )
-        (notice,) = await going.add_messages(with_mark(Message(role="assistant", parts=(text,)), "notice"))
-        return going.build_result(notice, "limit" if spent else "max_iters")
+        (notice,) = await turn_progress.add_messages(with_mark(Message(role="assistant", parts=(text,)), "notice"))
+        return turn_progress.build_result(notice, "limit" if spent else "max_iters")
 
-    async def _request_reply(self, going: _TurnProgress, step: StepHandler, number: int) -> Reply:
+    async def _request_reply(self, turn_progress: _TurnProgress, step: StepHandler, number: int) -> Reply:
         """Send a request through all middleware. If it fails, the text streamed so far is recorded."""
         request = ModelRequest(
-            turn=going.turn, system=self._instructions, window=going.window, tools=self._specs, step=number
+            turn=turn_progress.turn,
+            system=self._instructions,
+            window=turn_progress.window,
+            tools=self._specs,
+            step=number,
         )
         try:
             response = await step(request)
         except BaseException:
-            if (cut := going.partial_reply.to_message()) is not None:
-                await self._record_partial(going, cut)
+            if (cut := turn_progress.partial_reply.to_message()) is not None:
+                await self._record_partial(turn_progress, cut)
             raise
-        going.window = response.window
-        going.add_usage(response.reply)
+        turn_progress.window = response.window
+        turn_progress.add_usage(response.reply)
         return response.reply
 
-    async def _record_reply_and_results(self, going: _TurnProgress, message: Message, calls: ToolCallBatch) -> Message:
+    async def _record_reply_and_results(
+        self, turn_progress: _TurnProgress, message: Message, calls: ToolCallBatch
+    ) -> Message:
         """Record the reply, run its calls and record their results; on an interruption, those available so far."""
-        before = len(going.added)
+        before = len(turn_progress.added)
         try:
-            (stored,) = await going.add_messages(message)
+            (stored,) = await turn_progress.add_messages(message)
             if message.tool_calls:
                 await calls.run()
         except BaseException:
-            if message.tool_calls and len(going.added) > before:
-                await self._record_partial(going, calls.result_message())
+            if message.tool_calls and len(turn_progress.added) > before:
+                await self._record_partial(turn_progress, calls.result_message())
             raise
         if message.tool_calls:
-            await going.add_messages(calls.result_message())
+            await turn_progress.add_messages(calls.result_message())
         return stored
 
-    async def _ask_model(self, going: _TurnProgress, request: ModelRequest) -> ModelResponse:
+    async def _ask_model(self, turn_progress: _TurnProgress, request: ModelRequest) -> ModelResponse:
         with self._emitter.stage("model", request.turn.scope) as progress:
-            reply = await ask_model(self._model, request, going.partial_reply)
+            reply = await ask_model(self._model, request, turn_progress.partial_reply)
             progress.reason = reply.stop
             progress.counts["input"] = reply.usage.input
             progress.counts["output"] = reply.usage.output
             progress.counts["cache_read"] = reply.usage.cache_read
-        used = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
-        message = replace(reply.message, usage=used)
+        usage = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
+        message = replace(reply.message, usage=usage)
         return ModelResponse(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
 
-    async def _record_partial(self, going: _TurnProgress, message: Message) -> None:
+    async def _record_partial(self, turn_progress: _TurnProgress, message: Message) -> None:
         """Record a message when a turn is interrupted; an error in that is only reported, so the original one is
         raised.
         """
         try:
-            await going.add_messages(message)
+            await turn_progress.add_messages(message)
         except (RicordoError, OSError) as error:
-            self._emitter.report_failure("record", going.turn.scope, error, "the end of a turn that broke off")
+            self._emitter.report_failure("record", turn_progress.turn.scope, error, "the end of a turn that broke off")

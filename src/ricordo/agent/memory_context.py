@@ -75,7 +75,7 @@ class OpeningContext:
     max_memories: int = DEFAULT_OPENING_MEMORIES
     emitter: Emitter = field(default_factory=lambda: Emitter(SystemClock()))
 
-    async def extend_preamble(self, shown: Preamble, budget: Tokens, opening: str, *, now: datetime) -> Preamble:
+    async def extend_preamble(self, preamble: Preamble, budget: Tokens, opening: str, *, now: datetime) -> Preamble:
         """Return the preamble and the memories related to `opening`, both within `budget`; or only the preamble.
 
         The memories take at most a quarter of the budget, and the preamble is shortened for them. Raises
@@ -84,16 +84,16 @@ class OpeningContext:
         hits = (
             [hit for hit in await self.find_candidates(opening) if not _is_excluded(hit)] if self.max_memories else []
         )
-        room = Tokens(budget.count // _BUDGET_SHARE)
+        memory_budget = Tokens(budget.count // _BUDGET_SHARE)
         with self.emitter.stage("select", self.store.scope) as progress:
-            whole = self._append_memories(shown, hits, opening, room, now)
-            if whole is not shown and estimate_text(whole.text) > budget.count:
-                shown = await build_preamble(self.store, Tokens(budget.count - room.count))
-                most = Tokens(max(room.count - _SEPARATOR_TOKENS, 0))
-                whole = self._append_memories(shown, hits, opening, most, now)
-            progress.counts["entries"] = len(whole.items) - len(shown.items)
+            extended = self._append_memories(preamble, hits, opening, memory_budget, now)
+            if extended is not preamble and estimate_text(extended.text) > budget.count:
+                preamble = await build_preamble(self.store, Tokens(budget.count - memory_budget.count))
+                max_tokens = Tokens(max(memory_budget.count - _SEPARATOR_TOKENS, 0))
+                extended = self._append_memories(preamble, hits, opening, max_tokens, now)
+            progress.counts["entries"] = len(extended.items) - len(preamble.items)
             progress.skipped = None if hits else _NO_CANDIDATE
-        return whole
+        return extended
 
     async def find_candidates(self, opening: str) -> list[Hit]:
         """Return hits that may relate to a text; plain stores find only exact words."""
@@ -121,20 +121,20 @@ class OpeningContext:
         return hits
 
     def _append_memories(
-        self, shown: Preamble, hits: Sequence[Hit], opening: str, room: Tokens, now: datetime
+        self, preamble: Preamble, hits: Sequence[Hit], opening: str, budget: Tokens, now: datetime
     ) -> Preamble:
         """Return the preamble with the memories related to `opening` that it does not show and that fit."""
-        known = {entry.id for entry in shown.entries}
-        others = [hit for hit in hits if hit.entry.id not in known]
-        texts = "\n".join(item.text for item in shown.items)
-        found = select_unseen(others, opening, texts, self.max_memories)
-        items = [_opening_item(hit, now) for hit in found]
-        while items and estimate_text(render_fence(items, note=_OPENING_NOTE)) > room.count:
+        shown_ids = {entry.id for entry in preamble.entries}
+        others = [hit for hit in hits if hit.entry.id not in shown_ids]
+        texts = "\n".join(item.text for item in preamble.items)
+        unseen = select_unseen(others, opening, texts, self.max_memories)
+        items = [_opening_item(hit, now) for hit in unseen]
+        while items and estimate_text(render_fence(items, note=_OPENING_NOTE)) > budget.count:
             items.pop()
         if not items:
-            return shown
-        text = _join(shown.text, render_fence(items, note=_OPENING_NOTE))
-        return replace(shown, text=text, items=(*shown.items, *items))
+            return preamble
+        text = _join(preamble.text, render_fence(items, note=_OPENING_NOTE))
+        return replace(preamble, text=text, items=(*preamble.items, *items))
 
 
 def _opening_item(hit: Hit, now: datetime) -> PreambleItem:
@@ -147,14 +147,14 @@ def _opening_item(hit: Hit, now: datetime) -> PreambleItem:
 
 def latest_user_text(window: Sequence[Message]) -> str:
     """Return the newest text of the user in a window; empty if there is none."""
-    spoken = (each.text for each in reversed(window) if each.role == "user" and get_mark(each) is None and each.text)
-    return next(spoken, "")
+    texts = (each.text for each in reversed(window) if each.role == "user" and get_mark(each) is None and each.text)
+    return next(texts, "")
 
 
-def select_unseen(hits: Sequence[Hit], text: str, shown: str, most: int) -> list[Hit]:
-    """Return at most `most` of the hits that relate to `text`, best first, without those that `shown` contains."""
-    seen = normalize_words(shown)
-    return select_relevant(text, [hit for hit in hits if not _is_shown(hit, shown, seen)], most)
+def select_unseen(hits: Sequence[Hit], text: str, shown_text: str, limit: int) -> list[Hit]:
+    """Return at most `limit` hits that relate to `text`, best first, without those that `shown_text` contains."""
+    shown_words = normalize_words(shown_text)
+    return select_relevant(text, [hit for hit in hits if not _is_shown(hit, shown_text, shown_words)], limit)
 
 
 def _is_excluded(hit: Hit) -> bool:
@@ -164,13 +164,13 @@ def _is_excluded(hit: Hit) -> bool:
     return is_profile(hit.path) or (hit.entry.by == "flush" and is_memory(hit.path) and not is_curated(hit.path))
 
 
-def _is_shown(hit: Hit, shown: str, seen: str) -> bool:
+def _is_shown(hit: Hit, shown_text: str, shown_words: str) -> bool:
     entry = hit.entry
-    if entry.id and f' id="{entry.id}"' in shown:
+    if entry.id and f' id="{entry.id}"' in shown_text:
         return True
     # A session is found with its path before its summary.
     words = normalize_words(entry.content.removeprefix(f"[{hit.path}] "))[:_MATCH_CHARS]
-    return f" {words}" in f" {seen}"
+    return f" {words}" in f" {shown_words}"
 
 
 def shorten_memory(item: FencedItem) -> FencedItem:
@@ -204,16 +204,16 @@ class TurnMemories:
         self,
         store: Store,
         config: TurnRecallConfig,
-        keeper: WorkStateHolder,
+        session_state: WorkStateHolder,
         *,
         clock: Clock,
         emitter: Emitter | None = None,
     ) -> None:
-        """Search `store`; `keeper` holds the memories delivered before, `emitter` gets each phase."""
+        """Search `store`; `session_state` holds the memories delivered before, `emitter` gets each phase."""
         self._emitter = emitter or Emitter(clock)
         self._context = OpeningContext(store=store, max_memories=config.memories, emitter=self._emitter)
         self._config = config
-        self._session_state = keeper
+        self._session_state = session_state
         self._clock = clock
         self._group: TaskGroup | None = None
         self._current_search: _MemorySearch | None = None
@@ -236,15 +236,15 @@ class TurnMemories:
         """Return `remind` with the recalled memories put before its text."""
 
         async def compose_with_memories(request: ModelRequest) -> ComposedReminder:
-            message, told = await remind(request)
+            message, delivered = await remind(request)
             recalled = await self._recall(request)
             if not recalled:
-                return message, told
+                return message, delivered
             text = render_memories(recalled)
             keys = [each.key for each in recalled]
             with self._emitter.stage("inject", request.turn.scope) as progress:
                 progress.counts.update(entries=len(recalled), tokens=estimate_text(text))
-            return build_reminder_message(f"{text}\n\n{message.text}" if message else text), (*told, *keys)
+            return build_reminder_message(f"{text}\n\n{message.text}" if message else text), (*delivered, *keys)
 
         return compose_with_memories
 
@@ -258,52 +258,52 @@ class TurnMemories:
         hits = await self._await_hits(self._group, text)
         if hits is None:
             return []
-        look = partial(self._choose, hits, text, request, self._chosen, self._session_state.work_state.delivered)
+        select = partial(self._choose, hits, text, request, self._chosen, self._session_state.work_state.delivered)
         with self._emitter.stage("select", request.turn.scope) as progress:
-            shown = await run_sync(look)
-            progress.counts["entries"] = len(shown)
+            selected = await run_sync(select)
+            progress.counts["entries"] = len(selected)
         if self._chosen is None:
-            names = {each.name for each in shown}
-            chosen = [hit for hit in hits if _hit_key(hit) in names]
-            record_shown(self._context.store, chosen, how="turn", session=request.turn.session)
-            self._chosen = shown
-        return shown
+            names = {each.name for each in selected}
+            chosen_hits = [hit for hit in hits if _hit_key(hit) in names]
+            record_shown(self._context.store, chosen_hits, how="turn", session=request.turn.session)
+            self._chosen = selected
+        return selected
 
     def _choose(
         self,
         hits: list[Hit],
         text: str,
         request: ModelRequest,
-        chosen: list[RecalledMemory] | None,
+        previous: list[RecalledMemory] | None,
         delivered: Sequence[str],
     ) -> list[RecalledMemory]:
-        """Choose memories from the hits, or return those of `chosen`, from earlier in this turn, that still hold."""
+        """Choose memories from the hits, or return those of `previous`, from earlier in this turn, that still hold."""
         others = [hit for hit in hits if hit.entry.source.session != request.turn.session]
         now = self._clock.now()
-        fresh = select_unseen(others, text, _visible_text(request), len(others))
-        found = {_hit_key(hit): shorten_memory(quote_hit(hit, now)) for hit in fresh}
-        if chosen is not None:
-            return [each for each in chosen if each.name in found]
-        return select_memories(found.items(), delivered, self._config)
+        unseen = select_unseen(others, text, _visible_text(request), len(others))
+        items = {_hit_key(hit): shorten_memory(quote_hit(hit, now)) for hit in unseen}
+        if previous is not None:
+            return [each for each in previous if each.name in items]
+        return select_memories(items.items(), delivered, self._config)
 
     async def _await_hits(self, group: "TaskGroup", text: str) -> list[Hit] | None:
         """Return hits that may relate to `text`; None if the search takes too long."""
         if self._current_search is not None:
             return None
-        self._current_search = looking = _MemorySearch()
-        group.start_soon(self._run_search, looking, text)
+        self._current_search = search = _MemorySearch()
+        group.start_soon(self._run_search, search, text)
         with anyio.move_on_after(self._config.seconds):
-            await looking.ready.wait()
-        return looking.hits
+            await search.ready.wait()
+        return search.hits
 
-    async def _run_search(self, looking: _MemorySearch, text: str) -> None:
+    async def _run_search(self, search: _MemorySearch, text: str) -> None:
         try:
-            looking.hits = await self._context.find_candidates(text)
+            search.hits = await self._context.find_candidates(text)
         except Exception as error:  # noqa: BLE001  (a store of somebody else may raise anything, and ends no session)
             _LOG.debug("Memory can't be looked into for a turn: %s", type(error).__name__)
         finally:
             self._current_search = None
-            looking.ready.set()
+            search.ready.set()
 
 
 def _hit_key(hit: Hit) -> str:
@@ -316,8 +316,8 @@ def _visible_text(request: ModelRequest) -> str:
 
 
 def _memory_texts(message: Message) -> list[str]:
-    told = [message.text] if get_mark(message) == "memory" else []
-    return [*told, *(result.text for result in message.tool_results)]
+    texts = [message.text] if get_mark(message) == "memory" else []
+    return [*texts, *(result.text for result in message.tool_results)]
 
 
 class StoreWatcher:
@@ -336,19 +336,19 @@ class StoreWatcher:
     async def load_snapshot(self) -> MemorySnapshot:
         """Return what the preamble shows now. Raises `StorageError`."""
         # Taken before reading, so that a write in the meantime is seen the next time.
-        seen = await run_sync(folder_fingerprint, self._folder) if self._folder else None
-        if seen is None or seen != self._fingerprint:
-            found = await build_preamble(self._store, self._budget)
-            missing = self._shown_ids - self._forgotten_ids - {entry.id for entry in found.entries}
+        fingerprint = await run_sync(folder_fingerprint, self._folder) if self._folder else None
+        if fingerprint is None or fingerprint != self._fingerprint:
+            preamble = await build_preamble(self._store, self._budget)
+            missing = self._shown_ids - self._forgotten_ids - {entry.id for entry in preamble.entries}
             if missing:
                 self._forgotten_ids |= missing.difference(entry.id for entry in await self._list_entries())
-            self._snapshot = MemorySnapshot.from_preamble(found, " ".join(sorted(self._forgotten_ids)))
-            self._fingerprint = seen
+            self._snapshot = MemorySnapshot.from_preamble(preamble, " ".join(sorted(self._forgotten_ids)))
+            self._fingerprint = fingerprint
         return self._snapshot
 
-    def mark_shown(self, shown: Preamble) -> None:
+    def mark_shown(self, preamble: Preamble) -> None:
         """Store the ids of the entries in the prompt: an entry of these that disappears was forgotten."""
-        self._shown_ids = frozenset(entry.id for entry in shown.entries)
+        self._shown_ids = frozenset(entry.id for entry in preamble.entries)
 
     async def _list_entries(self) -> Sequence[Entry]:
         return await self._lists.entries() if self._lists else ()
@@ -356,16 +356,16 @@ class StoreWatcher:
 
 def folder_fingerprint(folder: Path) -> tuple[tuple[str, int, int, int], ...] | None:
     """Return a value that changes with the files below `folder`, without reading them; None on an error."""
-    found: list[tuple[str, int, int, int]] = []
+    files: list[tuple[str, int, int, int]] = []
     try:
-        for place, _, names in os.walk(folder, onerror=_raise):
+        for parent, _, names in os.walk(folder, onerror=_raise):
             for name in names:
-                path = Path(place, name)
+                path = Path(parent, name)
                 info = path.stat()
-                found.append((str(path), info.st_size, info.st_mtime_ns, info.st_ino))
+                files.append((str(path), info.st_size, info.st_mtime_ns, info.st_ino))
     except OSError:
         return None
-    return tuple(sorted(found))
+    return tuple(sorted(files))
 
 
 def _raise(error: OSError) -> None:

@@ -74,36 +74,36 @@ class MemoryRules:
 
     async def _read_rules(self, place: RuleSource) -> list[PermissionRule]:
         """Return the rules of one place, those of MEMORY.md first, then by path."""
-        read = self._cache.get(place.label, _SourceRules())
+        cached = self._cache.get(place.label, _SourceRules())
         for _ in range(_MAX_TRIES):
             # List again after reading, so that a document that is being moved is not missed.
             listing = await _list_documents(place.files)
-            if read.listing == listing:
+            if cached.listing == listing:
                 break
-            read = await _read_changed(place.files, listing, read)
-        self._cache[place.label] = read
-        return [rule for info in read.listing for rule in read.rules[info.path]]
+            cached = await _read_changed(place.files, listing, cached)
+        self._cache[place.label] = cached
+        return [rule for info in cached.listing for rule in cached.rules[info.path]]
 
 
 async def _list_documents(files: FileStore) -> tuple[FileInfo, ...]:
     """Return the documents that can hold entries, MEMORY.md first."""
     memory = await files.info(MEMORY_PATH)
-    listed = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
+    infos = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
     # The file of a long entry is only its content: text in it that looks like a rule is not one.
-    entries = [info for info in listed if not info.path.startswith(f"{LEDGERS}/long/")]
+    entries = [info for info in infos if not info.path.startswith(f"{LEDGERS}/long/")]
     return (*([memory] if memory else []), *entries)
 
 
-async def _read_changed(files: FileStore, listing: Sequence[FileInfo], before: _SourceRules) -> _SourceRules:
-    """Return the rules in the documents of `listing`; documents unchanged since `before` are not read again."""
-    closed = await files.list_unreadable(LEDGERS)
-    if closed:
-        raise StorageFailed(f"The folder {closed[0]} can't be read, so the rules in it are not known.")
-    known = set(before.listing)
+async def _read_changed(files: FileStore, listing: Sequence[FileInfo], previous: _SourceRules) -> _SourceRules:
+    """Return the rules in the documents of `listing`; documents unchanged since `previous` are not read again."""
+    unreadable = await files.list_unreadable(LEDGERS)
+    if unreadable:
+        raise StorageFailed(f"The folder {unreadable[0]} can't be read, so the rules in it are not known.")
+    unchanged = set(previous.listing)
     rules: dict[str, tuple[PermissionRule, ...]] = {}
     for info in listing:
-        if info in known:
-            rules[info.path] = before.rules[info.path]
+        if info in unchanged:
+            rules[info.path] = previous.rules[info.path]
             continue
         try:
             data = (await files.read(info.path)).data
@@ -116,15 +116,15 @@ async def _read_changed(files: FileStore, listing: Sequence[FileInfo], before: _
 def _parse_rules(path: str, data: bytes) -> tuple[PermissionRule, ...]:
     if RULE_FIELD_START not in data:
         return ()
-    found = parse_entries(data, path, only=lambda bullet: RULE_FIELD_START in bullet)
-    if not all(_has_own_id(one, data) for one in found):
+    located_entries = parse_entries(data, path, only=lambda bullet: RULE_FIELD_START in bullet)
+    if not all(_has_own_id(one, data) for one in located_entries):
         # The id of a bullet without its own depends on all bullets before it.
-        found = parse_entries(data, path)
-    return tuple(_to_rule(one.entry, one.entry.rule) for one in found if one.entry.rule and one.entry.is_rule)
+        located_entries = parse_entries(data, path)
+    return tuple(_to_rule(one.entry, one.entry.rule) for one in located_entries if one.entry.rule and one.entry.is_rule)
 
 
-def _has_own_id(found: LocatedEntry, data: bytes) -> bool:
-    return f"^{found.entry.id}".encode() in data[found.offset : found.offset + found.length]
+def _has_own_id(located: LocatedEntry, data: bytes) -> bool:
+    return f"^{located.entry.id}".encode() in data[located.offset : located.offset + located.length]
 
 
 def _to_rule(entry: Entry, text: str) -> PermissionRule:
@@ -132,7 +132,7 @@ def _to_rule(entry: Entry, text: str) -> PermissionRule:
 
 
 def _deduplicate(rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
-    found: dict[PermissionRule, PermissionRule] = {}
+    unique: dict[PermissionRule, PermissionRule] = {}
     for rule in rules:
-        found.setdefault(replace(rule, why=""), rule)
-    return tuple(found.values())
+        unique.setdefault(replace(rule, why=""), rule)
+    return tuple(unique.values())

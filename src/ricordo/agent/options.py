@@ -198,43 +198,43 @@ class AgentOptions:
             check_type(name, getattr(self, name), kind, words=f"a {kind.__name__}")
         check_type("settings", self.settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
         if not isinstance(self.model, str) and not hasattr(self.model, "complete"):
-            named = "a name such as anthropic:claude-sonnet-5, or a ChatModel"
-            raise InvalidSetting(f"model is {named}, not {short_repr(self.model)}.")
+            expected = "a name such as anthropic:claude-sonnet-5, or a ChatModel"
+            raise InvalidSetting(f"model is {expected}, not {short_repr(self.model)}.")
         if self.approve is not None and not callable(self.approve):
             raise InvalidSetting(
                 f"approve is an async function that takes what is asked and returns a bool, not {self.approve!r}."
             )
 
 
-def parse_permission_rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
+def parse_permission_rules(rules: Sequence[str]) -> tuple[PermissionRule, ...]:
     """Parse lines into permission rules. Raises: InvalidSetting."""
     kinds = "lines such as `deny shell(git push*)`"
-    lines = _check_sequence("permissions", given, kinds, lambda each: isinstance(each, str))
+    lines = _check_sequence("permissions", rules, kinds, lambda each: isinstance(each, str))
     return tuple(parse_rule(line, source="the program") for line in lines)
 
 
 _T = TypeVar("_T")
 
 
-def _check_sequence(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
+def _check_sequence(name: str, value: Sequence[_T], kind: str, is_valid: Callable[[object], bool]) -> tuple[_T, ...]:
     """Return a sequence, which may be empty, as a tuple. Raises `InvalidSetting` for a single value or a wrong type."""
-    several: object = given
-    if isinstance(several, str) or not isinstance(several, Sequence) or not all(map(fits, several)):
-        raise InvalidSetting(f"{name} are several {kind}, in a list, not {given!r}.")
-    return tuple(given)
+    items: object = value
+    if isinstance(items, str) or not isinstance(items, Sequence) or not all(map(is_valid, items)):
+        raise InvalidSetting(f"{name} are several {kind}, in a list, not {value!r}.")
+    return tuple(value)
 
 
-def _is_tool(given: object) -> bool:
-    return _has_methods(given, "spec")
+def _is_tool(value: object) -> bool:
+    return _has_methods(value, "spec")
 
 
-def _is_agent(given: object) -> bool:
-    return isinstance(given, (SubAgent, RemoteAgent))
+def _is_agent(value: object) -> bool:
+    return isinstance(value, (SubAgent, RemoteAgent))
 
 
-def _is_strategy(given: object) -> bool:
-    return _has_methods(given, "act", "reduce")
+def _is_strategy(value: object) -> bool:
+    return _has_methods(value, "act", "reduce")
 
 
-def _has_methods(given: object, *methods: str) -> bool:
-    return all(hasattr(given, method) for method in methods)
+def _has_methods(value: object, *methods: str) -> bool:
+    return all(hasattr(value, method) for method in methods)

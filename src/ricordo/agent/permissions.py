@@ -55,23 +55,24 @@ class RuleGate:
 
     def __init__(
         self,
-        standing: Callable[[], WorkState],
+        load_work_state: Callable[[], WorkState],
         *,
-        given: Sequence[PermissionRule] = (),
-        remembered: _LoadRules | None = None,
+        configured: Sequence[PermissionRule] = (),
+        load_remembered: _LoadRules | None = None,
         approve: ApprovalHandler | None = None,
-        real: _ResolvePaths | None = None,
+        resolve_paths: _ResolvePaths | None = None,
     ) -> None:
-        """Decide by the state from `standing` at each call, by the rules `given`, and by the rules in memory.
+        """Decide by the state from `load_work_state` at each call, by the rules `configured`, and by the rules in
+        memory.
 
-        A rule that asks calls `approve`, one question at a time; without `approve` the call is refused. `real` returns
-        the targets of the paths among texts, for rules that deny or ask.
+        A rule that asks calls `approve`, one question at a time; without `approve` the call is refused. `resolve_paths`
+        returns the targets of the paths among texts, for rules that deny or ask.
         """
-        self._standing = standing
-        self._configured_rules = tuple(given)
-        self._load_rules = remembered
+        self._standing = load_work_state
+        self._configured_rules = tuple(configured)
+        self._load_rules = load_remembered
         self._approve = approve
-        self._resolve_paths = real
+        self._resolve_paths = resolve_paths
         self._approval_lock = anyio.Lock()
 
     async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> GateDecision:
@@ -81,83 +82,85 @@ class RuleGate:
         errors of `approve`.
         """
         del context
-        called = describe_call(tool.spec, arguments)
-        found = await self._find_decision(tool, called)
-        if isinstance(found, GateDecision):
-            return found
+        query = describe_call(tool.spec, arguments)
+        decision = await self._find_decision(tool, query)
+        if isinstance(decision, GateDecision):
+            return decision
         async with self._approval_lock:
             # The answer to the previous question may have added a rule that decides this call.
-            found = await self._find_decision(tool, called)
-            return found if isinstance(found, GateDecision) else await self._ask_person(found, called, arguments)
+            decision = await self._find_decision(tool, query)
+            return (
+                decision if isinstance(decision, GateDecision) else await self._ask_person(decision, query, arguments)
+            )
 
     async def allows(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a call may run without asking anybody."""
-        found = await self._find_decision(tool, describe_call(tool.spec, arguments))
-        return isinstance(found, GateDecision) and not found.refusal
+        decision = await self._find_decision(tool, describe_call(tool.spec, arguments))
+        return isinstance(decision, GateDecision) and not decision.refusal
 
-    async def _find_decision(self, tool: Tool, called: PermissionQuery) -> GateDecision | PermissionRule:
+    async def _find_decision(self, tool: Tool, query: PermissionQuery) -> GateDecision | PermissionRule:
         """Return the decision, or the rule that requires asking a person."""
-        standing, acts = self._standing(), get_effect(tool) == "acts"
-        if standing.plan.active and acts:
-            return GateDecision(refusal=_plan_mode_refusal(called.tool, standing.plan))
-        rules = (*self._configured_rules, *standing.permissions)
+        work_state, acts = self._standing(), get_effect(tool) == "acts"
+        if work_state.plan.active and acts:
+            return GateDecision(refusal=_plan_mode_refusal(query.tool, work_state.plan))
+        rules = (*self._configured_rules, *work_state.permissions)
         try:
             remembered = await self._load_rules() if self._load_rules else ()
         except RicordoError as error:
             if acts:
-                return GateDecision(refusal=_unreadable_rules_refusal(called.tool, error))
+                return GateDecision(refusal=_unreadable_rules_refusal(query.tool, error))
             remembered = ()
         rules = (*rules, *remembered)
-        rule = await _decide(rules, await self._add_resolved_paths(called, rules))
+        rule = await _decide(rules, await self._add_resolved_paths(query, rules))
         if rule is not None and rule.decision == "ask":
             return rule
         if rule is not None and rule.decision == "deny":
             return GateDecision(
-                refusal=f"{called.tool} was not run: {_quote_rule(rule)} forbids it.{_reason_suffix(rule)}"
+                refusal=f"{query.tool} was not run: {_quote_rule(rule)} forbids it.{_reason_suffix(rule)}"
             )
         return GateDecision(approved=rule is not None)
 
-    async def _add_resolved_paths(self, called: PermissionQuery, rules: Sequence[PermissionRule]) -> PermissionQuery:
+    async def _add_resolved_paths(self, query: PermissionQuery, rules: Sequence[PermissionRule]) -> PermissionQuery:
         """Return the call with the targets of its paths added to its texts, if a rule requires that."""
-        if self._resolve_paths is None or called.tool in COMMAND_TOOLS or not has_restriction(rules, called.tool):
-            return called
-        return replace(called, texts=(*called.texts, *await self._resolve_paths(called.texts)))
+        if self._resolve_paths is None or query.tool in COMMAND_TOOLS or not has_restriction(rules, query.tool):
+            return query
+        return replace(query, texts=(*query.texts, *await self._resolve_paths(query.texts)))
 
     async def _ask_person(
-        self, rule: PermissionRule, called: PermissionQuery, arguments: Mapping[str, JsonValue]
+        self, rule: PermissionRule, query: PermissionQuery, arguments: Mapping[str, JsonValue]
     ) -> GateDecision:
         if self._approve is None:
             return GateDecision(
-                refusal=f"{called.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and "
+                refusal=f"{query.tool} was not run: {_quote_rule(rule)} says that it needs a person's approval, and "
                 f"there is nobody to ask.{_reason_suffix(rule)}"
             )
-        asked = Approval(
-            tool=called.tool,
+        approval = Approval(
+            tool=query.tool,
             act="call",
-            target=replace_surrogates(called.argument),
-            change=_render_arguments(called.argument, arguments),
+            target=replace_surrogates(query.argument),
+            change=_render_arguments(query.argument, arguments),
         )
-        if not await self._approve(asked):
-            return GateDecision(refusal=f"{called.tool} was not run: it was not approved.{_reason_suffix(rule)}")
-        return GateDecision(approved=called.tool == _SHELL)
+        if not await self._approve(approval):
+            return GateDecision(refusal=f"{query.tool} was not run: it was not approved.{_reason_suffix(rule)}")
+        return GateDecision(approved=query.tool == _SHELL)
 
 
 class Permissions:
     """The rules of one session, for people and programs. Each change is durable when its method returns."""
 
-    def __init__(self, keeper: WorkStateHolder, configured: Sequence[PermissionRule] = ()) -> None:
-        """Manage the rules in `keeper`; `configured` are the rules of the settings, which also apply."""
-        self._keeper = keeper
+    def __init__(self, state_holder: WorkStateHolder, configured: Sequence[PermissionRule] = ()) -> None:
+        """Manage the rules in `state_holder`; `configured` are the rules of the settings, which also apply."""
+        self._keeper = state_holder
         self.configured_rules = tuple(configured)
         self._tool_names: frozenset[str] = frozenset()
 
-    def set_tool_names(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
+    def set_tool_names(self, tools: Iterable[str], configured: Iterable[PermissionRule] = ()) -> None:
         """Set the names of all tools; a rule that names another tool is logged.
 
-        The rules `given` are checked now, each rule that is added later when it is added.
+        The rules `configured` are checked now, each rule that is added later when it is added.
         """
         self._tool_names = frozenset(tools)
-        for rule in given:
+        for rule in configured:
             self._warn_of_unknown_tool(rule)
 
     def names_unknown_tool(self, rule: PermissionRule) -> bool:
@@ -199,7 +202,7 @@ class Permissions:
         if not any(map(is_meant, self.rules)):
             return False
         await self._keeper.update_work_state(
-            lambda standing: _replace_rules(standing, [r for r in standing.permissions if not is_meant(r)])
+            lambda work_state: _replace_rules(work_state, [r for r in work_state.permissions if not is_meant(r)])
         )
         return True
 
@@ -208,9 +211,9 @@ class Permissions:
         if has_secret(text) or has_secret(render_rule(rule)):
             raise InvalidSetting("A rule holds no secrets: with a mark in its place it would match other calls.")
 
-        def change(standing: WorkState) -> WorkState:
-            others = [other for other in standing.permissions if other.pattern != rule.pattern]
-            return _replace_rules(standing, [*others, rule])
+        def change(work_state: WorkState) -> WorkState:
+            others = [other for other in work_state.permissions if other.pattern != rule.pattern]
+            return _replace_rules(work_state, [*others, rule])
 
         await self._keeper.update_work_state(change)
         self._warn_of_unknown_tool(rule)
@@ -219,10 +222,10 @@ class Permissions:
     def _warn_of_unknown_tool(self, rule: PermissionRule) -> None:
         if not self.names_unknown_tool(rule):
             return
-        near = get_close_matches(rule.pattern.tool, self._tool_names, n=1, cutoff=0.8)
-        meant = f" Did you mean {near[0]}?" if near else ""
+        similar = get_close_matches(rule.pattern.tool, self._tool_names, n=1, cutoff=0.8)
+        hint = f" Did you mean {similar[0]}?" if similar else ""
         _LOG.warning(
-            "The rule `%s` decides nothing here: the agent has no tool of that name.%s", render_rule(rule), meant
+            "The rule `%s` decides nothing here: the agent has no tool of that name.%s", render_rule(rule), hint
         )
 
 
@@ -250,14 +253,14 @@ def _parse_rule_or_pattern(text: str) -> tuple[Decision | None, ToolPattern]:
     return rule.decision, rule.pattern
 
 
-def _check_reason(why: object) -> str:
-    if not isinstance(why, str):
-        raise InvalidSetting(f"Why a rule was made is a text, empty for no reason, not {why!r}.")
-    return why
+def _check_reason(reason: object) -> str:
+    if not isinstance(reason, str):
+        raise InvalidSetting(f"Why a rule was made is a text, empty for no reason, not {reason!r}.")
+    return reason
 
 
-def _replace_rules(standing: WorkState, rules: Sequence[PermissionRule]) -> WorkState:
-    return replace(standing, permissions=tuple(rules))
+def _replace_rules(work_state: WorkState, rules: Sequence[PermissionRule]) -> WorkState:
+    return replace(work_state, permissions=tuple(rules))
 
 
 def _render_arguments(argument: str, arguments: Mapping[str, JsonValue]) -> str:
@@ -268,10 +271,10 @@ def _render_arguments(argument: str, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def _plan_mode_refusal(tool: str, plan: PlanState) -> str:
-    where = f"the plan, /{plan.path}," if plan.path else "the plan"
+    target = f"the plan, /{plan.path}," if plan.path else "the plan"
     return (
         f"{tool} was not run: plan mode is on, and until it is left only what reads or plans can be called. Write "
-        f"what is to be done into {where} and leave plan mode with `plan_exit`."
+        f"what is to be done into {target} and leave plan mode with `plan_exit`."
     )
 
 
@@ -279,10 +282,10 @@ def _unreadable_rules_refusal(tool: str, error: RicordoError) -> str:
     return f"{tool} was not run: a rule in memory may forbid it, and the rules could not be read. {error}"
 
 
-async def _decide(rules: Sequence[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
-    if sum(map(len, called.texts)) <= _INLINE_CHARS:
-        return decide(rules, called)
-    return await run_sync(decide, rules, called)
+async def _decide(rules: Sequence[PermissionRule], query: PermissionQuery) -> PermissionRule | None:
+    if sum(map(len, query.texts)) <= _INLINE_CHARS:
+        return decide(rules, query)
+    return await run_sync(decide, rules, query)
 
 
 def _quote_rule(rule: PermissionRule) -> str:
@@ -316,24 +319,24 @@ class PathResolver:
 
     def _resolve_all(self, paths: Sequence[str]) -> list[str]:
         folder, workspace = os.path.realpath(self._folder), os.path.realpath(self._workspace)
-        found: dict[str, None] = {}
+        resolved: dict[str, None] = {}
         for path in paths:
             for start in (workspace, "/") if path.startswith("/") else (folder,):
                 for real in _resolve(start, path.lstrip("/")):
-                    found[_render_path(real, folder, workspace)] = None
-        return [each for each in found if each not in paths]
+                    resolved[_render_path(real, folder, workspace)] = None
+        return [each for each in resolved if each not in paths]
 
 
 def _resolve(start: str, path: str) -> list[str]:
     """Return the real paths of a path if they differ from it; `..` behind a link is resolved in both ways."""
-    whole = f"{start}/{path}"
-    plain = os.path.normpath(whole)
+    joined = f"{start}/{path}"
+    normalized = os.path.normpath(joined)
     try:
-        real = dict.fromkeys((os.path.realpath(whole), os.path.realpath(plain)))
+        real = dict.fromkeys((os.path.realpath(joined), os.path.realpath(normalized)))
     except (OSError, ValueError):
         # A text that the system does not accept as a path leads nowhere.
         return []
-    return [each for each in real if each != plain or start == "/"]
+    return [each for each in real if each != normalized or start == "/"]
 
 
 def _render_path(real: str, folder: str, workspace: str) -> str:

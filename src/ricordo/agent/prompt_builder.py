@@ -156,9 +156,9 @@ _UNLIMITED = Tokens(1_000_000)
 """More than a preamble ever takes, so that changes are found in all of it, not only in the part that fits."""
 
 
-def prompt_budget(wanted: int, window: int | None) -> Tokens:
-    """Return the budget for additions to the base prompt: `wanted` tokens, but at most a quarter of `window`."""
-    return Tokens(wanted if window is None else min(wanted, max(1, window // _WINDOW_SHARE)))
+def prompt_budget(max_tokens: int, window: int | None) -> Tokens:
+    """Return the budget for additions to the base prompt: `max_tokens` tokens, but at most a quarter of `window`."""
+    return Tokens(max_tokens if window is None else min(max_tokens, max(1, window // _WINDOW_SHARE)))
 
 
 @dataclass
@@ -180,30 +180,30 @@ class PromptBuilder:
         budget: Tokens | None,
         *,
         clock: Clock,
-        most: Tokens = WORKSPACE_BUDGET,
+        max_tokens: Tokens = WORKSPACE_BUDGET,
         memory: AgentStore | None = None,
-        recalled: int = 0,
-        sessions: str = "",
-        own: Collection[str] = (),
+        max_memories: int = 0,
+        sessions_path: str = "",
+        own_tools: Collection[str] = (),
         profile: ProfileView | None = None,
         emitter: Emitter | None = None,
-        written_in: Sequence[FileStore] = (),
+        rule_files: Sequence[FileStore] = (),
     ) -> None:
-        """Read AGENTS.md in `folder` and the rules in `written_in`; without a `budget` no memory is shown.
+        """Read AGENTS.md in `folder` and the rules in `rule_files`; without a `budget` no memory is shown.
 
-        `memory` is the agent's store, by default that of the workspace; at most `recalled` memories are shown for the
-        start of a session. `sessions` is the path of the store's session files for file tools. `own` are the names of
-        the program's tools: a tool of the program gets no guidance meant for a built-in tool of the same name.
-        `profile` is the user's profile; None if it is not shown. `emitter` gets the size of the memory in the prompt.
-        `most` limits all additions to the base prompt; `budget` limits memory alone, within that.
+        `memory` is the agent's store, by default that of the workspace; at most `max_memories` memories are shown for
+        the start of a session. `sessions_path` is the path of the store's session files for file tools. `own_tools` are
+        the names of the program's tools: a tool of the program gets no guidance meant for a built-in tool of the same
+        name. `profile` is the user's profile; None if it is not shown. `emitter` gets the size of the memory in the
+        prompt. `max_tokens` limits all additions to the base prompt; `budget` limits memory alone, within that.
         """
         self._redactor = workspace.memory_root.redactor if workspace else Redactor(create_key())
         self._folder = folder
         self._budget = budget
         self._clock = clock
-        self._session_files = sessions
-        self._own_tools = frozenset(own).intersection(OPT_IN_TOOLS)
-        self._max_tokens = most.count
+        self._session_files = sessions_path
+        self._own_tools = frozenset(own_tools).intersection(OPT_IN_TOOLS)
+        self._max_tokens = max_tokens.count
         self._profile = profile
         self._memory = memory or (AgentStore.from_root(workspace) if workspace else None)
         self._store = self._memory.store if self._memory and self._memory.is_active else None
@@ -216,8 +216,8 @@ class PromptBuilder:
         self._emitter = emitter or Emitter(clock)
         self._opening: OpeningContext | None = None
         if self._store:
-            self._opening = OpeningContext(store=self._store, max_memories=recalled, emitter=self._emitter)
-        self._rule_files = written_in
+            self._opening = OpeningContext(store=self._store, max_memories=max_memories, emitter=self._emitter)
+        self._rule_files = rule_files
         self._fingerprint: tuple[object, ...] = ()
         self._entry_lookup: _EntryLookup | None = None
         self._snapshot = MemorySnapshot()
@@ -226,25 +226,27 @@ class PromptBuilder:
         """Return the prompt for `request`, whose `system` is the base prompt."""
         agents = await read_agents_file(self._folder)
         project_rules = await read_rules(*self._rule_files)
-        named = [tool.name for tool in request.tools if tool.name not in self._own_tools]
-        tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
+        tool_names = [tool.name for tool in request.tools if tool.name not in self._own_tools]
+        tools = tool_names if self._store else [name for name in tool_names if name not in MEMORY_TOOLS]
         guidance = memory_guidance(tools, sessions=self._session_files)
         guidance = guidance if estimate_text(guidance) <= self._max_tokens else ""
-        notice = memory_notice(tools, where=self._store_label) if self._shows_memory else ""
-        room = remaining_tokens(self._max_tokens, guidance, notice)
+        notice = memory_notice(tools, location=self._store_label) if self._shows_memory else ""
+        remaining = remaining_tokens(self._max_tokens, guidance, notice)
         texts = [replace(each, text=self._clean(each.text)) for each in (*filter(None, (agents,)), *project_rules)]
-        written = await run_sync(partial(render_instructions, texts, room))
+        instructions = await run_sync(partial(render_instructions, texts, remaining))
         snapshot = await self.load_current()
         opening = latest_user_text(request.window)
-        room = remaining_tokens(self._max_tokens, guidance, written)
-        known = await self._profile.render(room) if self._profile and self._profile.is_in_prompt else ""
-        held = await self._render_memory(remaining_tokens(room, known), notice, opening, request.turn.session)
-        memory = "\n\n".join(filter(None, (known, self._clean(drop_missing_tools(held, tools)))))
+        remaining = remaining_tokens(self._max_tokens, guidance, instructions)
+        profile = await self._profile.render(remaining) if self._profile and self._profile.is_in_prompt else ""
+        preamble = await self._render_memory(
+            remaining_tokens(remaining, profile), notice, opening, request.turn.session
+        )
+        memory = "\n\n".join(filter(None, (profile, self._clean(drop_missing_tools(preamble, tools)))))
         self._report_injection(request, memory)
         footer = render_footer(request.turn.session, self._clock.today())
         sections = (
             PromptSection(name="base", text=request.system.strip("\n")),
-            PromptSection(name="instructions", text=written),
+            PromptSection(name="instructions", text=instructions),
             PromptSection(name="guidance", text=guidance),
             PromptSection(name="memory", text=memory),
             PromptSection(name="session", text=footer, is_stable=False),
@@ -272,8 +274,10 @@ class PromptBuilder:
 
     async def load_current(self) -> MemorySnapshot:
         """Return the current memory and profile; the state read last if they can't be read."""
-        held = await self._load_memory()
-        return replace(held, lines=(*await self._profile.load_lines(), *held.lines)) if self._profile else held
+        snapshot = await self._load_memory()
+        return (
+            replace(snapshot, lines=(*await self._profile.load_lines(), *snapshot.lines)) if self._profile else snapshot
+        )
 
     async def _load_memory(self) -> MemorySnapshot:
         """Return the current memory; the state read last if no file changed or none can be read.
@@ -286,12 +290,12 @@ class PromptBuilder:
             if self._store_watcher:
                 self._snapshot = await self._store_watcher.load_snapshot()
                 return self._snapshot
-            seen, corrections = await self._read_fingerprint()
-            if seen != self._fingerprint:
+            fingerprint, corrections = await self._read_fingerprint()
+            if fingerprint != self._fingerprint:
                 self._snapshot = MemorySnapshot.from_preamble(
                     await build_preamble(self._store, _UNLIMITED), corrections
                 )
-                self._fingerprint = seen
+                self._fingerprint = fingerprint
         except RicordoError as error:
             _LOG.debug("Memory can't be read for an update: %s", error)
         return self._snapshot
@@ -308,9 +312,9 @@ class PromptBuilder:
 
     async def is_in_memory(self, line: MemoryLine) -> bool:
         """Return whether memory still holds a line that the preamble no longer shows; True if it can't be read."""
-        known = await self._profile.is_in_profile(line) if self._profile else None
-        if known is not None:
-            return known
+        in_profile = await self._profile.is_in_profile(line) if self._profile else None
+        if in_profile is not None:
+            return in_profile
         try:
             if line.id and self._store:
                 entry = await self._find_entry(line)
@@ -324,38 +328,38 @@ class PromptBuilder:
         except RicordoError:
             return True
 
-    async def _render_memory(self, room: int, notice: str, opening: str, session: str) -> str:
-        """Return the preamble that fits into `room`, with memories about `opening`; else a notice.
+    async def _render_memory(self, max_tokens: int, notice: str, opening: str, session: str) -> str:
+        """Return the preamble that fits into `max_tokens`, with memories about `opening`; else a notice.
 
         Memory that can't be read ends no turn, and is not shown as an empty one.
         """
         if self._store is None or self._opening is None or self._budget is None:
-            return _MEMORY_OFF if self._budget and self._is_broken and estimate_text(_MEMORY_OFF) <= room else ""
+            return _MEMORY_OFF if self._budget and self._is_broken and estimate_text(_MEMORY_OFF) <= max_tokens else ""
         store = self._store
         try:
-            shown = await build_preamble(store, self._budget)
-            if estimate_text(shown.text) > room:
-                shown = await build_preamble(store, Tokens(room)) if room else Preamble()
-                if not shown.text or estimate_text(shown.text) > room:
-                    shown = Preamble(text=notice)
-            if shown.text != notice and room:
-                most = Tokens(min(self._budget.count, room))
-                shown = await self._opening.extend_preamble(shown, most, opening, now=self._clock.now())
+            preamble = await build_preamble(store, self._budget)
+            if estimate_text(preamble.text) > max_tokens:
+                preamble = await build_preamble(store, Tokens(max_tokens)) if max_tokens else Preamble()
+                if not preamble.text or estimate_text(preamble.text) > max_tokens:
+                    preamble = Preamble(text=notice)
+            if preamble.text != notice and max_tokens:
+                budget = Tokens(min(self._budget.count, max_tokens))
+                preamble = await self._opening.extend_preamble(preamble, budget, opening, now=self._clock.now())
             if self._store_watcher:
-                self._store_watcher.mark_shown(shown)
-            self._record_shown(shown, session)
-            text = shown.text
+                self._store_watcher.mark_shown(preamble)
+            self._record_shown(preamble, session)
+            text = preamble.text
         except RicordoError as error:
             _LOG.warning("Memory can't be read for the prompt: %s", error)
             text = _MEMORY_UNREADABLE
-        return text if estimate_text(text) <= room else ""
+        return text if estimate_text(text) <= max_tokens else ""
 
-    def _record_shown(self, shown: Preamble, session: str) -> None:
+    def _record_shown(self, preamble: Preamble, session: str) -> None:
         """Record that a prompt shows these entries, each in its root."""
         if self._notes is None:
             return
-        for place in dict.fromkeys(entry.place for entry in shown.entries):
-            ids = [entry.id for entry in shown.entries if entry.place == place]
+        for place in dict.fromkeys(entry.place for entry in preamble.entries):
+            ids = [entry.id for entry in preamble.entries if entry.place == place]
             self._notes.record_use("shown", ids, how="prompt", source=place, session=session)
 
     @property
@@ -376,8 +380,8 @@ class PromptBuilder:
             return None
         if self._lists:
             return await self._look_up_entry(self._lists, line.id)
-        found = [hit.entry for hit in await self._store.recall(line.text, _MAX_CANDIDATES)]
-        return next((entry for entry in found if entry.id == line.id), None)
+        entries = [hit.entry for hit in await self._store.recall(line.text, _MAX_CANDIDATES)]
+        return next((entry for entry in entries if entry.id == line.id), None)
 
     async def _look_up_entry(self, lists: Lists, entry_id: str) -> Entry | None:
         """Return the entry with this id. Raises: EntryNotFound.
@@ -386,25 +390,25 @@ class PromptBuilder:
         """
         if self._entry_lookup is None or self._entry_lookup.fingerprint != self._fingerprint:
             self._entry_lookup = _EntryLookup(fingerprint=self._fingerprint)
-        listing = self._entry_lookup
-        listing.count += 1
-        if listing.count <= _MAX_SINGLE_LOOKUPS:
+        lookup = self._entry_lookup
+        lookup.count += 1
+        if lookup.count <= _MAX_SINGLE_LOOKUPS:
             return await lists.get(entry_id)
-        if listing.entries is None:
-            listing.entries = {entry.id: entry for entry in await lists.entries()}
-        return listing.entries.get(entry_id)
+        if lookup.entries is None:
+            lookup.entries = {entry.id: entry for entry in await lists.entries()}
+        return lookup.entries.get(entry_id)
 
     async def _list_places(self) -> list[MemoryRoot]:
         return await self._layers.places() if self._layers else []
 
     async def _read_fingerprint(self) -> tuple[tuple[object, ...], str]:
         """Return a value that changes with memory, from names, sizes and times alone, and one for forgotten entries."""
-        seen: list[object] = []
+        infos: list[object] = []
         corrections: list[object] = []
         for place in await self._list_places():
-            seen += [await place.files.info(MEMORY_PATH), *await place.files.list(LEDGERS)]
+            infos += [await place.files.info(MEMORY_PATH), *await place.files.list(LEDGERS)]
             corrections.append(await place.files.info(TOMBSTONES))
-        return (*seen, *corrections), repr(corrections)
+        return (*infos, *corrections), repr(corrections)
 
 
 def list_rule_files(root: Path, options: AgentOptions, workspace: Workspace | None) -> list[FileStore]:
@@ -466,21 +470,21 @@ class PromptMiddleware:
         *,
         base: str,
         window: Callable[[], Sequence[Message]] = tuple,
-        at_once: bool = False,
+        rebuild: bool = False,
         budget: Tokens = UPDATE_BUDGET,
-        where: str = MEMORY_FILES,
+        location: str = MEMORY_FILES,
     ) -> None:
         """Build the prompt from `source` and the `base` prompt; `window` returns the window of the last request.
 
-        Changes of memory are sent in at most `budget` tokens per update, and `where` names the place of the rest. With
-        `at_once` the prompt is rebuilt instead, as it always is after a correction.
+        Changes of memory are sent in at most `budget` tokens per update, and `location` names the place of the rest.
+        With `rebuild` the prompt is rebuilt instead, as it always is after a correction.
         """
         self._source = source
         self._base = base
         self._window = window
-        self._at_once = at_once
+        self._at_once = rebuild
         self._budget = budget
-        self._where = where
+        self._where = location
         self._lock = anyio.Lock()
         self._prompt: Prompt | None = None
         self._completed: Prompt | None = None
@@ -507,24 +511,24 @@ class PromptMiddleware:
 
     async def complete(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Continue with the profile and the changes of memory; with another prompt after a summary or a correction."""
-        now = await self._source.load_current()
-        if self._is_outdated(request, now):
+        current = await self._source.load_current()
+        if self._is_outdated(request, current):
             self.invalidate()
-            now = (await self._load_prompt(request)).snapshot
+            current = (await self._load_prompt(request)).snapshot
         prompt = await self._load_prompt(request)
         if prompt is not self._completed:
             self._completed, self._profile_id, self._told_snapshots = prompt, "", {}
         request = await self._add_profile(replace(request, system=prompt.text))
-        update = await self._build_update(request, prompt.snapshot, now)
+        update = await self._build_update(request, prompt.snapshot, current)
         return await step(replace(request, window=(*request.window, update)) if update else request)
 
-    def _is_outdated(self, request: ModelRequest, now: MemorySnapshot) -> bool:
+    def _is_outdated(self, request: ModelRequest, current: MemorySnapshot) -> bool:
         """Return whether there is a new summary, or a change of memory that the prompt itself has to follow."""
-        known = _find_summaries(self._window())
-        if self._prompt is None or any(each not in known for each in _find_summaries(request.window)):
+        known_summaries = _find_summaries(self._window())
+        if self._prompt is None or any(each not in known_summaries for each in _find_summaries(request.window)):
             return True
-        shown = self._prompt.snapshot
-        return now != shown and (self._at_once or now.corrections != shown.corrections)
+        snapshot = self._prompt.snapshot
+        return current != snapshot and (self._at_once or current.corrections != snapshot.corrections)
 
     async def _load_prompt(self, request: ModelRequest) -> Prompt:
         async with self._lock:
@@ -548,21 +552,23 @@ class PromptMiddleware:
             return message.id not in self._told_snapshots
         return _PROFILE_KEY in message.metadata and message.id != self._profile_id
 
-    async def _build_update(self, request: ModelRequest, shown: MemorySnapshot, now: MemorySnapshot) -> Message | None:
+    async def _build_update(
+        self, request: ModelRequest, prompt_snapshot: MemorySnapshot, current: MemorySnapshot
+    ) -> Message | None:
         """Return the update that follows the updates in the window; None if there is nothing new."""
-        told = [self._told_snapshots[message.id] for message in request.window if message.id in self._told_snapshots]
-        before = told[-1] if told else shown
-        if now == before:
+        sent = [self._told_snapshots[message.id] for message in request.window if message.id in self._told_snapshots]
+        previous = sent[-1] if sent else prompt_snapshot
+        if current == previous:
             return None
-        added, missing = diff_snapshots(before, now)
+        added, missing = diff_snapshots(previous, current)
         session = request.turn.session
         new = [line for line in added if not await self._is_known(line, session)]
-        gone = [line for line in missing if not await self._source.is_in_memory(line)]
-        if not new and not gone:
+        removed = [line for line in missing if not await self._source.is_in_memory(line)]
+        if not new and not removed:
             return None
-        text = render_update(new, gone, self._budget.count, where=self._where)
+        text = render_update(new, removed, self._budget.count, pointer=self._where)
         update = _memory_message(text, _UPDATE_KEY, request.window, session)
-        self._told_snapshots[update.id] = now
+        self._told_snapshots[update.id] = current
         return update
 
     async def _is_known(self, line: MemoryLine, session: str) -> bool:
@@ -578,9 +584,9 @@ def is_update(message: Message) -> bool:
 
 
 def _memory_message(text: str, key: str, window: Sequence[Message], session: str) -> Message:
-    bare = with_mark(Message(role="user", parts=(Text(text=text),)), "memory")
-    message = replace(bare, metadata={**bare.metadata, key: True})
-    return with_ids([message], session=session, known=count_fingerprints(window))[0]
+    marked = with_mark(Message(role="user", parts=(Text(text=text),)), "memory")
+    message = replace(marked, metadata={**marked.metadata, key: True})
+    return with_ids([message], session=session, counts=count_fingerprints(window))[0]
 
 
 def _find_summaries(window: Sequence[Message]) -> list[Message]:

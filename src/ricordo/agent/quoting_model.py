@@ -43,18 +43,18 @@ class QuotingModel(OfflineModel):
         self._find, self.is_recorded = find, keeps
 
     async def _quote(self, text: str) -> str:
-        found = await self._find(text) if self._find else None
-        return self._render(found) if found else ""
+        answer = await self._find(text) if self._find else None
+        return self._render(answer) if answer else ""
 
 
 async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now: datetime) -> Answer | None:
     """Return the quote that answers `text`, or None. Raises `StorageError` if no source can be searched."""
-    for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
-        found = await answer_question(sources, asked, now=now)
-        if found.hit is not None and _is_echo(found.hit.entry, text, now):
-            found = await answer_question(sources, replace(asked, until=found.hit.entry.time), now=now)
-        if found.hit is not None and _is_answer(found.hit, text, now):
-            return found
+    for query in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
+        answer = await answer_question(sources, query, now=now)
+        if answer.hit is not None and _is_echo(answer.hit.entry, text, now):
+            answer = await answer_question(sources, replace(query, until=answer.hit.entry.time), now=now)
+        if answer.hit is not None and _is_answer(answer.hit, text, now):
+            return answer
     return None
 
 
@@ -64,23 +64,23 @@ async def quote_from_store(store: Store, text: str, *, now: datetime, folder: Pa
     Its path is below `folder`, the folder of the store's files, or as the store reports it. Raises the store's errors.
     """
     words = content_words(text)
-    found = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _MAX_CANDIDATES)]
-    hits = [hit for hit in found if hit.trust is not Trust.EXTERNAL]
+    candidates = [hit for query in (text, *words) for hit in await store.recall(Query(text=query), _MAX_CANDIDATES)]
+    hits = [hit for hit in candidates if hit.trust is not Trust.EXTERNAL]
     ranked = sorted(hits, key=lambda hit: overlap(set(words), set(content_words(hit.entry.content))), reverse=True)
     for hit in ranked[:1]:
         shared = set(words) & set(content_words(hit.entry.content))
         if 2 * len(shared) >= len(set(words)) and _is_answer(hit, text, now):
-            said = f"{hit.entry.time:%Y-%m-%d}" if hit.entry.time else "memory"
+            date = f"{hit.entry.time:%Y-%m-%d}" if hit.entry.time else "memory"
             path = str(folder / hit.path) if folder and hit.path else hit.path
-            text = f"{hit.entry.content.strip()}\n({said})"
+            text = f"{hit.entry.content.strip()}\n({date})"
             return Answer(found=True, text=text, hit=replace(hit, path=path), path=path)
     return None
 
 
-def _is_echo(held: Entry, text: str, now: datetime) -> bool:
+def _is_echo(entry: Entry, text: str, now: datetime) -> bool:
     """Return whether an entry was just extracted from this message, which may precede the reply."""
-    learned = bool(held.source.messages) and held.time is not None and now - held.time < _JUST_NOW
-    return learned and held.content.strip() == text.strip()
+    is_recent = bool(entry.source.messages) and entry.time is not None and now - entry.time < _JUST_NOW
+    return is_recent and entry.content.strip() == text.strip()
 
 
 def _is_answer(hit: Hit, text: str, now: datetime) -> bool:
@@ -90,11 +90,15 @@ def _is_answer(hit: Hit, text: str, now: datetime) -> bool:
     return is_question(text) or _is_same_subject(Entry(content=text, time=now), hit.entry)
 
 
-def _is_same_subject(said: Entry, held: Entry) -> bool:
+def _is_same_subject(statement: Entry, known_entry: Entry) -> bool:
     """Return whether one entry replaces the other, or both are about the same subject with the same numbers."""
-    if replaces(said, held) or replaces(held, said) or says_the_same(said, held, duplicate=_DUPLICATE_OVERLAP):
+    if (
+        replaces(statement, known_entry)
+        or replaces(known_entry, statement)
+        or says_the_same(statement, known_entry, duplicate=_DUPLICATE_OVERLAP)
+    ):
         return True
-    left, right = (set(content_words(entry.content)) for entry in (said, held))
+    left, right = (set(content_words(entry.content)) for entry in (statement, known_entry))
     numbers = [{word for word in words if any(map(str.isdigit, word))} for words in (left, right)]
     fewest = min(len(left), len(right))
     return numbers[0] == numbers[1] and fewest >= _MIN_WORDS and overlap(left, right) >= _SUBJECT_OVERLAP

@@ -71,7 +71,7 @@ class Reminder:
 
 
 def build_reminder(
-    standing: WorkState,
+    work_state: WorkState,
     *,
     plan: str | None,
     tasks: Sequence[Task] | None,
@@ -85,13 +85,13 @@ def build_reminder(
     `plan` is the text of the plan's file, None if there is none; `tasks` are those of the session, oldest first, None
     if their record can't be read.
     """
-    results = list(_result_items(tasks or (), standing.delivered, result_budget.count, results_budget.count))
+    results = list(_result_items(tasks or (), work_state.delivered, result_budget.count, results_budget.count))
     items = [
-        *_plan_items(standing, plan, window, plan_budget.count),
-        *_todo_items(standing.todos),
+        *_plan_items(work_state, plan, window, plan_budget.count),
+        *_todo_items(work_state.todos),
         *_task_items(tasks),
         *(item for _, item in results),
-        *_rule_items(standing),
+        *_rule_items(work_state),
     ]
     return Reminder(
         text=render_fence(items, name=_FENCE_NAME, note=_NOTE), delivered_keys=tuple(key for key, _ in results)
@@ -113,8 +113,10 @@ def delivery_key(task: Task) -> str:
     return task.id if task.has_ended else ""
 
 
-def _plan_items(standing: WorkState, plan: str | None, window: Sequence[Message], room: int) -> Iterator[FencedItem]:
-    path, is_active = _one_line(standing.plan.path), standing.plan.active
+def _plan_items(
+    work_state: WorkState, plan: str | None, window: Sequence[Message], max_tokens: int
+) -> Iterator[FencedItem]:
+    path, is_active = _one_line(work_state.plan.path), work_state.plan.active
     if is_active:
         yield _session_item("plan mode", _plan_mode_text(path))
     elif path:
@@ -128,7 +130,7 @@ def _plan_items(standing: WorkState, plan: str | None, window: Sequence[Message]
             "plan", f"/{path} is missing or can't be read." + (" Write it with plan_write." * is_active)
         )
     elif plan.strip() and not _window_has_plan(window, plan):
-        text = _cut_with_pointer(plan, room, f"[cut: the whole plan is in /{path}, plan_read shows it]")
+        text = _cut_with_pointer(plan, max_tokens, f"[cut: the whole plan is in /{path}, plan_read shows it]")
         yield FencedItem(text=text, source=f"/{path}", trust=Trust.AGENT, kind="plan")
 
 
@@ -143,18 +145,20 @@ def _plan_mode_text(path: str) -> str:
 def _window_has_plan(window: Sequence[Message], plan: str) -> bool:
     """Return whether the newest plan_write call in the window wrote exactly this text."""
     places = [
-        (at, part, call)
-        for at, message in enumerate(window)
+        (index, part, call)
+        for index, message in enumerate(window)
         for part, call in enumerate(message.parts)
         if isinstance(call, ToolCall) and call.name == "plan_write"
     ]
     if not places:
         return False
-    at, part, call = places[-1]
+    index, part, call = places[-1]
     if _plan_content(call) != plan:
         return False
-    found = [result for place, result in pair_calls(window).answered if (place.message, place.part) == (at, part)]
-    results = [window[place.message].parts[place.part] for place in found]
+    result_positions = [
+        result for place, result in pair_calls(window).answered if (place.message, place.part) == (index, part)
+    ]
+    results = [window[place.message].parts[place.part] for place in result_positions]
     return any(isinstance(result, ToolResult) and not result.is_error for result in results)
 
 
@@ -170,24 +174,24 @@ def _plan_content(call: ToolCall) -> str | None:
 def _todo_items(todos: Sequence[Todo]) -> Iterator[FencedItem]:
     if not todos:
         return
-    done = sum(todo.status == "completed" for todo in todos)
-    folded = done > _MAX_DONE_TODOS
-    listed = [todo for todo in todos if todo.status != "completed" or not folded]
-    if len(listed) > _MAX_TODOS:
-        folded, listed = done > 0, [todo for todo in todos if todo.status != "completed"]
-    lines = [f"{done} of {len(todos)} done{', which are not listed' if folded else ''}:"]
-    lines += [f"{_BOXES[todo.status]} {_one_line(todo.content)}" for todo in listed[:_MAX_TODOS]]
-    yield _session_item("todos", "\n".join([*lines, *_overflow_lines(len(listed) - _MAX_TODOS, "todo")]))
+    completed = sum(todo.status == "completed" for todo in todos)
+    hides_completed = completed > _MAX_DONE_TODOS
+    visible = [todo for todo in todos if todo.status != "completed" or not hides_completed]
+    if len(visible) > _MAX_TODOS:
+        hides_completed, visible = completed > 0, [todo for todo in todos if todo.status != "completed"]
+    lines = [f"{completed} of {len(todos)} done{', which are not listed' if hides_completed else ''}:"]
+    lines += [f"{_BOXES[todo.status]} {_one_line(todo.content)}" for todo in visible[:_MAX_TODOS]]
+    yield _session_item("todos", "\n".join([*lines, *_overflow_lines(len(visible) - _MAX_TODOS, "todo")]))
 
 
 def _task_items(tasks: Sequence[Task] | None) -> Iterator[FencedItem]:
     if tasks is None:
         yield _session_item("tasks", "The record of the background tasks can't be read now.")
         return
-    going = [task for task in tasks if task.state in {"pending", "running"}]
-    if going:
-        lines = [_task_line(task) for task in going[:_MAX_TASKS]]
-        lines += _overflow_lines(len(going) - _MAX_TASKS, "task")
+    active = [task for task in tasks if task.state in {"pending", "running"}]
+    if active:
+        lines = [_task_line(task) for task in active[:_MAX_TASKS]]
+        lines += _overflow_lines(len(active) - _MAX_TASKS, "task")
         yield FencedItem(text="\n".join(lines), source="background tasks", trust=Trust.EXTERNAL, kind="tasks")
 
 
@@ -200,21 +204,23 @@ def _task_line(task: Task) -> str:
 
 
 def _result_items(
-    tasks: Sequence[Task], delivered: Sequence[str], each: int, together: int
+    tasks: Sequence[Task], delivered: Sequence[str], max_tokens: int, remaining: int
 ) -> Iterator[tuple[str, FencedItem]]:
     """Yield the key and the text of each undelivered result, oldest first, within the budgets."""
-    known, whole = set(delivered), together
+    delivered_keys, total_tokens = set(delivered), remaining
     # A task whose end was delivered but could not be saved is not reported again when it is orphaned.
-    ended = [task for task in tasks if (key := delivery_key(task)) and known.isdisjoint({key, task.id})]
-    ended.sort(key=lambda task: (task.ended or task.seen, task.created, task.id))
-    for task in ended[:_MAX_RESULTS]:
-        text = _cut_with_pointer(_outcome_text(task), min(each, whole), "[cut: task_output shows the rest]")
-        together -= estimate_text(text)
-        if together < 0:
+    ended_tasks = [task for task in tasks if (key := delivery_key(task)) and delivered_keys.isdisjoint({key, task.id})]
+    ended_tasks.sort(key=lambda task: (task.ended or task.seen, task.created, task.id))
+    for task in ended_tasks[:_MAX_RESULTS]:
+        text = _cut_with_pointer(
+            _outcome_text(task), min(max_tokens, total_tokens), "[cut: task_output shows the rest]"
+        )
+        remaining -= estimate_text(text)
+        if remaining < 0:
             return
         source = f"background task {_task_label(task)}"
-        quoted = FencedItem(text=text, source=source, trust=Trust.EXTERNAL, kind=task.state, id=_short_id(task))
-        yield delivery_key(task), quoted
+        item = FencedItem(text=text, source=source, trust=Trust.EXTERNAL, kind=task.state, id=_short_id(task))
+        yield delivery_key(task), item
 
 
 def _outcome_text(task: Task) -> str:
@@ -225,13 +231,13 @@ def _outcome_text(task: Task) -> str:
     return "It gives no sign of life: what it did is not known." if is_lost else "It left no word."
 
 
-def _rule_items(standing: WorkState) -> Iterator[FencedItem]:
-    found = [rule for decision in ("deny", "ask") for rule in standing.permissions if rule.decision == decision]
-    if found:
+def _rule_items(work_state: WorkState) -> Iterator[FencedItem]:
+    rules = [rule for decision in ("deny", "ask") for rule in work_state.permissions if rule.decision == decision]
+    if rules:
         lines = [
-            ": ".join(filter(None, [_one_line(render_rule(rule)), _one_line(rule.why)])) for rule in found[:_MAX_RULES]
+            ": ".join(filter(None, [_one_line(render_rule(rule)), _one_line(rule.why)])) for rule in rules[:_MAX_RULES]
         ]
-        yield _session_item("rules", "\n".join([*lines, *_overflow_lines(len(found) - _MAX_RULES, "rule")]))
+        yield _session_item("rules", "\n".join([*lines, *_overflow_lines(len(rules) - _MAX_RULES, "rule")]))
 
 
 def _session_item(section: str, text: str) -> FencedItem:
@@ -248,9 +254,9 @@ def _short_id(task: Task) -> str:
 
 def _one_line(text: str) -> str:
     """Return a text as one line of limited length."""
-    whole = " ".join(text.split())
-    head = cut_text(whole, _MAX_LINE_TOKENS)
-    return whole if head == whole else f"{head}…"
+    line = " ".join(text.split())
+    head = cut_text(line, _MAX_LINE_TOKENS)
+    return line if head == line else f"{head}…"
 
 
 def _overflow_lines(count: int, noun: str) -> list[str]:
@@ -267,8 +273,8 @@ def _cut_with_pointer(text: str, max_tokens: int, pointer: str) -> str:
         return text
     head = cut_text(text, max(0, max_tokens - estimate_text(f"\n{pointer}")))
     lines = head.rpartition("\n")[0]
-    shown = lines if 2 * len(lines) >= len(head) else head
-    return f"{shown}\n{pointer}" if shown else pointer
+    excerpt = lines if 2 * len(lines) >= len(head) else head
+    return f"{excerpt}\n{pointer}" if excerpt else pointer
 
 
 _LOG = logging.getLogger("ricordo.middleware")
@@ -292,29 +298,29 @@ class ReminderMiddleware:
     async def __call__(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Continue with a reminder; the metadata of the reply names the results in it."""
         self._window, self._system, self._delivered_keys = request.window, request.system, ()
-        found = await self._compose_reminder(request)
-        if found is not None:
-            reminder, self._delivered_keys = found
+        composed = await self._compose_reminder(request)
+        if composed is not None:
+            reminder, self._delivered_keys = composed
             request = replace(request, reminder=reminder)
         response = await step(request)
         reply = response.reply
-        said = with_delivered_results(reply.message, self._delivered_keys)
-        return response if said is reply.message else replace(response, reply=replace(reply, message=said))
+        message = with_delivered_results(reply.message, self._delivered_keys)
+        return response if message is reply.message else replace(response, reply=replace(reply, message=message))
 
     async def refresh_reminder(self, request: ModelRequest, step: StepHandler) -> ModelResponse:
         """Continue with a reminder for the current window and prompt; if that fails, the previous one stays."""
         if request.window != self._window or request.system != self._system:
             self._window, self._system = request.window, request.system
-            found = await self._compose_reminder(request)
-            if found is not None:
-                reminder, self._delivered_keys = found
+            composed = await self._compose_reminder(request)
+            if composed is not None:
+                reminder, self._delivered_keys = composed
                 request = replace(request, reminder=reminder)
         return await step(request)
 
     async def add_reminder(self, request: ModelRequest) -> ModelRequest:
         """Return `request` with its reminder; no result counts as delivered."""
-        found = await self._compose_reminder(request)
-        return replace(request, reminder=found[0]) if found else request
+        composed = await self._compose_reminder(request)
+        return replace(request, reminder=composed[0]) if composed else request
 
     async def _compose_reminder(self, request: ModelRequest) -> ComposedReminder | None:
         try:
@@ -329,22 +335,22 @@ class ReminderMiddleware:
 class TaskDelivery:
     """The work state of a session for tools that only mark results as delivered."""
 
-    def __init__(self, keeper: WorkStateHolder) -> None:
-        """Start with the work state of `keeper`."""
-        self._session_state = keeper
+    def __init__(self, session_state: WorkStateHolder) -> None:
+        """Start with the work state of `session_state`."""
+        self._session_state = session_state
         self._shown_ids: tuple[str, ...] = ()
 
     @property
     def work_state(self) -> WorkState:
         """The work state, including results that were shown but not recorded yet."""
-        standing = self._session_state.work_state
-        new = tuple(each for each in self._shown_ids if each not in standing.delivered)
-        return replace(standing, delivered=(*standing.delivered, *new)) if new else standing
+        work_state = self._session_state.work_state
+        new = tuple(each for each in self._shown_ids if each not in work_state.delivered)
+        return replace(work_state, delivered=(*work_state.delivered, *new)) if new else work_state
 
     async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
         """Collect the keys that `change` adds to `delivered` until the next tool results are recorded."""
-        known = self.work_state.delivered
-        self._shown_ids += tuple(each for each in change(self.work_state).delivered if each not in known)
+        delivered = self.work_state.delivered
+        self._shown_ids += tuple(each for each in change(self.work_state).delivered if each not in delivered)
         return self.work_state
 
     def wrap_recorder(self, record: Recorder) -> Recorder:

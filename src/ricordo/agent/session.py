@@ -146,29 +146,31 @@ class AgentSession:
         request = await self.prompt.add_prompt(self._build_request())
         request = replace(request, window=(*request.window, *messages))
         request = await self.add_reminder(request) if self.add_reminder else request
-        said = build_messages(request)
+        request_messages = build_messages(request)
         schema = output.schema if output else None
-        sent = await request_body(self.model, said, tools=request.tools, schema=schema)
-        return RequestPreview(model=self.model.name, messages=said, tools=request.tools, schema=schema, body=sent)
+        body = await request_body(self.model, request_messages, tools=request.tools, schema=schema)
+        return RequestPreview(
+            model=self.model.name, messages=request_messages, tools=request.tools, schema=schema, body=body
+        )
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
         """Run every reduction now, forced; with `dry_run` no event is emitted and nothing is saved."""
         if dry_run:
-            unheard = Emitter(SystemClock())
+            silent_emitter = Emitter(SystemClock())
             window = repair_window(self.turn_runner.session_state.state.window)
-            return (await self._run_strategies(window, self.dry_run_strategies, focus=focus, emitter=unheard))[1]
-        done: list[CompactionResult] = []
+            return (await self._run_strategies(window, self.dry_run_strategies, focus=focus, emitter=silent_emitter))[1]
+        results: list[CompactionResult] = []
 
         async def reduce_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            found = self._run_strategies(
-                window, self.strategies, focus=focus, emitter=self.emitter, noted=self.compactions.record
+            reduction = self._run_strategies(
+                window, self.strategies, focus=focus, emitter=self.emitter, record_reduction=self.compactions.record
             )
-            left, compacted = await found
-            done.append(compacted)
-            return left
+            reduced, compacted = await reduction
+            results.append(compacted)
+            return reduced
 
         await self.turn_runner.rewrite_window(reduce_window)
-        (compacted,) = done
+        (compacted,) = results
         if any(report.act == "compact" and report.status == "done" for report in compacted):
             self.prompt.invalidate()
         return compacted
@@ -217,12 +219,12 @@ class AgentSession:
         *,
         focus: str,
         emitter: Emitter,
-        noted: RecordReduction | None = None,
+        record_reduction: RecordReduction | None = None,
     ) -> tuple[tuple[Message, ...], CompactionResult]:
         """Run `strategies` over `window`; return the reduced window and the reports."""
         request = await self.prompt.add_prompt(replace(self._build_request(), window=window))
         reduced, reports = await reduce_request(
-            request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, noted=noted
+            request, strategies, self.meter, emitter, forced=_ON_REQUEST, focus=focus, record_reduction=record_reduction
         )
         before, after = await self._report_usage(request), await self._report_usage(reduced)
         return reduced.window, CompactionResult(reports=reports, before=before, after=after)

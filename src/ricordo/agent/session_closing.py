@@ -122,13 +122,13 @@ class SessionClosing:
                     progress.skipped = "nothing was said"
                     return
                 progress.counts["messages"] = len(messages)
-                found, why = await self._build_summary(messages)
-                await self._save_notes(session, messages, found, pending=bool(why))
+                summary, reason = await self._build_summary(messages)
+                await self._save_notes(session, messages, summary, pending=bool(reason))
             except RicordoError as error:
-                why = f"{type(error).__name__}: {error}"
-            if why:
-                progress.failed = why.partition(":")[0]
-                _LOG.warning("Session %s has no summary yet, the next agent tries again: %s", session, why)
+                reason = f"{type(error).__name__}: {error}"
+            if reason:
+                progress.failed = reason.partition(":")[0]
+                _LOG.warning("Session %s has no summary yet, the next agent tries again: %s", session, reason)
 
     async def _build_summary(self, messages: Sequence[Message]) -> tuple[ClosingSummary, str]:
         """Return the summary, and the reason if it is only one by rules; otherwise an empty reason."""
@@ -137,8 +137,8 @@ class SessionClosing:
         try:
             return await summarize_by_model(self.model, messages, seconds=self.seconds), ""
         except (RicordoError, TimeoutError) as error:
-            told = str(error) or "it took too long"
-            return await run_sync(summarize_by_rules, messages), f"{type(error).__name__}: {told}"
+            message = str(error) or "it took too long"
+            return await run_sync(summarize_by_rules, messages), f"{type(error).__name__}: {message}"
 
     async def _save_notes(
         self, session: str, messages: Sequence[Message], closing: ClosingSummary, *, pending: bool

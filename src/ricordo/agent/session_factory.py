@@ -98,62 +98,74 @@ class SessionFactory:
         """Return the open session. Raises: ScopeMismatch if it belongs to another user."""
         options, parts, workspace = self.options, self.parts, self.workspace
         model = await self._load_model()
-        keeper = await self._load_session_state(options.session or options.scope.session or self._create_name())
-        name = keeper.state.session
-        measure = create_meter(model, ratio=keeper.state.ratio)
-        keeper.set_ratio_source(lambda: measure.ratio)
-        compactions = self._create_compactions(keeper)
-        flush, on = self._create_extraction(), choose_reductions(options, parts.settings, declared_window(model))
-        beside = create_session_services(
-            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.is_writable,
-            real=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
+        session_state = await self._load_session_state(options.session or options.scope.session or self._create_name())
+        name = session_state.state.session
+        meter = create_meter(model, ratio=session_state.state.ratio)
+        session_state.set_ratio_source(lambda: meter.ratio)
+        compactions = self._create_compactions(session_state)
+        flush, reductions = (
+            self._create_extraction(),
+            choose_reductions(options, parts.settings, declared_window(model)),
+        )
+        services = create_session_services(
+            session_state, session=name, options=options, parts=parts, workspace=workspace, root=self.root,
+            path_resolver=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE),
+            is_writable=self.is_writable,
         )  # fmt: skip
-        described = replace(options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts))
-        tools = self._create_tools(described, compactions, on, beside, keeper.state)
-        around = replace(self._compaction_context(on, flush, keeper), reread=self._create_rereader(tools, beside, name))
-        own = options.strategies
-        ladders = (
-            await CompactionPipelines.create(on, model, around, scratch_files())
-            if own is None
-            else CompactionPipelines.from_strategies(own)
+        loaded_options = replace(
+            options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts)
         )
-        memories = self._create_turn_memories(keeper, model)
-        remind = ReminderMiddleware(
-            memories.wrap_reminder(beside.compose_reminder) if memories else beside.compose_reminder
+        tools = self._create_tools(loaded_options, compactions, reductions, services, session_state.state)
+        compaction_context = replace(
+            self._compaction_context(reductions, flush, session_state),
+            reread=self._create_rereader(tools, services, name),
         )
-        tally = UsageTotals()
+        custom_strategies = options.strategies
+        pipelines = (
+            await CompactionPipelines.create(reductions, model, compaction_context, scratch_files())
+            if custom_strategies is None
+            else CompactionPipelines.from_strategies(custom_strategies)
+        )
+        memories = self._create_turn_memories(session_state, model)
+        reminder = ReminderMiddleware(
+            memories.wrap_reminder(services.compose_reminder) if memories else services.compose_reminder
+        )
+        totals = UsageTotals()
         base = _DEFAULT_INSTRUCTIONS if options.instructions is None else options.instructions
-        shrink = CompactionMiddleware(
-            ladders.per_request,
-            measure=measure,
+        compaction_middleware = CompactionMiddleware(
+            pipelines.per_request,
+            meter=meter,
             emitter=parts.emitter,
-            retries=ladders.overflow_retries,
-            noted=compactions.record,
-            undone=lambda: keeper.state.undone,
-            refused=ladders.on_overflow,
+            retries=pipelines.overflow_retries,
+            record_reduction=compactions.record,
+            get_undone=lambda: session_state.state.undone,
+            overflow_strategies=pipelines.on_overflow,
         )
         prompt = PromptMiddleware(
-            self._create_prompt(model), base=base, window=lambda: keeper.state.window,
-            at_once=options.memory.refresh == "step", where=self.memory.label,
+            self._create_prompt(model), base=base, window=lambda: session_state.state.window,
+            rebuild=options.memory.refresh == "step", location=self.memory.label,
         )  # fmt: skip
-        hide, watching = create_forgotten_middleware(workspace, self.memory.store), self._parent_middleware
-        harness = AgentLoop(
+        forgotten_middleware, parent_middleware = (
+            create_forgotten_middleware(workspace, self.memory.store),
+            self._parent_middleware,
+        )
+        loop = AgentLoop(
             model,
             tools=tools,
             instructions=base,
             steps=[
-                *hide,
+                *forgotten_middleware,
                 prompt,
-                remind,
-                shrink,
+                reminder,
+                compaction_middleware,
                 prompt.complete,
-                remind.refresh_reminder,
-                keeper.observe_request,
-                *watching,
+                reminder.refresh_reminder,
+                session_state.observe_request,
+                *parent_middleware,
             ],
-            turns=self._turn_middleware(tally, flush),
-            record=beside.task_delivery.wrap_recorder(keeper.record),
-            gate=beside.gate,
+            turns=self._turn_middleware(totals, flush),
+            record=services.task_delivery.wrap_recorder(session_state.record),
+            gate=services.gate,
             limits=replace(options.limits, max_iters=options.limits.max_iters or parts.settings.max_iters),
             emitter=parts.emitter,
         )
@@ -164,22 +176,22 @@ class SessionFactory:
             model=model,
             tools=tools,
             instructions=base,
-            turn_runner=TurnRunner(scope=options.scope, run=harness.run, session_state=keeper),
+            turn_runner=TurnRunner(scope=options.scope, run=loop.run, session_state=session_state),
             compactions=compactions,
-            services=beside,
-            add_reminder=remind.add_reminder,
+            services=services,
+            add_reminder=reminder.add_reminder,
             prompt=prompt,
-            meter=measure,
-            strategies=ladders.on_demand,
+            meter=meter,
+            strategies=pipelines.on_demand,
             memory=self.memory,
-            dry_run_strategies=ladders.dry_run,
+            dry_run_strategies=pipelines.dry_run,
             emitter=parts.emitter,
-            compaction=on.get("compaction"),
+            compaction=reductions.get("compaction"),
             extraction=flush,
             workspace=workspace,
             is_recorded=self.is_writable,
             settings=parts.settings,
-            closing=self._create_closing(name, model, tally, beside),
+            closing=self._create_closing(name, model, totals, services),
             turn_memories=memories,
         )
 
@@ -209,14 +221,14 @@ class SessionFactory:
         shows = settings.preamble_tokens and options.remembers
         return PromptBuilder(
             self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
-            most=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
-            recalled=settings.recalled_memories, own=[tool.spec.name for tool in options.tools],
-            sessions=self._session_files, emitter=self.parts.emitter,
-            written_in=list_rule_files(self.root, options, self.workspace),
+            max_tokens=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
+            max_memories=settings.recalled_memories, own_tools=[tool.spec.name for tool in options.tools],
+            sessions_path=self._session_files, emitter=self.parts.emitter,
+            rule_files=list_rule_files(self.root, options, self.workspace),
             profile=create_profile_view(options, settings.injection, self.workspace, self.memory),
         )  # fmt: skip
 
-    def _create_turn_memories(self, keeper: SessionState, model: ChatModel) -> TurnMemories | None:
+    def _create_turn_memories(self, session_state: SessionState, model: ChatModel) -> TurnMemories | None:
         """Return the memories for each turn; None if that is off, and for a model that quotes memory itself."""
         options, settings = self.options, self.parts.settings
         config = settings.turn_recall
@@ -227,7 +239,9 @@ class SessionFactory:
             return None
         if isinstance(model, QuotingModel):
             return None
-        return TurnMemories(self.memory.store, config, keeper, clock=self.parts.clock, emitter=self.parts.emitter)
+        return TurnMemories(
+            self.memory.store, config, session_state, clock=self.parts.clock, emitter=self.parts.emitter
+        )
 
     @property
     def _session_files(self) -> str:
@@ -248,7 +262,7 @@ class SessionFactory:
             config=self.parts.settings.inbox,
             clock=self.parts.clock,
             signals=partial(detect_signals, config=ProcessingConfig(detector=self.parts.settings.signal_detector)),
-            asked=self.workspace.worker.track,
+            on_enqueue=self.workspace.worker.track,
             emitter=self.parts.emitter,
         )
 
@@ -260,31 +274,31 @@ class SessionFactory:
         return self.options.memory.hooks and is_on and (self.memory.is_own or self.workspace is None)
 
     def _compaction_context(
-        self, on: Reductions, flush: ExtractionMiddleware | None, keeper: SessionState
+        self, reductions: Reductions, flush: ExtractionMiddleware | None, session_state: SessionState
     ) -> CompactionContext:
-        place, name = self.workspace.memory_root if self.workspace else None, keeper.state.session
-        later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
+        place, name = self.workspace.memory_root if self.workspace else None, session_state.state.session
+        before_drop = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
         return CompactionContext(
             strategies=StrategyContext(
                 redactor=self._redactor,
                 files=place.files if place and self.is_writable else None,
                 reader_tool=reader_name(self.options.tools),
             ),
-            before_drop=later,
-            handover=self._create_handover(on, name) if flush else None,
+            before_drop=before_drop,
+            handover=self._create_handover(reductions, name) if flush else None,
             is_recorded=self.is_writable,
-            find_original=keeper.find_recorded,
+            find_original=session_state.find_recorded,
             prepare_model=partial(self._prepare_model, purpose="summary", session=name),
             resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model),
             clock=self.parts.clock,
         )
 
-    def _create_rereader(self, tools: Sequence[Tool], beside: SessionServices, name: str) -> RereadFile | None:
+    def _create_rereader(self, tools: Sequence[Tool], services: SessionServices, name: str) -> RereadFile | None:
         """Return the function that reads files again after a compaction; None without file tools."""
         if not (self.options.builtin_tools.files or self.options.builtin_tools.shell):
             return None
         context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
-        return create_rereader(tools, beside.gate, context)
+        return create_rereader(tools, services.gate, context)
 
     def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model for use by memory; usage is only counted if the root is writable."""
@@ -292,11 +306,11 @@ class SessionFactory:
         scope = replace(self.options.scope, agent=self._agent, session=session)
         return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
-    def _create_handover(self, on: Reductions, name: str) -> ExtractionHandover | None:
+    def _create_handover(self, reductions: Reductions, name: str) -> ExtractionHandover | None:
         """Return the handover that extracts facts in the request for a summary; None if extraction makes its own."""
         if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
-        compaction = on.get("compaction")
+        compaction = reductions.get("compaction")
         seconds = compaction.summary_seconds if compaction else 60.0
         return CompactionExtraction(
             self.workspace.inbox,
@@ -309,10 +323,10 @@ class SessionFactory:
             may_learn=self.workspace.flush.may_learn,
         )
 
-    def _create_compactions(self, keeper: SessionState) -> Compactions:
+    def _create_compactions(self, session_state: SessionState) -> Compactions:
         place = self.workspace.memory_root if self.workspace else None
         return Compactions(
-            keeper,
+            session_state,
             files=place.files if place else None,
             writable=self.is_writable,
             redactor=place.redactor if place else None,
@@ -321,21 +335,21 @@ class SessionFactory:
             scope=self.options.scope,
         )
 
-    def _turn_middleware(self, tally: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
+    def _turn_middleware(self, totals: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
         """Return the middleware around each turn."""
         if self.workspace is None:
-            return [tally]
+            return [totals]
         maintain = MaintenanceMiddleware(self.workspace.worker.wake, self.workspace.running_turns)
-        return [tally, maintain, flush] if flush else [tally, maintain]
+        return [totals, maintain, flush] if flush else [totals, maintain]
 
     def _create_closing(
-        self, name: str, model: ChatModel, tally: UsageTotals, beside: SessionServices
+        self, name: str, model: ChatModel, totals: UsageTotals, services: SessionServices
     ) -> SessionClosing | None:
         """Return the session's closing; None if its store keeps no sessions, and for a sub-agent."""
         options = self.options
-        keeps = self.memory.store.offers(KeepsSessions)
+        session_store = self.memory.store.offers(KeepsSessions)
         remembers = options.remembers
-        if keeps is None or not remembers or options.parent is not None:
+        if session_store is None or not remembers or options.parent is not None:
             return None
         if self.memory.is_own and not self.is_writable:
             return None
@@ -343,18 +357,18 @@ class SessionFactory:
 
         async def load_messages(session: str) -> Sequence[Message]:
             if self.workspace is None or not self.is_writable:
-                return tally.messages if session == name else ()
+                return totals.messages if session == name else ()
             return await read_unforgotten_messages(self.workspace.memory_root, self._agent, session)
 
         return SessionClosing(
             session=name,
             scope=options.scope,
-            session_store=keeps,
+            session_store=session_store,
             model=self._prepare_model(model, purpose="closing summary", session=name),
             mode=mode,
             load_messages=load_messages,
-            totals=tally,
-            todos=lambda: beside.session_state.work_state.todos,
+            totals=totals,
+            todos=lambda: services.session_state.work_state.todos,
             emitter=self.parts.emitter,
         )
 
@@ -367,39 +381,39 @@ class SessionFactory:
             )
         files, path = workspace.memory_root.files, transcript_path(agent, name)
         states = self.options.memory.states or workspace.state_store
-        stated = await states.load(agent, name)
-        if stated.set_aside:
-            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
-        owner = stated.state.user or await self._read_lost_owner(stated)
+        stored = await states.load(agent, name)
+        if stored.set_aside:
+            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stored.set_aside)
+        owner = stored.state.user or await self._read_lost_owner(stored)
         if owner not in {"", self._user}:
             raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
         transcript = Transcript(files, path, session=name, redactor=workspace.memory_root.redactor)
         logged = (await read_transcript(files, path)).messages
-        said = () if logged or not self.is_writable else messages_from_state(stated.state)
-        if said:
+        restored = () if logged or not self.is_writable else messages_from_state(stored.state)
+        if restored:
             _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
-            logged = (await transcript.append(said)).messages
-        window = resume_window(stated.state.window, stated.state.last, logged)
+            logged = (await transcript.append(restored)).messages
+        window = resume_window(stored.state.window, stored.state.last, logged)
         window = tuple(set_read_tool(message, reader_name(self.options.tools)) for message in window)
         # A session that was started without a user stays open to everybody.
-        user = owner or ("" if logged or stated.state.window else self._user)
+        user = owner or ("" if logged or stored.state.window else self._user)
         # Messages that wait for extraction from an earlier time are still extracted.
-        before = bool(logged) and not stated.set_aside and stated.state.learns
-        standing = mark_delivered(stated.state.work_state, logged)
+        was_learning = bool(logged) and not stored.set_aside and stored.state.learns
+        work_state = mark_delivered(stored.state.work_state, logged)
         last = logged[-1].id if logged else ""
-        learns = self._is_learning or before
-        state = replace(stated.state, window=window, last=last, user=user, learns=learns, work_state=standing)
+        learns = self._is_learning or was_learning
+        state = replace(stored.state, window=window, last=last, user=user, learns=learns, work_state=work_state)
         if not self.is_writable:
             return SessionState(state, self._redactor)
         record = TranscriptRecorder(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )
-        return SessionState(state, states=states, version=stated.version, record=record, logged=logged)
+        return SessionState(state, states=states, version=stored.version, record=record, logged=logged)
 
-    async def _read_lost_owner(self, stated: StoredState) -> str:
+    async def _read_lost_owner(self, stored: StoredState) -> str:
         """Return the owner of a session whose state was set aside; the current user if that is unknown too."""
         files = self.workspace.memory_root.files if self.workspace else None
-        info = await files.info(stated.set_aside) if files and stated.set_aside else None
+        info = await files.info(stored.set_aside) if files and stored.set_aside else None
         if files is None or info is None:
             return ""
         owner = await read_owner(files, info)
@@ -409,34 +423,34 @@ class SessionFactory:
         self,
         options: AgentOptions,
         compactions: Compactions,
-        on: Reductions,
-        beside: SessionServices,
+        reductions: Reductions,
+        services: SessionServices,
         state: AgentState,
     ) -> tuple[Tool, ...]:
         background = options.builtin_tools.shell and options.parent is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
-            memory=self.memory, is_writable=self.is_writable, reductions=on, session=state.session,
-            tasks=beside.task_runner if background else None,
+            memory=self.memory, is_writable=self.is_writable, reductions=reductions, session=state.session,
+            tasks=services.task_runner if background else None,
         )  # fmt: skip
 
-        def create_worker(described: SubAgent) -> LocalWorker:
+        def create_worker(spec: SubAgent) -> LocalWorker:
             return LocalWorker(
-                spec=described,
+                spec=spec,
                 parent=options,
                 session=state.session,
-                session_state=beside.session_state,
+                session_state=services.session_state,
                 ids=self.parts.ids,
                 create_session=self._create_sub_session,
             )
 
-        found = create_workers(
-            options.sub_agents, parent=self._agent, known=tool_set.inheritable_names, local=create_worker
+        workers = create_workers(
+            options.sub_agents, parent=self._agent, list_tools=tool_set.inheritable_names, create_local=create_worker
         )
-        standing = beside.create_tools(found, planning=options.builtin_tools.planning, background=background)
-        tools = tool_set.build(compactions, standing, state.window)
+        session_tools = services.create_tools(workers, planning=options.builtin_tools.planning, background=background)
+        tools = tool_set.build(compactions, session_tools, state.window)
         if options.parent is None:
-            beside.permissions.set_tool_names(
+            services.permissions.set_tool_names(
                 {tool.spec.name for tool in tools} | tool_set.inheritable_names(), options.permissions
             )
         return tools
@@ -453,11 +467,11 @@ class SessionFactory:
         model = self.options.model
         if isinstance(model, str) and model != OFFLINE:
             return await run_sync(partial(load_agent_model, model, self.parts.settings))
-        found = QuotingModel() if isinstance(model, str) else model
-        if isinstance(found, QuotingModel):
+        loaded = QuotingModel() if isinstance(model, str) else model
+        if isinstance(loaded, QuotingModel):
             search = self._search_root if self.memory.is_own else self._search_other_store
-            found.set_search(search, keeps=self.is_writable)
-        return found
+            loaded.set_search(search, keeps=self.is_writable)
+        return loaded
 
     async def _search_root(self, text: str) -> Answer | None:
         layers = self.memory.store.offers(LayeredMemory)

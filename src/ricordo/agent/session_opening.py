@@ -44,10 +44,10 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     the block raises. An incognito session opens neither. Raises: RootNotTrusted; ScopeMismatch; InvalidSetting;
     ModelNotFound, ModelKeyMissing, ExtraMissing; with a `required` memory the error from opening the root or the store.
     """
-    given = options.settings
-    root = await run_sync(_locate_root, options.memory.root or (given.root if given else None))
-    settings = await run_sync(partial(_load_settings, root, given, trusted=options.memory.trusted))
-    if given is None and options.recommended:
+    configured = options.settings
+    root = await run_sync(_locate_root, options.memory.root or (configured.root if configured else None))
+    settings = await run_sync(partial(_load_settings, root, configured, trusted=options.memory.trusted))
+    if configured is None and options.recommended:
         settings = settings.with_default_embedder()
     if options.memory.incognito:
         # The root is not opened, but the rules in it are still read.
@@ -70,17 +70,17 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
         if not options.memory.incognito:
             workspace = await _open_workspace(stack, root, options.scope, parts, required=options.memory.required)
         folders = [root, workspace.folder] if workspace else []
-        keeps = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
-        if workspace and not keeps:
+        is_writable = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
+        if workspace and not is_writable:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
             if workspace.memory_root.usage:
                 workspace.memory_root.usage.disable()
         memory = await _open_store(stack, options, parts, root=root, workspace=workspace)
-        asking = replace(options, approve=_serialize_approvals(options.approve))
-        making = SessionFactory(
-            options=asking, parts=parts, root=root, workspace=workspace, memory=memory, is_writable=keeps
+        session_options = replace(options, approve=_serialize_approvals(options.approve))
+        factory = SessionFactory(
+            options=session_options, parts=parts, root=root, workspace=workspace, memory=memory, is_writable=is_writable
         )
-        session = await making.create_session()
+        session = await factory.create_session()
         prompts.session = session
         await stack.enter_async_context(session.services.task_runner.lifespan())
         if session.turn_memories:
@@ -111,30 +111,30 @@ def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | N
     """Return a handler that asks one question at a time, for the agent and its sub-agents together."""
     if approve is None:
         return None
-    asking = anyio.Lock()
+    lock = anyio.Lock()
 
     async def ask_alone(asked: Approval) -> bool:
-        async with asking:
+        async with lock:
             return await approve(asked)
 
     return ask_alone
 
 
-def _locate_root(named: str | Path | None) -> Path:
-    return Path(named or Settings.from_environment().root or default_root()).absolute()
+def _locate_root(root: str | Path | None) -> Path:
+    return Path(root or Settings.from_environment().root or default_root()).absolute()
 
 
-def _load_settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
+def _load_settings(root: Path, settings: Settings | None, *, trusted: bool) -> Settings:
     """Return the settings for the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
-    held = given or Settings.from_environment()
-    held = held.with_trusted_root(root) if trusted else held
+    effective = settings or Settings.from_environment()
+    effective = effective.with_trusted_root(root) if trusted else effective
     try:
-        held.check_trust(root)
+        effective.check_trust(root)
     except StorageError:
         # A root that can't be read is reported when it is opened.
-        return given or Settings.load(own=True)
+        return settings or Settings.load(own=True)
     try:
-        return held if given else Settings.load(root, trusted=trusted)
+        return effective if settings else Settings.load(root, trusted=trusted)
     except DocumentInvalid:
         raise
     except StorageError:
@@ -165,7 +165,7 @@ async def _open_store(
     stack: AsyncExitStack, options: AgentOptions, parts: Dependencies, *, root: Path, workspace: Workspace | None
 ) -> AgentStore:
     """Return the agent's store; for an incognito agent one that saves nothing. A store passed open is closed anyway."""
-    opening = partial(
+    open_store = partial(
         open_agent_store,
         scope=options.scope,
         parts=parts,
@@ -174,10 +174,10 @@ async def _open_store(
         required=options.memory.required,
     )
     if not options.memory.incognito:
-        return await stack.enter_async_context(opening(options.memory.store))
+        return await stack.enter_async_context(open_store(options.memory.store))
     if isinstance(options.memory.store, Store):
-        await stack.enter_async_context(opening(options.memory.store))
-    return await stack.enter_async_context(opening(_NO_STORE))
+        await stack.enter_async_context(open_store(options.memory.store))
+    return await stack.enter_async_context(open_store(_NO_STORE))
 
 
 def _is_writable(folder: Path) -> bool:

@@ -136,22 +136,22 @@ class SessionServices:
         if planning:
             tools += [todo_write_tool(self.session_state), *(plan_tools(self.plan_mode) if self.plan_mode else ())]
         if workers:
-            tools.append(spawn_tool(self.task_runner, workers, keeper=self.task_delivery))
+            tools.append(spawn_tool(self.task_runner, workers, state_holder=self.task_delivery))
         if workers or background:
-            tools += task_tools(self.task_runner, keeper=self.task_delivery)
+            tools += task_tools(self.task_runner, state_holder=self.task_delivery)
         return tools
 
     async def compose_reminder(self, request: ModelRequest) -> tuple[Message | None, tuple[str, ...]]:
         """Return the reminder of a request and the keys of the results in it; None if there is nothing to say."""
-        standing, tasks = self.session_state.work_state, await self._list_tasks()
-        if standing == WorkState(delivered=standing.delivered) and tasks == ():
+        work_state, tasks = self.session_state.work_state, await self._list_tasks()
+        if work_state == WorkState(delivered=work_state.delivered) and tasks == ():
             return None, ()
-        plan = await self._read_plan(standing)
-        found = await run_sync(partial(build_reminder, standing, plan=plan, tasks=tasks, window=request.window))
-        return (build_reminder_message(found.text), found.delivered_keys) if found.text else (None, ())
+        plan = await self._read_plan(work_state)
+        reminder = await run_sync(partial(build_reminder, work_state, plan=plan, tasks=tasks, window=request.window))
+        return (build_reminder_message(reminder.text), reminder.delivered_keys) if reminder.text else (None, ())
 
-    async def _read_plan(self, standing: WorkState) -> str | None:
-        if self.plan_mode is None or not standing.plan.path:
+    async def _read_plan(self, work_state: WorkState) -> str | None:
+        if self.plan_mode is None or not work_state.plan.path:
             return None
         try:
             text = await self.plan_mode.text()
@@ -170,35 +170,35 @@ class SessionServices:
             self._warn_once("tasks", error)
             return None
 
-    def _warn_once(self, what: str, error: RicordoError) -> None:
+    def _warn_once(self, subject: str, error: RicordoError) -> None:
         """Log an error once; it ends no turn."""
         if not self._has_warned:
-            _LOG.warning("The %s of this session can't be read: %s", what, error)
+            _LOG.warning("The %s of this session can't be read: %s", subject, error)
         self._has_warned = True
 
 
 def create_session_services(
-    keeper: WorkStateHolder,
+    session_state: WorkStateHolder,
     *,
     session: str,
     options: AgentOptions,
     parts: Dependencies,
     workspace: Workspace | None,
-    keeps: bool,
-    real: PathResolver | None = None,
+    is_writable: bool,
+    path_resolver: PathResolver | None = None,
     root: Path | None = None,
 ) -> SessionServices:
     """Return the services of `session`; a sub-agent uses its parent's plan mode and rules.
 
-    `real` resolves the links in a call's arguments, so that a denial also applies to their targets. `root` is the
-    source of remembered rules for an incognito session, which has no `workspace`.
+    `path_resolver` resolves the links in a call's arguments, so that a denial also applies to their targets. `root` is
+    the source of remembered rules for an incognito session, which has no `workspace`.
     """
-    if UNKNOWN_RULES in keeper.work_state.permissions:
+    if UNKNOWN_RULES in session_state.work_state.permissions:
         _LOG.warning(_RULES_UNREADABLE, session)
-    place = workspace.memory_root if workspace and keeps else None
+    place = workspace.memory_root if workspace and is_writable else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     runner = TaskRunner(
-        _choose_task_store(parts, workspace, tasks_path(agent, session), keeps=keeps),
+        _choose_task_store(parts, workspace, tasks_path(agent, session), is_writable=is_writable),
         agent=agent,
         session=session,
         user=user,
@@ -207,36 +207,37 @@ def create_session_services(
         emitter=parts.emitter,
         scope=options.scope,
     )
-    of_root = (
+    root_tasks = (
         FileTaskStore(workspace.memory_root.files, ROOT_TASKS, workspace.memory_root.redactor) if workspace else None
     )
     planning = None
     if place:
         planning = PlanMode(
-            keeper, place.files, place.changes, redactor=place.redactor, clock=parts.clock, approve=options.approve,
-            session=session,
+            session_state, place.files, place.changes, redactor=place.redactor, clock=parts.clock,
+            approve=options.approve, session=session,
         )  # fmt: skip
     layers = workspace.store.offers(LayeredMemory) if workspace else None
-    remembered = MemoryRules(layers) if layers else None
-    silent = create_incognito_rules(root, options.scope, parts) if options.memory.incognito and root else None
-    held = options.parent.get_state if options.parent else lambda: keeper.work_state
+    memory_rules = MemoryRules(layers) if layers else None
+    incognito_rules = create_incognito_rules(root, options.scope, parts) if options.memory.incognito and root else None
+    get_work_state = options.parent.get_state if options.parent else lambda: session_state.work_state
     gate = RuleGate(
-        held, given=(*options.permissions, *parts.settings.permission_rules), remembered=silent or remembered,
-        approve=options.approve,
-        real=real,
+        get_work_state, configured=(*options.permissions, *parts.settings.permission_rules),
+        load_remembered=incognito_rules or memory_rules, approve=options.approve,
+        resolve_paths=path_resolver,
     )  # fmt: skip
     return SessionServices(
-        session_state=keeper, task_runner=runner, task_list=TaskList(runner, of_root, clock=parts.clock), gate=gate,
-        permissions=Permissions(keeper, parts.settings.permission_rules), plan_mode=planning,
+        session_state=session_state, task_runner=runner, gate=gate,
+        task_list=TaskList(runner, root_tasks, clock=parts.clock),
+        permissions=Permissions(session_state, parts.settings.permission_rules), plan_mode=planning,
     )  # fmt: skip
 
 
-def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
+def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, is_writable: bool) -> TaskStore:
     """Return the store of a session's tasks; in a read-only root the recorded tasks are only shown."""
     if workspace is None:
         return MemoryTaskStore()
     recorded = FileTaskStore(workspace.memory_root.files, path, workspace.memory_root.redactor)
-    return recorded if keeps else ReadOnlyTaskStore(recorded, clock=parts.clock)
+    return recorded if is_writable else ReadOnlyTaskStore(recorded, clock=parts.clock)
 
 
 def create_rereader(tools: Sequence[Tool], gate: RuleGate, context: ToolContext) -> RereadFile | None:

@@ -61,9 +61,9 @@ def messages_from_state(state: AgentState) -> tuple[Message, ...]:
     Summaries, recalled memories and notices are left out. Messages keep their ids, and a parent only if it is among
     them, so that the next append chains them again.
     """
-    said = [message for message in state.window if get_mark(message) in {None, "cut"}]
-    ids = {message.id for message in said}
-    return tuple(message if message.parent in ids else replace(message, parent=None) for message in said)
+    messages = [message for message in state.window if get_mark(message) in {None, "cut"}]
+    ids = {message.id for message in messages}
+    return tuple(message if message.parent in ids else replace(message, parent=None) for message in messages)
 
 
 def resume_window(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
@@ -72,31 +72,31 @@ def resume_window(window: Sequence[Message], last: str, logged: Sequence[Message
     Messages that only the log holds come from a turn that was killed. Thoughts with a redacted secret lose their seal,
     because it would no longer match and providers refuse that.
     """
-    known = {message.id for message in window}
+    known_ids = {message.id for message in window}
     places = [number for number, message in enumerate(logged) if message.id == last]
     rest = logged[places[-1] + 1 :] if places else logged
-    found = (*window, *(message for message in rest if message.id not in known))
-    return repair_window(tuple(map(_drop_broken_seals, found)))
+    resumed = (*window, *(message for message in rest if message.id not in known_ids))
+    return repair_window(tuple(map(_drop_broken_seals, resumed)))
 
 
-def mark_delivered(standing: WorkState, logged: Sequence[Message]) -> WorkState:
+def mark_delivered(work_state: WorkState, logged: Sequence[Message]) -> WorkState:
     """Return the work state with the results that these messages delivered, in order of delivery.
 
     A reply is recorded before the state is saved, so a process that was killed in between has delivered more than its
     state says.
     """
-    told = dict.fromkeys(each for message in logged for each in delivered_results(message))
-    new = tuple(each for each in told if each not in standing.delivered)
-    return replace(standing, delivered=(*standing.delivered, *new)) if new else standing
+    delivered_keys = dict.fromkeys(each for message in logged for each in delivered_results(message))
+    new = tuple(each for each in delivered_keys if each not in work_state.delivered)
+    return replace(work_state, delivered=(*work_state.delivered, *new)) if new else work_state
 
 
 def repair_window(window: Sequence[Message]) -> tuple[Message, ...]:
     """Return `window` in a form that providers accept; a valid window is returned unchanged."""
-    found = tuple(window)
+    repaired = tuple(window)
     # A result that moves to its call may leave another call without one.
-    while (arranged := _repair_pairs(found)) != found:
-        found = arranged
-    return found
+    while (arranged := _repair_pairs(repaired)) != repaired:
+        repaired = arranged
+    return repaired
 
 
 def _drop_broken_seals(message: Message) -> Message:
@@ -113,25 +113,25 @@ def _repair_pairs(window: Sequence[Message]) -> tuple[Message, ...]:
     answered: dict[PartPosition, PartPosition] = {}
     for call, result in pairing.answered:
         answered.setdefault(call, result)
-    gone = _unusable_places(pairing, answered.values())
+    unusable = _unusable_places(pairing, answered.values())
     askers = {result.message: call.message for call, result in sorted(answered.items())}
-    kept: list[tuple[int, int, Message]] = []
-    for at, message in enumerate(window):
-        left = _remove_parts(message, at, gone)
-        if left is not None:
-            kept.append((askers.get(at, at) if _has_only_results(left) else at, at, left))
-    return tuple(message for _, _, message in sorted(kept, key=lambda row: row[:2]))
+    rows: list[tuple[int, int, Message]] = []
+    for index, message in enumerate(window):
+        remaining = _remove_parts(message, index, unusable)
+        if remaining is not None:
+            rows.append((askers.get(index, index) if _has_only_results(remaining) else index, index, remaining))
+    return tuple(message for _, _, message in sorted(rows, key=lambda row: row[:2]))
 
 
 def _unusable_places(pairing: Pairing, results: Collection[PartPosition]) -> set[PartPosition]:
-    again = {result for _, result in pairing.answered}.difference(results)
-    return {*pairing.orphans, *pairing.abandoned, *again}
+    duplicates = {result for _, result in pairing.answered}.difference(results)
+    return {*pairing.orphans, *pairing.abandoned, *duplicates}
 
 
-def _remove_parts(message: Message, at: int, gone: Collection[PartPosition]) -> Message | None:
+def _remove_parts(message: Message, index: int, removed: Collection[PartPosition]) -> Message | None:
     """Return the message without these calls and results; None if nothing is left to send."""
     parts = tuple(
-        part for number, part in enumerate(message.parts) if PartPosition(message=at, part=number) not in gone
+        part for number, part in enumerate(message.parts) if PartPosition(message=index, part=number) not in removed
     )
     if len(parts) == len(message.parts):
         return message
@@ -190,8 +190,8 @@ class SessionState:
 
     def is_recorded(self, message: Message) -> bool:
         """Return whether the transcript is known to hold `message` (with any parent); False proves nothing."""
-        known = self._recorded_messages.get(message.id)
-        return known is not None and replace(known, parent=None) == replace(message, parent=None)
+        recorded = self._recorded_messages.get(message.id)
+        return recorded is not None and replace(recorded, parent=None) == replace(message, parent=None)
 
     def find_recorded(self, message_id: str) -> Message | None:
         """Return the recorded form of a message of the window; None if unknown."""
@@ -207,15 +207,15 @@ class SessionState:
         window = self._state.window
         if self._record is None:
             clean = await run_sync(_redact_results, messages, self._redactor)
-            stored = tuple(with_ids(clean, session=self._state.session, known=self._known_fingerprints))
+            stored = tuple(with_ids(clean, session=self._state.session, counts=self._known_fingerprints))
             self._known_fingerprints.update(count_fingerprints(messages))
         else:
             stored = await self._record(messages)
         self._recorded_messages.update({message.id: message for message in stored})
-        known = {message.id for message in window}
+        known_ids = {message.id for message in window}
         self._state = replace(
             self._state,
-            window=(*window, *(message for message in stored if message.id not in known)),
+            window=(*window, *(message for message in stored if message.id not in known_ids)),
             last=stored[-1].id if stored else self._state.last,
             work_state=mark_delivered(self._state.work_state, stored),
         )
@@ -242,8 +242,8 @@ class SessionState:
 
         `recorded` are messages that the transcript holds, in addition to those already known.
         """
-        left = self._state.undone if undone is None else undone
-        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=left)
+        new_undone = self._state.undone if undone is None else undone
+        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=new_undone)
         if self._record is not None:
             self._recorded_messages = _select_in_window(window, (*self._recorded_messages.values(), *recorded))
 
@@ -278,22 +278,22 @@ class SessionState:
     async def _update_durably(self, change: Callable[[WorkState], WorkState]) -> None:
         async with self._save_lock:
             before = self._state = replace(self._state, ratio=self._ratio())
-            wanted = replace(before, work_state=change(before.work_state))
-            if self._saved and not self._saved.is_up_to_date(wanted):
-                wanted = await self._save_or_restore(self._saved, before, wanted)
+            updated = replace(before, work_state=change(before.work_state))
+            if self._saved and not self._saved.is_up_to_date(updated):
+                updated = await self._save_or_restore(self._saved, before, updated)
             # The turn may have continued during the save.
-            self._state = merge_states(before, self._state, wanted)
+            self._state = merge_states(before, self._state, updated)
 
-    async def _save_or_restore(self, saved: StateSaver, before: AgentState, wanted: AgentState) -> AgentState:
+    async def _save_or_restore(self, saved: StateSaver, before: AgentState, updated: AgentState) -> AgentState:
         try:
-            return await saved.save(wanted)
+            return await saved.save(updated)
         except StorageError:
             # A disk may fail after writing, and the next process would then find the refused change.
-            if wanted != before:
+            if updated != before:
                 with suppress(StorageError):
-                    left = await saved.save(before)
+                    restored = await saved.save(before)
                     # Changes that others saved meanwhile came with it; without this they would look removed.
-                    self._state = merge_states(before, self._state, left)
+                    self._state = merge_states(before, self._state, restored)
             raise
 
 
@@ -356,8 +356,8 @@ def _redact_results(messages: Sequence[Message], redactor: Redactor | None) -> S
     return [redact_message(message, redactor) if message.tool_results else message for message in messages]
 
 
-def _identity(standing: WorkState) -> WorkState:
-    return standing
+def _identity(work_state: WorkState) -> WorkState:
+    return work_state
 
 
 def _select_in_window(window: Sequence[Message], messages: Iterable[Message]) -> dict[str, Message]:

@@ -109,29 +109,29 @@ class LocalWorker:
         """Return the sub-agent's reply to `prompt`, in a new session. Raises: ModelError; StorageError."""
         name = f"{self.session[:_MAX_SESSION_CHARS]}-{self.ids.new()[-_ID_CHARS:]}"
         session = await self.create_session(self.build_options(name, report))
-        planning = f"{prompt}\n\n{_PLAN_MODE_NOTE}" if self.session_state.work_state.plan.active else prompt
-        result = await session.turn_runner.send([Message(role="user", parts=(Text(text=planning),))])
+        text = f"{prompt}\n\n{_PLAN_MODE_NOTE}" if self.session_state.work_state.plan.active else prompt
+        result = await session.turn_runner.send([Message(role="user", parts=(Text(text=text),))])
         return _describe_result(result)
 
     def build_options(self, session: str, report: ReportProgress) -> AgentOptions:
         """Return the options of the sub-agent for `session`; each of its requests is reported to `report`."""
-        described, parent = self.spec, self.parent
+        spec, parent = self.spec, self.parent
         return replace(
             parent,
-            model=parent.model if described.model is None else described.model,
-            scope=replace(parent.scope, agent=described.name, session=None),
+            model=parent.model if spec.model is None else spec.model,
+            scope=replace(parent.scope, agent=spec.name, session=None),
             session=session,
-            instructions=described.instructions,
-            memory=replace(parent.memory, hooks=described.memory_hooks),
-            builtin_tools=replace(parent.builtin_tools, memory=described.memory_tools, planning=False),
-            approve=_approve_as(described.name, parent.approve),
+            instructions=spec.instructions,
+            memory=replace(parent.memory, hooks=spec.memory_hooks),
+            builtin_tools=replace(parent.builtin_tools, memory=spec.memory_tools, planning=False),
+            approve=_approve_as(spec.name, parent.approve),
             sub_agents=(),
-            limits=replace(parent.limits, max_iters=described.max_iters or parent.limits.max_iters),
-            strategies=None if described.reductions else parent.strategies,
+            limits=replace(parent.limits, max_iters=spec.max_iters or parent.limits.max_iters),
+            strategies=None if spec.reductions else parent.strategies,
             parent=ParentLink(
                 get_state=lambda: self.session_state.work_state,
                 has_tool=self._has_tool,
-                own_reductions=described.reductions,
+                own_reductions=spec.reductions,
                 middleware=_ProgressMiddleware(report),
             ),
         )
@@ -170,31 +170,33 @@ class _ProgressMiddleware:
 
 
 def create_workers(
-    described: Sequence[SubAgent | RemoteAgent],
+    sub_agents: Sequence[SubAgent | RemoteAgent],
     *,
     parent: str,
-    known: Callable[[], frozenset[str]],
-    local: Callable[[SubAgent], SubAgentWorker],
+    list_tools: Callable[[], frozenset[str]],
+    create_local: Callable[[SubAgent], SubAgentWorker],
 ) -> dict[str, SubAgentWorker]:
-    """Return the workers for the agent `parent`, by name; `known` returns the tools that they can get.
+    """Return the workers for the agent `parent`, by name; `list_tools` returns the tools that they can get.
 
     Raises: InvalidSetting for a duplicate name, the parent's name, or an unknown tool.
     """
-    found: dict[str, SubAgentWorker] = {}
-    for each in described:
+    workers: dict[str, SubAgentWorker] = {}
+    for each in sub_agents:
         if each.name == parent:
             raise InvalidSetting(f"A sub-agent can't be called {parent}, as its parent is: their sessions would mix.")
-        if each.name in found:
+        if each.name in workers:
             raise InvalidSetting(f"Two sub-agents are called {each.name}.")
         if isinstance(each, RemoteAgent):
-            found[each.name] = RemoteWorker(spec=each)
+            workers[each.name] = RemoteWorker(spec=each)
             continue
-        unknown = sorted(set(each.tools or ()) - known())
+        unknown = sorted(set(each.tools or ()) - list_tools())
         if unknown:
-            there, named = ", ".join(sorted(known())), ", ".join(unknown)
-            raise InvalidSetting(f"The sub-agent {each.name} can't be given {named}. What it can have: {there}.")
-        found[each.name] = local(each)
-    return found
+            available, unknown_names = ", ".join(sorted(list_tools())), ", ".join(unknown)
+            raise InvalidSetting(
+                f"The sub-agent {each.name} can't be given {unknown_names}. What it can have: {available}."
+            )
+        workers[each.name] = create_local(each)
+    return workers
 
 
 def _describe_result(result: TurnResult) -> str:
@@ -202,8 +204,8 @@ def _describe_result(result: TurnResult) -> str:
     note = _ENDING_NOTES.get(result.ending)
     if note is None:
         return str(result)
-    said = [message.text for message in result.messages if message.role == "assistant" and get_mark(message) is None]
-    last = next((text for text in reversed(said) if text.strip()), "")
+    texts = [message.text for message in result.messages if message.role == "assistant" and get_mark(message) is None]
+    last = next((text for text in reversed(texts) if text.strip()), "")
     return "\n".join(filter(None, [last, note]))
 
 
@@ -211,12 +213,12 @@ async def load_sub_agent_models(
     sub_agents: Sequence[SubAgent | RemoteAgent], parts: Dependencies
 ) -> tuple[SubAgent | RemoteAgent, ...]:
     """Return the sub-agents with their models loaded, so that a load error is raised at opening."""
-    found: list[SubAgent | RemoteAgent] = []
+    loaded: list[SubAgent | RemoteAgent] = []
     for each in sub_agents:
         if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
             url = parts.settings.resolve_address(each.model, setting="", own=None, agent=parts.model)
             load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
-            found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
+            loaded.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
         else:
-            found.append(each)
-    return tuple(found)
+            loaded.append(each)
+    return tuple(loaded)

@@ -80,18 +80,18 @@ class RemoteAgent:
             )
 
 
-def check_max_iters(most: int | None) -> None:
-    """Check that `most` is an integer of at least 1, or None. Raises: InvalidSetting."""
-    given: object = most
-    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 1):
-        raise InvalidSetting(f"max_iters is a whole number, at least 1, not {given!r}.")
+def check_max_iters(max_iters: int | None) -> None:
+    """Check that `max_iters` is an integer of at least 1, or None. Raises: InvalidSetting."""
+    value: object = max_iters
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise InvalidSetting(f"max_iters is a whole number, at least 1, not {value!r}.")
 
 
-def _iterate(given: object) -> Iterable[object]:
+def _iterate(value: object) -> Iterable[object]:
     """Return the items of a value, none for None, and the value itself if it is not iterable."""
-    if given is None:
+    if value is None:
         return ()
-    return given if isinstance(given, Iterable) else (given,)
+    return value if isinstance(value, Iterable) else (value,)
 
 
 def _check_common(name: object, description: object, seconds: object) -> None:

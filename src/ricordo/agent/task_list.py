@@ -30,8 +30,8 @@ class TaskList:
 
     async def all(self) -> tuple[Task, ...]:
         """Return all tasks, newest first. Raises: DocumentInvalid for a record that can't be read."""
-        found = [*await self._runner.tasks(), *await self._root_tasks()]
-        return tuple(sorted(found, key=lambda task: (task.created, task.id), reverse=True))
+        tasks = [*await self._runner.tasks(), *await self._root_tasks()]
+        return tuple(sorted(tasks, key=lambda task: (task.created, task.id), reverse=True))
 
     async def start(
         self,
@@ -70,8 +70,8 @@ class TaskList:
         except TaskNotFound:
             if self._root is None:
                 raise
-            found, now = find_by_id(await self._root_tasks(), task_id), self._clock.now()
-            return await self._root.update(found.id, lambda task: request_cancel(task, now, after=_ORPHANED_AFTER))
+            record, now = find_by_id(await self._root_tasks(), task_id), self._clock.now()
+            return await self._root.update(record.id, lambda task: request_cancel(task, now, after=_ORPHANED_AFTER))
 
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
         """Wait at most `seconds` until a task of this session has ended, or all of them if None.

@@ -71,11 +71,11 @@ def error_result(call: ToolCall, text: str) -> ToolResult:
 
 def exception_result(call: ToolCall, error: BaseException) -> ToolResult:
     """Return the error result for an exception of the tool: a RicordoError by its message, others also by type."""
-    said = _error_text(error)
+    text = _error_text(error)
     if isinstance(error, RicordoError):
-        return error_result(call, said)
-    named = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return error_result(call, f"{call.name} failed with {named}\nChange the arguments, or go on without it.")
+        return error_result(call, text)
+    summary = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return error_result(call, f"{call.name} failed with {summary}\nChange the arguments, or go on without it.")
 
 
 def replace_surrogates(text: str) -> str:
@@ -106,9 +106,9 @@ def _bytes_to_parts(data: bytes) -> tuple[Text | Media, ...]:
         return (Text(text=data.decode("utf-8") or _EMPTY_RESULT),)
     except UnicodeDecodeError:
         kind = next((kind for magic, kind in _MEDIA_SIGNATURES if data.startswith(magic)), _UNKNOWN_MEDIA_TYPE)
-        told = f"The tool returned {len(data):,} bytes of {kind}, which is no text."
+        text = f"The tool returned {len(data):,} bytes of {kind}, which is no text."
         uri = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-        return (Text(text=told), Media(media_type=kind, uri=uri))
+        return (Text(text=text), Media(media_type=kind, uri=uri))
 
 
 def _error_text(error: BaseException) -> str:
@@ -125,7 +125,7 @@ def _error_text(error: BaseException) -> str:
 
 def _cut_at_word(text: str) -> str:
     """Return the whole words that fit: half of a secret would not be recognized when the result is recorded."""
-    borders = [found.start() for found in _WORD_BORDER.finditer(text, 0, _MAX_ERROR_CHARS + 1)]
+    borders = [border.start() for border in _WORD_BORDER.finditer(text, 0, _MAX_ERROR_CHARS + 1)]
     return text[: borders[-1] if borders else 0].rstrip()
 
 
@@ -174,11 +174,11 @@ class ToolCallOptions:
 class ToolCallBatch:
     """The calls of one reply, with unique ids; run them once."""
 
-    def __init__(self, calls: Sequence[ToolCall], turn: Turn, running: ToolCallOptions) -> None:
+    def __init__(self, calls: Sequence[ToolCall], turn: Turn, options: ToolCallOptions) -> None:
         """Create a batch with no call answered."""
         self._calls = tuple(calls)
         self._turn = turn
-        self._options = running
+        self._options = options
         self._results: dict[str, ToolResult] = {}
         self._listener_lock = anyio.Lock()
         self._listener_error: Exception | None = None
@@ -245,11 +245,11 @@ class ToolCallBatch:
             return error_result(call, _invalid_arguments_text(tool, "This is JSON, but no object."))
         turn = self._turn
         context = ToolContext(call_id=call.id, scope=turn.scope, agent=turn.agent, session=turn.session)
-        verdict = await self._decide(tool, value, context)
-        if verdict.refusal:
+        decision = await self._decide(tool, value, context)
+        if decision.refusal:
             counts["refused"] = 1
-            return error_result(call, verdict.refusal)
-        return await self._run_with_timeout(call, tool, value, replace(context, approved=verdict.approved))
+            return error_result(call, decision.refusal)
+        return await self._run_with_timeout(call, tool, value, replace(context, approved=decision.approved))
 
     async def _decide(self, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext) -> GateDecision:
         """Ask the gate. It may ask a person, so any exception is possible; it refuses the call."""
@@ -296,8 +296,8 @@ class ToolCallBatch:
 
     def _unknown_tool_text(self, call: ToolCall) -> str:
         names = ", ".join(self._options.tools)
-        there = f"There are: {names}." if names else "No tool can be called here: answer without one."
-        return f"There is no tool {call.name!r}. {there}"
+        hint = f"There are: {names}." if names else "No tool can be called here: answer without one."
+        return f"There is no tool {call.name!r}. {hint}"
 
 
 def deduplicate_call_ids(reply: Message) -> tuple[Message, frozenset[str]]:
@@ -306,27 +306,27 @@ def deduplicate_call_ids(reply: Message) -> tuple[Message, frozenset[str]]:
     Servers may use one id twice or none, and results could not be told apart. A call repeats another if id, name and
     arguments are the same.
     """
-    taken = {call.id for call in reply.tool_calls} | {""}
+    used_ids = {call.id for call in reply.tool_calls} | {""}
     seen: set[str] = set()
     calls: set[ToolCall] = set()
     repeated: set[str] = set()
     parts: list[Part] = []
     for part in reply.parts:
         if isinstance(part, ToolCall):
-            own = part.id if part.id not in seen | {""} else _free_id(part.id or "call", taken)
+            call_id = part.id if part.id not in seen | {""} else _free_id(part.id or "call", used_ids)
             if part.id and part in calls:
-                repeated.add(own)
+                repeated.add(call_id)
             calls.add(part)
-            seen.add(own)
-            taken.add(own)
-            parts.append(replace(part, id=own))
+            seen.add(call_id)
+            used_ids.add(call_id)
+            parts.append(replace(part, id=call_id))
         else:
             parts.append(part)
     return replace(reply, parts=tuple(parts)), frozenset(repeated)
 
 
-def _free_id(stem: str, taken: Collection[str]) -> str:
-    return next(name for number in range(2, len(taken) + 3) if (name := f"{stem}-{number}") not in taken)
+def _free_id(prefix: str, used_ids: Collection[str]) -> str:
+    return next(name for number in range(2, len(used_ids) + 3) if (name := f"{prefix}-{number}") not in used_ids)
 
 
 def _unfinished_text(call: ToolCall) -> str:
@@ -334,9 +334,9 @@ def _unfinished_text(call: ToolCall) -> str:
 
 
 def _refuse_undecided(tool: Tool, error: BaseException) -> GateDecision:
-    said = str(error) if isinstance(error, RicordoError) else type(error).__name__
+    reason = str(error) if isinstance(error, RicordoError) else type(error).__name__
     return GateDecision(
-        refusal=f"{tool.spec.name} was not run, because it could not be decided whether it may be: {said}"
+        refusal=f"{tool.spec.name} was not run, because it could not be decided whether it may be: {reason}"
     )
 
 

@@ -70,19 +70,19 @@ class ToolSet:
     tasks: SessionTasks | None = None
 
     def build(
-        self, compactions: Compactions, standing: Sequence[Tool] = (), window: Sequence[Message] = ()
+        self, compactions: Compactions, work_tools: Sequence[Tool] = (), window: Sequence[Message] = ()
     ) -> tuple[Tool, ...]:
         """Return the tools in the order in which the model sees them; a sub-agent gets only those it may have.
 
-        `standing` are the tools for plans, todos and tasks. The tool that expands compactions is always included. The
+        `work_tools` are the tools for plans, todos and tasks. The tool that expands compactions is always included. The
         tool that reads evicted results is included if eviction is on or the `window` has evicted results.
         """
-        given = [tool for tool in [*self.list_inheritable(), *self._session_tools()] if self._is_allowed(tool)]
-        names = {tool.spec.name for tool in given}
+        allowed_tools = [tool for tool in [*self.list_inheritable(), *self._session_tools()] if self._is_allowed(tool)]
+        names = {tool.spec.name for tool in allowed_tools}
         for name in sorted({*self._opt_in_names} - names):
             _LOG.warning("The tool `%s` is not there: the store of this session lacks what it needs.", name)
-        reading = [tool for tool in self._result_reader_tools(window) if tool.spec.name not in names]
-        return (*given, *self._expand_tools(compactions), *reading, *standing)
+        reader_tools = [tool for tool in self._result_reader_tools(window) if tool.spec.name not in names]
+        return (*allowed_tools, *self._expand_tools(compactions), *reader_tools, *work_tools)
 
     def list_inheritable(self) -> list[Tool]:
         """Return the tools that a sub-agent can get: all except those that belong to one session."""
@@ -110,8 +110,8 @@ class ToolSet:
         return self.options.scope.user or ""
 
     def _is_allowed(self, tool: Tool) -> bool:
-        parentage = self.options.parent
-        return parentage is None or parentage.has_tool(tool.spec.name)
+        parent = self.options.parent
+        return parent is None or parent.has_tool(tool.spec.name)
 
     def _memory_tools(self) -> Sequence[Tool]:
         if self.memory.status == "off" or not (self.options.builtin_tools.memory or self._inherits_any(MEMORY_TOOLS)):
@@ -136,31 +136,31 @@ class ToolSet:
         """The names of the enabled opt-in tools, except those replaced by a tool of the program with the same name."""
         if not self.memory.is_active:
             return []
-        named = self.options.builtin_tools.opt_in
-        named = self.parts.settings.opt_in_tools if named is None else named
-        asked = [
+        opt_in = self.options.builtin_tools.opt_in
+        opt_in = self.parts.settings.opt_in_tools if opt_in is None else opt_in
+        requested = [
             name
             for name in OPT_IN_TOOLS
-            if (self.options.builtin_tools.memory and name in named) or self._inherits_any({name})
+            if (self.options.builtin_tools.memory and name in opt_in) or self._inherits_any({name})
         ]
-        return [name for name in asked if name not in self._own_names]
+        return [name for name in requested if name not in self._own_names]
 
     def _opt_in_tools(self) -> Sequence[Tool]:
         """Return the enabled opt-in tools that the store and the root support."""
         store, place = self.memory.store, self.workspace.memory_root if self.workspace else None
-        found: list[Tool] = []
+        tools: list[Tool] = []
         for name in self._opt_in_names:
             if name == "forget" and store.offers(Lists) is not None and store.offers(Forgets) is not None:
-                found.append(forget_tool(store, approve=self.options.approve))
+                tools.append(forget_tool(store, approve=self.options.approve))
             if name == "memory" and place is not None:
                 changes = place.changes if self.is_writable else None
-                found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
-        return found
+                tools.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
+        return tools
 
     def _inherits_any(self, tools: AbstractSet[str]) -> bool:
         """Return whether a sub-agent gets one of these tools, whatever its parent has."""
-        parentage = self.options.parent
-        return parentage is not None and any(map(parentage.has_tool, tools - self._own_names))
+        parent = self.options.parent
+        return parent is not None and any(map(parent.has_tool, tools - self._own_names))
 
     def _session_tools(self) -> Sequence[Tool]:
         if not (self.options.builtin_tools.sessions or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
@@ -179,20 +179,20 @@ class ToolSet:
             return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
 
         async def expand(handle: str) -> ExpandedMessages:
-            opened, forgotten = await compactions.expand(handle), await place.read_forgotten()
-            messages = tuple(forgotten.mask_message(message, self.session) for message in opened.messages)
-            return replace(opened, messages=messages)
+            expanded, forgotten = await compactions.expand(handle), await place.read_forgotten()
+            messages = tuple(forgotten.mask_message(message, self.session) for message in expanded.messages)
+            return replace(expanded, messages=messages)
 
         files = self._visible_files(place) if self.options.builtin_tools.sessions else None
         return (expand_tool(expand, files, agent=self._agent, user=self._user),)
 
     def _file_tools(self) -> Sequence[Tool]:
-        asked, approve = self.options.builtin_tools, self.options.approve
-        if not (asked.files or asked.shell):
+        builtin_tools, approve = self.options.builtin_tools, self.options.approve
+        if not (builtin_tools.files or builtin_tools.shell):
             return ()
         if self.options.memory.incognito:
             return incognito_file_tools(
-                self.root, self.folder, self.parts, approve=approve, shell=asked.shell, tasks=self.tasks
+                self.root, self.folder, self.parts, approve=approve, shell=builtin_tools.shell, tasks=self.tasks
             )
         if self.workspace is None:
             return ()
@@ -205,9 +205,9 @@ class ToolSet:
             folder=self.folder,
             redactor=place.redactor,
             root=Path(place.folder),
-            closed=self.root,
+            closed_folder=self.root,
             shared=self._shared_files,
-            shell=asked.shell,
+            shell=builtin_tools.shell,
             tasks=self.tasks,
             bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
         )
@@ -225,5 +225,5 @@ class ToolSet:
         folder = f"{config.eviction_path.strip('/')}/{encode_folder_name(self.session)}"
         redactor = self.workspace.memory_root.redactor
         roots = FileRoots(self.workspace.memory_root.files, root=self.workspace.folder, below=folder)
-        reading = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
-        return (reading, grep_files_tool(roots, redactor))
+        reader = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
+        return (reader, grep_files_tool(roots, redactor))

@@ -83,18 +83,18 @@ class ExtractionMiddleware:
         config: InboxConfig | None = None,
         clock: Clock | None = None,
         signals: Callable[[Sequence[Message]], frozenset[str]] | None = None,
-        asked: Callable[[Job], None] | None = None,
+        on_enqueue: Callable[[Job], None] | None = None,
         emitter: Emitter | None = None,
     ) -> None:
         """Put jobs into `queue`, with the scope's user and the result of `signals` for a turn's messages.
 
-        `config` says how long a job waits for more messages. `asked` is called with each job that waits.
+        `config` says how long a job waits for more messages. `on_enqueue` is called with each job that waits.
         """
         self._queue = queue
         self._config = config or InboxConfig()
         self._clock = clock or SystemClock()
         self._signals = signals
-        self._on_enqueue = asked or (lambda _: None)
+        self._on_enqueue = on_enqueue or (lambda _: None)
         self._emitter = emitter or Emitter(SystemClock())
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
@@ -129,15 +129,15 @@ class ExtractionMiddleware:
     def _build_job(scope: Scope, agent: str, session: str) -> Job:
         return Job(kind=EXTRACTION_JOB, agent=agent, session=session, user=scope.user or "", trace=current_trace_id())
 
-    async def _enqueue_job(self, scope: Scope, job: Job, said: Sequence[Message] = ()) -> None:
+    async def _enqueue_job(self, scope: Scope, job: Job, messages: Sequence[Message] = ()) -> None:
         try:
-            await run_even_if_cancelled(partial(self._put_job, job, said))
+            await run_even_if_cancelled(partial(self._put_job, job, messages))
         except RicordoError as error:
             self._emitter.report_failure("extract", scope, error, "the inbox did not take the job")
 
-    async def _put_job(self, job: Job, said: Sequence[Message]) -> None:
-        if said and self._signals is not None:
-            job = replace(job, signals=await run_sync(self._signals, said))
+    async def _put_job(self, job: Job, messages: Sequence[Message]) -> None:
+        if messages and self._signals is not None:
+            job = replace(job, signals=await run_sync(self._signals, messages))
         self._on_enqueue(await self._queue.put(job))
 
 

@@ -50,20 +50,20 @@ def quoting_model(target: Target) -> "ChatModel":
     return QuotingModel(partial(_format_answer, target))
 
 
-def _format_answer(target: Target, found: "Answer") -> str:
+def _format_answer(target: Target, answer: "Answer") -> str:
     """Return the passage, what contradicts it and what it superseded, each with its place."""
-    rows = [("", found.hit)] if found.hit else []
-    rows += [("Contradicts, not decided: ", hit) for hit in found.contradicting]
-    rows += [("Superseded: ", hit) for hit in found.superseded]
+    rows = [("", answer.hit)] if answer.hit else []
+    rows += [("Contradicts, not decided: ", hit) for hit in answer.contradicting]
+    rows += [("Superseded: ", hit) for hit in answer.superseded]
     return "\n".join(f"{label}{_format_quote(hit, target)}" for label, hit in rows)
 
 
 def _format_quote(hit: "Hit", target: Target) -> str:
     content = hit.entry.content.strip()
-    shown = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
-    said = hit.entry.since or hit.entry.time
-    facts = [hit.speaker, f"{said.astimezone():%Y-%m-%d}" if said else "", _format_place(hit, target)]
-    return f"{shown}\n— {', '.join(filter(None, facts))}"
+    quote = content if len(content) <= _MAX_QUOTE_CHARS else f"{content[: _MAX_QUOTE_CHARS - 1].rstrip()}…"
+    date = hit.entry.since or hit.entry.time
+    facts = [hit.speaker, f"{date.astimezone():%Y-%m-%d}" if date else "", _format_place(hit, target)]
+    return f"{quote}\n— {', '.join(filter(None, facts))}"
 
 
 def _format_place(hit: "Hit", target: Target) -> str:
@@ -71,8 +71,8 @@ def _format_place(hit: "Hit", target: Target) -> str:
     if not hit.path:
         return ""
     # only what comes from a root says of which, and a store that is none may not tell its folder
-    of_a_file = hit.source or Path(hit.path).is_absolute()
-    return f"{target.display_path(hit.path, hit.source) if of_a_file else hit.path}:{hit.line_number}"
+    is_source_file = hit.source or Path(hit.path).is_absolute()
+    return f"{target.display_path(hit.path, hit.source) if is_source_file else hit.path}:{hit.line_number}"
 
 
 INCOGNITO_NOTICE = "Incognito: nothing of memory is shown to the agent, and nothing of this session is kept."
@@ -105,31 +105,33 @@ class ChatOptions:
     named_root: Path | None = None
 
 
-async def build_agent(wishes: ChatOptions, approve: "ApprovalHandler | None") -> "HarnessAgent":
+async def build_agent(options: ChatOptions, approve: "ApprovalHandler | None") -> "HarnessAgent":
     """Return the agent, which is not open yet; `approve` asks the person, None where nobody sits there."""
     from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig
 
-    acts = wishes.model is not None
+    has_model = options.model is not None
     return HarnessAgent.with_recommended_settings(
-        wishes.model or quoting_model(wishes.target),
-        scope=await load_scope(wishes.target),
-        memory=MemoryConfig(root=wishes.target.root, required=True, hooks=wishes.memory, incognito=wishes.incognito),
-        session=wishes.session,
-        builtin_tools=BuiltinTools(memory=wishes.memory, sessions=wishes.memory, files=wishes.files, planning=acts),
+        options.model or quoting_model(options.target),
+        scope=await load_scope(options.target),
+        memory=MemoryConfig(root=options.target.root, required=True, hooks=options.memory, incognito=options.incognito),
+        session=options.session,
+        builtin_tools=BuiltinTools(
+            memory=options.memory, sessions=options.memory, files=options.files, planning=has_model
+        ),
         approve=approve,
-        sub_agents=default_sub_agents() if acts else (),
-        settings=wishes.settings,
+        sub_agents=default_sub_agents() if has_model else (),
+        settings=options.settings,
     )
 
 
-def apply_incognito(wishes: ChatOptions, slash: "SlashCommand") -> ChatOptions:
+def apply_incognito(options: ChatOptions, slash: "SlashCommand") -> ChatOptions:
     """Return the wishes after `/incognito` or `/incognito off`. Raises: InvalidInput for another word, and offline."""
     if slash.rest not in {"", "on", "off"}:
         raise InvalidInput("/incognito begins a session that nothing is kept of; /incognito off ends it.")
-    on = slash.rest != "off"
-    if on and wishes.model is None:
+    enabled = slash.rest != "off"
+    if enabled and options.model is None:
         raise InvalidInput(NO_MODEL_MESSAGE)
-    return wishes if on == wishes.incognito else replace(wishes, incognito=on, session=None)
+    return options if enabled == options.incognito else replace(options, incognito=enabled, session=None)
 
 
 def default_sub_agents() -> "tuple[SubAgent, ...]":
@@ -144,7 +146,7 @@ _OFFLINE = "offline"
 
 @asynccontextmanager
 async def open_session_agent(
-    target: Target, session: str | None, *, asks: bool = True, learns: bool = False
+    target: Target, session: str | None, *, with_model: bool = True, with_learning: bool = False
 ) -> AsyncIterator["HarnessAgent"]:
     """Open the recommended agent in `session`, a new one when None, with the configured model where there is one.
 
@@ -154,22 +156,22 @@ async def open_session_agent(
     from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig
 
     print_setting_errors(target)
-    model = _load_model(target, asks=asks)
-    described = HarnessAgent.with_recommended_settings(
+    model = _load_model(target, with_model=with_model)
+    blueprint = HarnessAgent.with_recommended_settings(
         model or quoting_model(target),
         scope=await load_scope(target),
-        memory=MemoryConfig(root=target.root, required=True, hooks=learns),
+        memory=MemoryConfig(root=target.root, required=True, hooks=with_learning),
         session=session,
         builtin_tools=BuiltinTools(planning=model is not None),
         sub_agents=default_sub_agents() if model else (),
         settings=replace(target.settings, embedder=None),
     )
     with hide_unrecorded_warning():
-        async with described as agent:
+        async with blueprint as agent:
             yield agent
 
 
-async def find_session_id(target: Target, named: str | None) -> str | None:
+async def find_session_id(target: Target, requested: str | None) -> str | None:
     """Return the session with this id, or the one whose id begins so; without a name the user's newest, None for none.
 
     Raises: SessionNotFound.
@@ -179,13 +181,13 @@ async def find_session_id(target: Target, named: str | None) -> str | None:
     from ricordo.workspace.session_search import find_session, list_sessions
 
     files = root_files(target.user_folder)
-    if named is not None:
-        return (await find_session(files, named, agent=DEFAULT_AGENT)).session
-    listed = await list_sessions(files, agent=DEFAULT_AGENT)
-    return next((info.session for info in listed if info.user in {"", target.user}), None)
+    if requested is not None:
+        return (await find_session(files, requested, agent=DEFAULT_AGENT)).session
+    sessions = await list_sessions(files, agent=DEFAULT_AGENT)
+    return next((info.session for info in sessions if info.user in {"", target.user}), None)
 
 
-def _load_model(target: Target, *, asks: bool) -> "ChatModel | None":
+def _load_model(target: Target, *, with_model: bool) -> "ChatModel | None":
     from ricordo.runtime.models import load_agent_model
 
     settings = target.settings
@@ -194,7 +196,7 @@ def _load_model(target: Target, *, asks: bool) -> "ChatModel | None":
     try:
         return load_agent_model(settings.model, settings)
     except (ModelError, ExtraMissing) as error:
-        if asks:
+        if with_model:
             raise
         print_note(f"{error} The sizes are those without a model.")
         return None

@@ -132,17 +132,17 @@ class _LazyCommandGroup(CommandGroup):
 
 def _load_command(name: str, command: str | _Group) -> Any:
     """Return a command or a group of commands, ready to run."""
-    one = typer.Typer(cls=NestedGroup, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=NestedGroup, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     if isinstance(command, str):
-        one.command(name, cls=Command)(_import_function(command))
-        return get_command(one)
+        app.command(name, cls=Command)(_import_function(command))
+        return get_command(app)
     if command.callback:
-        one.callback(invoke_without_command=True)(_import_function(command.callback))
+        app.callback(invoke_without_command=True)(_import_function(command.callback))
     else:
-        one.info.help, one.info.no_args_is_help = command.help, True
+        app.info.help, app.info.no_args_is_help = command.help, True
     for each, path in command.commands.items():
-        one.command(each, cls=Command)(_import_function(path))
-    group: TyperGroup = get_group(one)
+        app.command(each, cls=Command)(_import_function(path))
+    group: TyperGroup = get_group(app)
     group.name = name
     return group
 

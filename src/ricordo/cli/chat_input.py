@@ -123,11 +123,11 @@ def cli_arguments(slash: SlashCommand) -> list[str] | None:
     words = _split_words(slash.rest)
     if slash.name == "undo":
         return ["undo", *words]
-    known = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name, ())
+    actions = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name, ())
     act, *rest = words or ["list"]
     if act.startswith("-"):
         act, rest = "list", words
-    if act not in known:
+    if act not in actions:
         return None
     if act == "search":
         rest = _join_query(rest)
@@ -139,10 +139,10 @@ def unknown_command_message(slash: SlashCommand) -> str:
     acts = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name)
     if acts:
         act = slash.rest.split()[0]
-        near = difflib.get_close_matches(act, acts, n=1) or list(acts)
-        return f"There is no /{slash.name} {act}; there is {_join_names([f'/{slash.name} {each}' for each in near])}."
-    near = difflib.get_close_matches(slash.name, COMMAND_NAMES, n=1)
-    hint = f" Did you mean /{near[0]}?" if near else ""
+        names = difflib.get_close_matches(act, acts, n=1) or list(acts)
+        return f"There is no /{slash.name} {act}; there is {_join_names([f'/{slash.name} {each}' for each in names])}."
+    names = difflib.get_close_matches(slash.name, COMMAND_NAMES, n=1)
+    hint = f" Did you mean /{names[0]}?" if names else ""
     return f"There is no /{slash.name}.{hint} /help lists the commands; //{slash.name} says it to the agent."
 
 
@@ -160,12 +160,12 @@ def run_command(
 
     `memory list` lists `entries` if they are given, else the memories of the root.
     """
-    given = ["--root", str(target.root), "--user", target.user]
+    global_options = ["--root", str(target.root), "--user", target.user]
     if target.project:
-        given += ["--project", target.project]
+        global_options += ["--project", target.project]
     with _default_interrupts():
         try:
-            group.main([*given, *arguments], prog_name="ricordo", standalone_mode=True, obj=entries)
+            group.main([*global_options, *arguments], prog_name="ricordo", standalone_mode=True, obj=entries)
         except SystemExit as ended:
             return ended.code if isinstance(ended.code, int) else 0
     return 0
@@ -240,20 +240,20 @@ class ChatInput:
             raise EOFError
         return line.decode("utf-8", "replace").rstrip("\r\n")
 
-    def ask_approval(self, asked: "Approval", *, always: bool) -> ApprovalAnswer:
+    def ask_approval(self, approval: "Approval", *, always: bool) -> ApprovalAnswer:
         """Show a change and ask whether it may be made, with `always` also for good; anything but yes is no.
 
         What was typed before is dropped, and so is the rest of a line that had been begun.
         """
-        who = f"{escape(asked.agent)} wants to: " if asked.agent else ""
+        actor = f"{escape(approval.agent)} wants to: " if approval.agent else ""
         # a reply that still comes, or what was typed meanwhile, may stand on the line
-        print_line(f"\n{bold(f'{who}{escape(asked.act)} {escape(asked.target)}')}")
-        if asked.change:
-            print_line(escape(asked.change.rstrip("\n")))
-        begun = self._discard_typed()
+        print_line(f"\n{bold(f'{actor}{escape(approval.act)} {escape(approval.target)}')}")
+        if approval.change:
+            print_line(escape(approval.change.rstrip("\n")))
+        partial_input = self._discard_typed()
         with self._without_history():
             line = self._read_answer(always=always)
-            if begun:
+            if partial_input:
                 print_line(dim("That line was begun before the question was asked, so it is no answer."))
                 line = self._read_answer(always=always)
         answer = _APPROVAL_ANSWERS.get(line, "no")
@@ -287,7 +287,7 @@ def _read_pending() -> bytes:
         import termios
     except ImportError:
         return b""
-    number, found = sys.stdin.fileno(), b""
+    number, data = sys.stdin.fileno(), b""
     try:
         before = termios.tcgetattr(number)
         keys = [*before[:6], [*before[6]]]
@@ -297,13 +297,13 @@ def _read_pending() -> bytes:
         termios.tcsetattr(number, termios.TCSANOW, keys)
         try:
             while piece := os.read(number, 4096):
-                found += piece
+                data += piece
         finally:
             termios.tcsetattr(number, termios.TCSANOW, before)
     except (OSError, termios.error):
         # a terminal that is gone
-        return found
-    return found.translate(_LINE_ENDS)
+        return data
+    return data.translate(_LINE_ENDS)
 
 
 def _input_line(prompt: str) -> str:
@@ -315,5 +315,5 @@ def _input_line(prompt: str) -> str:
 
 
 def _complete(text: str, state: int) -> str | None:
-    found = [f"/{name} " for name in COMMAND_NAMES if text and f"/{name}".startswith(text)]
-    return found[state] if state < len(found) else None
+    candidates = [f"/{name} " for name in COMMAND_NAMES if text and f"/{name}".startswith(text)]
+    return candidates[state] if state < len(candidates) else None

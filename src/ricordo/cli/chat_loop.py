@@ -90,7 +90,7 @@ class Chat:
             await self._call(self._print_greeting)
             while not self.main_thread.end_signal and await self._handle_next_line():
                 pass
-            await self._learn_and_close(tells=True)
+            await self._learn_and_close(announce=True)
         return 128 + self.main_thread.end_signal if self.main_thread.end_signal else self.code
 
     async def run_once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
@@ -103,7 +103,7 @@ class Chat:
             try:
                 result = await self._run_turn(agent, text, quiet=quiet)
             finally:
-                await self._learn_and_close(tells=False)
+                await self._learn_and_close(announce=False)
             return result, agent.session
 
     @asynccontextmanager
@@ -180,21 +180,21 @@ class Chat:
 
     async def _newly_ended_tasks(self) -> "list[Task]":
         """Return the tasks of this session that have ended since this was asked last, oldest first."""
-        found: list[Task] = []
+        tasks: list[Task] = []
         if self.agent is not None:
             with suppress(RicordoError):
-                found = [task for task in await self.agent.tasks.all() if task.session == self.agent.session]
+                tasks = [task for task in await self.agent.tasks.all() if task.session == self.agent.session]
         new = [
             task
-            for task in reversed(found)
+            for task in reversed(tasks)
             if not is_active(task) and f"{task.id} {task.state}" not in self.ended_tasks
         ]
         self.ended_tasks.update(f"{task.id} {task.state}" for task in new)
         return new
 
     async def _print_ended_tasks(self) -> None:
-        if self.input.is_terminal and (ended := await self._newly_ended_tasks()):
-            await self._call(lambda: print_line(dim(format_ended_tasks(ended))))
+        if self.input.is_terminal and (ended_tasks := await self._newly_ended_tasks()):
+            await self._call(lambda: print_line(dim(format_ended_tasks(ended_tasks))))
 
     async def _handle_interrupt(self) -> bool:
         if not self.input.is_terminal:
@@ -220,15 +220,17 @@ class Chat:
         except ModelRateLimited as error:
             if error.retry_after is None:
                 raise
-            told = str(error).replace("asks to wait", f"asks to wait {error.retry_after:g} s", 1)
-            raise ModelRateLimited(told, retry_after=error.retry_after) from error
+            error_message = str(error).replace("asks to wait", f"asks to wait {error.retry_after:g} s", 1)
+            raise ModelRateLimited(error_message, retry_after=error.retry_after) from error
         finally:
             self._note_seen_messages()
             if screen is not None:
                 await self._call(partial(screen.finish, result))
         if result is None and self.input.is_terminal:
-            came = self.is_recorded and bool(agent.window) and agent.window[-1].role != "user"
-            await self._call(lambda: print_line(dim(f"Stopped.{' What came of the reply is kept.' if came else ''}")))
+            has_reply = self.is_recorded and bool(agent.window) and agent.window[-1].role != "user"
+            await self._call(
+                lambda: print_line(dim(f"Stopped.{' What came of the reply is kept.' if has_reply else ''}"))
+            )
         if not (self.is_recorded or self.input.is_terminal or self.options.incognito or is_question(text)):
             self.code = self.code or 1
         return result
@@ -243,11 +245,11 @@ class Chat:
             result = events.result
         return result  # noqa: RET504  (None when it was stopped)
 
-    async def _approve(self, asked: "Approval") -> bool:
+    async def _approve(self, approval: "Approval") -> bool:
         agent = await self._ensure_agent()
-        rule = permanent_rule(asked, agent.permissions.rules)
+        rule = permanent_rule(approval, agent.permissions.rules)
         try:
-            answer = await self.main_thread.call(partial(self._ask_approval, asked, rule), reads=True)
+            answer = await self.main_thread.call(partial(self._ask_approval, approval, rule), reads=True)
         except EOFError:
             return False
         except ReadInterrupted:
@@ -257,8 +259,8 @@ class Chat:
             await self._allow_rule(agent, rule)
         return answer != "no"
 
-    def _ask_approval(self, asked: "Approval", rule: str) -> ApprovalAnswer:
-        return "no" if self.main_thread.is_closing else self.input.ask_approval(asked, always=bool(rule))
+    def _ask_approval(self, approval: "Approval", rule: str) -> ApprovalAnswer:
+        return "no" if self.main_thread.is_closing else self.input.ask_approval(approval, always=bool(rule))
 
     async def _allow_rule(self, agent: "HarnessAgent", rule: str) -> None:
         """Ask no more for calls of this kind in this session; where that can't be kept, only this once."""
@@ -267,8 +269,8 @@ class Chat:
         except RicordoError as error:
             await self._call(partial(print_error, f"{error} It is let through this once."))
             return
-        told = f"From now on in this session: {bold(escape(f'allow {rule}'))} (/permissions lists the rules)"
-        await self._call(lambda: print_line(told))
+        notice = f"From now on in this session: {bold(escape(f'allow {rule}'))} (/permissions lists the rules)"
+        await self._call(lambda: print_line(notice))
 
     async def _run_slash_command(self, slash: SlashCommand) -> bool:
         match slash.name:
@@ -292,16 +294,16 @@ class Chat:
 
     async def _toggle_incognito(self, slash: SlashCommand) -> None:
         """End this session and begin an incognito one, or end that and go on with the one before."""
-        wishes = self.options
-        changed = apply_incognito(wishes, slash)
-        if changed.incognito != wishes.incognito:
-            before = self.agent.session if self.agent else wishes.session
+        options_before = self.options
+        changed = apply_incognito(options_before, slash)
+        if changed.incognito != options_before.incognito:
+            before = self.agent.session if self.agent else options_before.session
             self.agent = None
             await self._stack.aclose()
             self.options = changed if changed.incognito else replace(changed, session=self.previous_session)
             self.previous_session, self.is_recorded = before, True
-        told = INCOGNITO_NOTICE if self.options.incognito else "This chat is kept again."
-        await self._call(lambda: print_line(told))
+        notice = INCOGNITO_NOTICE if self.options.incognito else "This chat is kept again."
+        await self._call(lambda: print_line(notice))
 
     async def _has_other_store(self) -> bool:
         """Tell whether the agent remembers elsewhere than in the root, which the command line's own commands show."""
@@ -322,10 +324,11 @@ class Chat:
             lines = await run_memory_command(agent, slash, self._confirm if self.input.is_terminal else None)
             await self._call(lambda: print_line("\n".join(lines)))
 
-    async def _confirm(self, asked: "Approval") -> bool:
+    async def _confirm(self, approval: "Approval") -> bool:
         try:
             return (
-                await self.main_thread.call(partial(self.input.ask_approval, asked, always=False), reads=True) == "yes"
+                await self.main_thread.call(partial(self.input.ask_approval, approval, always=False), reads=True)
+                == "yes"
             )
         except (EOFError, ReadInterrupted):
             return False
@@ -373,55 +376,58 @@ class Chat:
                 await self._newly_ended_tasks()
             await self._call(lambda: print_line("\n".join(lines)))
 
-    async def _learn_and_close(self, *, tells: bool) -> None:
+    async def _learn_and_close(self, *, announce: bool) -> None:
         """Learn from what was said, within the limit, and tell what that came to."""
         agent = self.agent
         if agent is None:
             return
-        flush, least = self.options.settings.flush, _OFFLINE_SECONDS if self.options.model is None else _MODEL_SECONDS
-        seconds = max(least, flush.closing_seconds) if flush else least
-        left = -1 if self.is_recorded else 0
+        flush, min_seconds = (
+            self.options.settings.flush,
+            _OFFLINE_SECONDS if self.options.model is None else _MODEL_SECONDS,
+        )
+        seconds = max(min_seconds, flush.closing_seconds) if flush else min_seconds
+        remaining = -1 if self.is_recorded else 0
         self.main_thread.is_closing = True
         with self.main_thread.cancel_on_signal():
             async with background_task(partial(self._announce_later, "Learning from what was said; Ctrl-C skips it.")):
                 if self.is_recorded:
-                    left = await agent.drain(seconds=seconds)
+                    remaining = await agent.drain(seconds=seconds)
         with self.main_thread.cancel_on_signal():
             async with background_task(partial(self._announce_later, "Summarizing this session; Ctrl-C skips it.")):
                 await agent.summarize()
-        if left:
+        if remaining:
             # the limit is over: closing works off nothing more
             self._scope.cancel()
         if running := agent.tasks.running_count:
             await self._call(
                 partial(print_line if self.input.is_terminal else print_note, format_stopped_tasks(running))
             )
-        if tells and (self.seen_messages or has_session_state(agent)):
+        if announce and (self.seen_messages or has_session_state(agent)):
             with anyio.CancelScope(shield=True):
-                told = await self._closing_message(agent, left)
-                await self._call(partial(print_line if self.input.is_terminal else print_note, told))
+                notice = await self._closing_message(agent, remaining)
+                await self._call(partial(print_line if self.input.is_terminal else print_note, notice))
 
-    async def _announce_later(self, what: str) -> None:
+    async def _announce_later(self, notice: str) -> None:
         await anyio.sleep(_ANNOUNCE_AFTER_SECONDS)
         if self.input.is_terminal:
-            await self._call(lambda: print_line(dim(what)))
+            await self._call(lambda: print_line(dim(notice)))
 
-    async def _closing_message(self, agent: "HarnessAgent", left: int) -> str:
-        place = escape(str(self.options.target.root))
+    async def _closing_message(self, agent: "HarnessAgent", remaining: int) -> str:
+        location = escape(str(self.options.target.root))
         if self.options.incognito:
             return "Nothing of this session is kept: it was incognito."
         if not self.is_recorded:
-            return f"Nothing of this chat is kept: the memory in {place} can only be read."
+            return f"Nothing of this chat is kept: the memory in {location} can only be read."
         kinds: Counter[str] = Counter()
         with suppress(RicordoError):
             for entry in await agent.memory.entries() if agent.memory else ():
                 is_new = entry.time is not None and entry.time >= self.started_at
                 kinds[entry.kind] += is_new and bool(self.seen_messages.intersection(entry.source.messages))
-        learned = ", ".join(pluralize(count, escape(kind)) for kind, count in kinds.most_common() if count)
-        waits = "; the rest is learned when it is opened next" if left else ""
-        named = self.options.named_root
-        root = f" --root {escape(str(named))}" if named else ""
+        summary = ", ".join(pluralize(count, escape(kind)) for kind, count in kinds.most_common() if count)
+        waits = "; the rest is learned when it is opened next" if remaining else ""
+        named_root = self.options.named_root
+        root = f" --root {escape(str(named_root))}" if named_root else ""
         return (
-            f"Learned {learned or 'nothing new'}{waits}. It is in {place}; "
+            f"Learned {summary or 'nothing new'}{waits}. It is in {location}; "
             f"go on with: ricordo chat{root} --session {escape(agent.session)}"
         )

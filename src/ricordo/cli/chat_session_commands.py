@@ -84,7 +84,7 @@ async def run_state_command(
     return _format_todos(agent)
 
 
-def permanent_rule(asked: "Approval", rules: "Sequence[PermissionRule]") -> str:
+def permanent_rule(approval: "Approval", rules: "Sequence[PermissionRule]") -> str:
     """Return the pattern of just the call that is asked about, by which it is let through from now on.
 
     It is empty where none can be written that says it and no other, or where another of `rules` would decide.
@@ -100,20 +100,20 @@ def permanent_rule(asked: "Approval", rules: "Sequence[PermissionRule]") -> str:
         render_pattern,
     )
 
-    target = asked.target
+    target = approval.target
     # a question that a rule asks is not answered by a permission, and a star stands for anything
     if (
-        asked.tool not in _EXACT_RULE_TOOLS
-        or asked.act == "call"
+        approval.tool not in _EXACT_RULE_TOOLS
+        or approval.act == "call"
         or not target.strip()
         or "*" in target
         or has_secret(target)
     ):
         return ""
-    pattern = ToolPattern(tool=asked.tool, argument=target)
+    pattern = ToolPattern(tool=approval.tool, argument=target)
     text = render_pattern(pattern)
     rule = PermissionRule(decision="allow", pattern=pattern)
-    decides = decide([*rules, rule], PermissionQuery(tool=asked.tool, argument=target, texts=(target,)))
+    decides = decide([*rules, rule], PermissionQuery(tool=approval.tool, argument=target, texts=(target,)))
     try:
         is_exact = parse_pattern(text) == pattern and len(text) <= _MAX_RULE_CHARS
     except InvalidSetting:
@@ -132,8 +132,10 @@ def format_ended_tasks(tasks: "Sequence[Task]") -> str:
     """Say that these tasks have ended since the last line was typed."""
     from ricordo.agent.tools.tasks import short_id
 
-    told = [f"task {short_id(task)} ({' '.join(task.title.split())[:60]}) {task.state}" for task in tasks]
-    return f"· {escape(', '.join(told))}: /tasks {escape(short_id(tasks[0])) if len(tasks) == 1 else ''}".rstrip()
+    descriptions = [f"task {short_id(task)} ({' '.join(task.title.split())[:60]}) {task.state}" for task in tasks]
+    return (
+        f"· {escape(', '.join(descriptions))}: /tasks {escape(short_id(tasks[0])) if len(tasks) == 1 else ''}".rstrip()
+    )
 
 
 def format_stopped_tasks(count: int) -> str:
@@ -163,16 +165,16 @@ async def _list_tasks(agent: "HarnessAgent", target: Target) -> list[str]:
     from ricordo.jobs.tasks import list_tasks
     from ricordo.runtime.workspace import root_files
 
-    unread: list[str] = []
+    unreadable_paths: list[str] = []
     try:
-        found = await agent.tasks.all()
+        tasks = await agent.tasks.all()
     except StorageError:
-        listed = await list_tasks(root_files(target.user_folder), now=datetime.now(UTC))
-        found = tuple(task for task in listed.tasks if task.session in {"", agent.session})
-        unread = [target.display_path(path) for path in listed.unreadable]
-    if not found and not unread:
+        listing = await list_tasks(root_files(target.user_folder), now=datetime.now(UTC))
+        tasks = tuple(task for task in listing.tasks if task.session in {"", agent.session})
+        unreadable_paths = [target.display_path(path) for path in listing.unreadable]
+    if not tasks and not unreadable_paths:
         return [wrap(NO_TASKS_MESSAGE)]
-    return [*format_task_table(sort_active_first(found)), *format_unreadable(unread)]
+    return [*format_task_table(sort_active_first(tasks)), *format_unreadable(unreadable_paths)]
 
 
 async def _cancel_task(agent: "HarnessAgent", task_id: str) -> list[str]:
@@ -217,8 +219,8 @@ async def _plan_command(agent: "HarnessAgent", act: str, rest: str, target: Targ
 async def _leave_plan_mode(planning: "PlanMode") -> None:
     """End plan mode, with the plan in force where one is written."""
     if not planning.plan.active:
-        ends = "; /plan done ends the plan in force" if planning.plan.path else ""
-        raise InvalidInput(f"Plan mode is not on{ends}.")
+        hint = "; /plan done ends the plan in force" if planning.plan.path else ""
+        raise InvalidInput(f"Plan mode is not on{hint}.")
     try:
         await planning.exit("ready", by="user")
     except ToolFailed:
@@ -231,8 +233,8 @@ async def _drop_plan(planning: "PlanMode", target: Target) -> list[str]:
 
     path = planning.plan.path
     await planning.exit("dropped", by="user")
-    stays = f"; its file stays: {escape(target.display_path(f'{WORKSPACE}/{path}'))}" if path else ""
-    return [f"The plan is dropped, and plan mode is off{stays}"]
+    file_note = f"; its file stays: {escape(target.display_path(f'{WORKSPACE}/{path}'))}" if path else ""
+    return [f"The plan is dropped, and plan mode is off{file_note}"]
 
 
 async def _format_plan(planning: "PlanMode", target: Target) -> list[str]:
@@ -243,39 +245,39 @@ async def _format_plan(planning: "PlanMode", target: Target) -> list[str]:
     if not plan.path:
         return ["Plan mode is on." if plan.active else "Plan mode is off, and there is no plan."]
     file = escape(target.display_path(f"{WORKSPACE}/{plan.path}"))
-    by = "you" if plan.by == "user" else "the agent"
-    head = f"Plan mode is on, begun by {by}" if plan.active else "Plan mode is off, and a plan is in force"
-    text = await planning.text(told=False)
-    told = ["  The file is missing."] if text is None else [wrap(text.rstrip(), "  ")]
-    return [f"{head}: {bold(file)}", *told]
+    starter = "you" if plan.by == "user" else "the agent"
+    head = f"Plan mode is on, begun by {starter}" if plan.active else "Plan mode is off, and a plan is in force"
+    text = await planning.text(as_shown=False)
+    lines = ["  The file is missing."] if text is None else [wrap(text.rstrip(), "  ")]
+    return [f"{head}: {bold(file)}", *lines]
 
 
 def _format_todos(agent: "HarnessAgent") -> list[str]:
     todos = agent.todos
-    done = sum(todo.status == "completed" for todo in todos)
+    completed = sum(todo.status == "completed" for todo in todos)
     if not todos:
         return ["There are no todos: the agent writes them when it has several steps to do."]
     lines = [wrap(todo.content, "      ", first=f"  {_TODO_BOXES[todo.status]} ") for todo in todos]
-    return [f"{done:,} of {pluralize(len(todos), 'todo')} done", *lines]
+    return [f"{completed:,} of {pluralize(len(todos), 'todo')} done", *lines]
 
 
 async def _permissions_command(agent: "HarnessAgent", act: str, pattern: str) -> list[str]:
     """Tell the rules, or change one."""
     from ricordo.guard.permissions import render_rule
 
-    held = agent.permissions
+    permissions = agent.permissions
     if not act and not pattern:
         return await _list_rules(agent)
-    changes = {"allow": held.allow, "deny": held.deny, "ask": held.ask}
+    changes = {"allow": permissions.allow, "deny": permissions.deny, "ask": permissions.ask}
     if not pattern or act not in {*changes, "remove"}:
         raise InvalidInput(f"{_PERMISSIONS_USAGE}; not {escape(f'{act} {pattern}'.rstrip())}.")
     if act != "remove":
-        before = held.rules
-        made = await changes[act](pattern)
-        replaced = [rule for rule in before if rule.pattern == made.pattern and rule.decision != made.decision]
-        told = [f"From now on in this session: {bold(escape(render_rule(made)))}"]
-        return told + [f"It takes the place of: {escape(render_rule(rule))}" for rule in replaced]
-    if not await held.remove(pattern):
+        before = permissions.rules
+        new_rule = await changes[act](pattern)
+        replaced = [rule for rule in before if rule.pattern == new_rule.pattern and rule.decision != new_rule.decision]
+        lines = [f"From now on in this session: {bold(escape(render_rule(new_rule)))}"]
+        return lines + [f"It takes the place of: {escape(render_rule(rule))}" for rule in replaced]
+    if not await permissions.remove(pattern):
         raise InvalidInput(f"This session has no rule {escape(pattern)}: /permissions lists them.")
     return [f"Removed {escape(pattern)}."]
 
@@ -318,13 +320,13 @@ async def load_store_entries(agent: "HarnessAgent", slash: SlashCommand) -> "Seq
 
     Raises `InvalidInput` for an option that only the root's own memory has, and the errors of the store.
     """
-    lists, arguments = agent.store.offers(Lists), cli_arguments(slash) or []
-    if lists is None or arguments[:2] != ["memory", "list"]:
+    lister, arguments = agent.store.offers(Lists), cli_arguments(slash) or []
+    if lister is None or arguments[:2] != ["memory", "list"]:
         return None
     refused = _ROOT_OPTIONS.intersection(word.partition("=")[0] for word in arguments)
     if refused:
         raise InvalidInput(f"The list of this store takes no {min(refused)}: only the root's own memory does.")
-    return await lists.entries()
+    return await lister.entries()
 
 
 async def run_memory_command(
@@ -351,41 +353,41 @@ async def run_memory_command(
     raise InvalidInput(f"{_MEMORY_USAGE}.")
 
 
-async def _find_memory(agent: "HarnessAgent", wanted: str) -> "Entry":
+async def _find_memory(agent: "HarnessAgent", requested_id: str) -> "Entry":
     from ricordo.workspace.ledger import resolve_id
 
-    lists = agent.store.offers(Lists)
-    if lists is None:
+    lister = agent.store.offers(Lists)
+    if lister is None:
         raise InvalidInput("This store can't list its memories, so none can be named.")
-    entries = {entry.id: entry for entry in await lists.entries()}
+    entries = {entry.id: entry for entry in await lister.entries()}
     try:
         with suppress(EntryNotFound):
-            return entries[resolve_id([*entries], wanted)]
+            return entries[resolve_id([*entries], requested_id)]
         # the store knows whether it was forgotten
-        return await lists.get(wanted)
+        return await lister.get(requested_id)
     except EntryNotFound as error:
         raise EntryNotFound(str(error).replace("`ricordo memory list`", "`/memory list`")) from error
 
 
 async def _forget_memory(
-    agent: "HarnessAgent", wanted: str, approve: "Callable[[Approval], Awaitable[bool]] | None"
+    agent: "HarnessAgent", requested_id: str, approve: "Callable[[Approval], Awaitable[bool]] | None"
 ) -> str:
     from ricordo.agent.tools import Approval
 
-    entry, forgets = await _find_memory(agent, wanted), agent.store.offers(Forgets)
-    if forgets is None:
+    entry, forgetter = await _find_memory(agent, requested_id), agent.store.offers(Forgets)
+    if forgetter is None:
         raise InvalidInput("This store can't forget.")
     change = f"- {entry.content}\n"
     if approve and not await approve(Approval(tool="forget", act="forget", target=entry.id, change=change)):
         return "Nothing was forgotten."
     try:
-        gone = await forgets.forget(entry.id, who="user")
+        forgotten = await forgetter.forget(entry.id, who="user")
     except EntryNotFound:
         return "It was forgotten already."
-    told = [f"Forgot {escape(gone.id)}."]
-    for one in await remaining(agent.store, gone):
-        told += [wrap(f"Still said, or nearly: {one.text}", "  "), dim(f"    /memory forget {escape(one.id)}")]
-    return "\n".join(told)
+    lines = [f"Forgot {escape(forgotten.id)}."]
+    for item in await remaining(agent.store, forgotten):
+        lines += [wrap(f"Still said, or nearly: {item.text}", "  "), dim(f"    /memory forget {escape(item.id)}")]
+    return "\n".join(lines)
 
 
 def _format_memory(entry: "Entry") -> list[str]:

@@ -160,20 +160,20 @@ class MainThreadRunner:
             yield
             return
         # what is ignored, such as the end of the terminal under nohup, stays ignored
-        heard = [number for number in (signal.SIGINT, *_ENDING_SIGNALS) if signal.getsignal(number) != signal.SIG_IGN]
-        before = {number: signal.signal(number, self._on_signal) for number in heard}
+        signals = [number for number in (signal.SIGINT, *_ENDING_SIGNALS) if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._on_signal) for number in signals}
         before[_REPEAT_SIGNAL] = signal.signal(_REPEAT_SIGNAL, lambda number, frame: None)
-        self._wakeup_pipe, tells = os.pipe()
-        os.set_blocking(tells, False)
-        wakes = signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
+        self._wakeup_pipe, write_fd = os.pipe()
+        os.set_blocking(write_fd, False)
+        previous_wakeup_fd = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
         try:
             yield
         finally:
-            signal.set_wakeup_fd(wakes)
+            signal.set_wakeup_fd(previous_wakeup_fd)
             for number, handler in before.items():
                 signal.signal(number, handler)
             os.close(self._wakeup_pipe)
-            os.close(tells)
+            os.close(write_fd)
 
     def _repeat_signal(self) -> None:
         """See to it that a signal is heard that came just before the main thread began to wait for a key."""
@@ -194,10 +194,10 @@ class MainThreadRunner:
             self._detach_terminal()
         if number != signal.SIGINT:
             # a terminal's end is told more than once, and hurries nobody; nor does the first word to end what ends
-            hurries = number != _HANG_UP and bool(self.end_signal)
+            is_repeated = number != _HANG_UP and bool(self.end_signal)
             ends_already = bool(self.end_signal) or self.is_closing
             self.end_signal = self.end_signal or number
-            if ends_already and not hurries:
+            if ends_already and not is_repeated:
                 return
         if self._is_reading:
             # a second signal must not tear off what the first one set going
@@ -275,9 +275,9 @@ class TurnPrinter:
             # the other half of this character comes with the next piece
             text, self._half_character = text[:-1], text[-1]
         if text:
-            whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-            self._write(dim(escape(whole)) if kind == "thinking" else escape(whole))
-            self._at_line_start = whole.endswith("\n")
+            decoded = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+            self._write(dim(escape(decoded)) if kind == "thinking" else escape(decoded))
+            self._at_line_start = decoded.endswith("\n")
 
     def _write_line(self, text: str) -> None:
         self._end_line()
@@ -297,9 +297,13 @@ class TurnPrinter:
 
 
 def _format_arguments(call: "ToolCall") -> str:
-    told = " ".join(call.arguments.split())
+    arguments = " ".join(call.arguments.split())
     return (
-        "" if told in {"", "{}"} else f" {told}" if len(told) <= _MAX_LINE_CHARS else f" {told[: _MAX_LINE_CHARS - 1]}…"
+        ""
+        if arguments in {"", "{}"}
+        else f" {arguments}"
+        if len(arguments) <= _MAX_LINE_CHARS
+        else f" {arguments[: _MAX_LINE_CHARS - 1]}…"
     )
 
 

@@ -79,7 +79,7 @@ def format_usage_change(before: "ContextReport", after: "ContextReport") -> list
     return [
         f"session {escape(before.session)}, model {escape(before.model)}",
         f"{start}before {format_bar(before, indent=len(start) + 7)}",
-        f"{start}after  {format_bar(after, whole=before.tokens, indent=len(start) + 7)}",
+        f"{start}after  {format_bar(after, total=before.tokens, indent=len(start) + 7)}",
         _format_change_row("", "before", "after"),
         *(
             _format_change_row(name, f"{old:,}", f"{new:,}")
@@ -91,12 +91,12 @@ def format_usage_change(before: "ContextReport", after: "ContextReport") -> list
     ]
 
 
-def format_bar(report: "ContextReport", *, whole: int = 0, indent: int = 0) -> str:
-    """Return the bar: it stands for the model's window where that is known, else for `whole` tokens or the request.
+def format_bar(report: "ContextReport", *, total: int = 0, indent: int = 0) -> str:
+    """Return the bar: it stands for the model's window where that is known, else for `total` tokens or the request.
 
     On a terminal it ends where the line does, `indent` columns stand before it; elsewhere it has 60 cells.
     """
-    missing = 0 if report.limit else max(0, whole - report.tokens)
+    missing = 0 if report.limit else max(0, total - report.tokens)
     width = _columns()
     count = min(max(width - indent - len("[]"), _MIN_CELLS), _MAX_CELLS) if width else _DEFAULT_CELLS
     *cells, rest = _allocate_cells([*(tokens for _, tokens in report.sections), missing], count)
@@ -105,28 +105,28 @@ def format_bar(report: "ContextReport", *, whole: int = 0, indent: int = 0) -> s
 
 
 def _format_rows(report: "ContextReport") -> list[str]:
-    whole = report.limit or report.tokens
-    found = []
+    total = report.limit or report.tokens
+    rows = []
     for name, tokens in report.sections:
         if name == _CONVERSATION_SECTIONS[0]:
-            found.append(
-                _format_row("", "messages", report.conversation, whole, f"in {pluralize(report.messages, 'message')}")
+            rows.append(
+                _format_row("", "messages", report.conversation, total, f"in {pluralize(report.messages, 'message')}")
             )
         inner = "  " if name in _CONVERSATION_SECTIONS else ""
         if report.limit or name not in _ROOM_SECTIONS:
-            found.append(_format_row(name, f"{inner}{_SECTIONS[name][1]}", tokens, whole))
+            rows.append(_format_row(name, f"{inner}{_SECTIONS[name][1]}", tokens, total))
     limit = f"of {report.limit:,}" if report.limit else "of a window that is not known"
-    over = f", {report.excess_tokens:,} too many" if report.excess_tokens else ""
-    return [*found, _format_row("", "together", report.tokens, whole, limit + over)]
+    excess = f", {report.excess_tokens:,} too many" if report.excess_tokens else ""
+    return [*rows, _format_row("", "together", report.tokens, total, limit + excess)]
 
 
-def _format_row(name: str, label: str, tokens: int, whole: int, more: str = "") -> str:
+def _format_row(name: str, label: str, tokens: int, total: int, suffix: str = "") -> str:
     width = _columns()
     if 0 < width < _WIDE_ROW_COLUMNS:
         number = f"{tokens:,}"
         return f"{_section_letter(name)} {_fit_label(label, width - len(number) - 3)} {number}"
-    share = f"{100 * tokens / whole:5.1f} %" if whole else ""
-    return f"  {_section_letter(name)} {label:<14} {tokens:>9,} tokens  {share}  {more}".rstrip()
+    share = f"{100 * tokens / total:5.1f} %" if total else ""
+    return f"  {_section_letter(name)} {label:<14} {tokens:>9,} tokens  {share}  {suffix}".rstrip()
 
 
 def _format_change_row(name: str, before: str, after: str) -> str:
@@ -137,9 +137,9 @@ def _format_change_row(name: str, before: str, after: str) -> str:
     return f"  {_section_letter(name)} {label:<14}{before:>10}{after:>10}"
 
 
-def _fit_label(label: str, room: int) -> str:
-    """Return a label in exactly `room` columns."""
-    return f"{label[: max(room, 0)]:<{max(room, 0)}}"
+def _fit_label(label: str, max_chars: int) -> str:
+    """Return a label in exactly `max_chars` columns."""
+    return f"{label[: max(max_chars, 0)]:<{max(max_chars, 0)}}"
 
 
 def _section_letter(name: str) -> str:
@@ -156,12 +156,12 @@ def _section_cells(name: str, count: int) -> str:
 
 def _allocate_cells(sizes: list[int], count: int) -> list[int]:
     """Return the cells of each size, `count` together where there are as many; one that is not 0 has at least one."""
-    whole = sum(sizes)
-    if not whole:
+    total = sum(sizes)
+    if not total:
         return [0] * len(sizes)
-    cells = [max(1, round(count * size / whole)) if size else 0 for size in sizes]
-    while (left := count - sum(cells)) and (left > 0 or max(cells) > 1):
-        cells[cells.index(max(cells))] += left if left > 0 else -1
+    cells = [max(1, round(count * size / total)) if size else 0 for size in sizes]
+    while (remaining := count - sum(cells)) and (remaining > 0 or max(cells) > 1):
+        cells[cells.index(max(cells))] += remaining if remaining > 0 else -1
     return cells
 
 
@@ -208,33 +208,33 @@ def unused_focus_note(focus: str, model: str, settings: "Settings") -> str:
     from ricordo.models.config import OFFLINE
 
     compaction = settings.reductions.get("compaction")
-    named = compaction.model if compaction else None
-    by_rules = (model if named is None else named) == OFFLINE
+    model_name = compaction.model if compaction else None
+    by_rules = (model if model_name is None else model_name) == OFFLINE
     return _UNUSED_FOCUS_NOTE if focus and by_rules else ""
 
 
 def format_compaction_result(
-    done: "CompactionResult", *, dry_run: bool, note: str = "", prefix: str = "/", suffix: str = ""
+    result: "CompactionResult", *, dry_run: bool, note: str = "", prefix: str = "/", suffix: str = ""
 ) -> list[str]:
     """Tell a window's size by section before and after, what each reduction did, or why none did anything.
 
     `note` is said too. Commands are named with `prefix` before and `suffix` behind them.
     """
-    said = [
+    lines = [
         f"  {each.act}: {each.reason or each.status}{f' ({each.note})' if each.note else ''}"
-        for each in done
+        for each in result
         if each.status == "failed" or each.note
     ]
-    handles = [each.handle for each in done if each.handle and each.status == "done"]
-    if why := _idle_reason(done):
-        said.append(f"  Nothing {'would be' if dry_run else 'was'} made smaller: {why}.")
+    handles = [each.handle for each in result if each.handle and each.status == "done"]
+    if reason := _idle_reason(result):
+        lines.append(f"  Nothing {'would be' if dry_run else 'was'} made smaller: {reason}.")
     if note:
-        said.append(f"  {note}")
+        lines.append(f"  {note}")
     if dry_run:
-        handles, said = [], [*said, "  This was a dry run: the window is as it was."]
+        handles, lines = [], [*lines, "  This was a dry run: the window is as it was."]
     return [
-        *format_usage_change(done.before, done.after),
-        *map(escape, said),
+        *format_usage_change(result.before, result.after),
+        *map(escape, lines),
         *(
             f"  `{prefix}expand {each}{suffix}` opens what went, `{prefix}compact --undo{suffix}` brings it back."
             for each in handles
@@ -242,25 +242,25 @@ def format_compaction_result(
     ]
 
 
-def format_compactions(found: Sequence["Compaction"]) -> list[str]:
+def format_compactions(compactions: Sequence["Compaction"]) -> list[str]:
     """Tell the compactions on record, newest first."""
-    if not found:
+    if not compactions:
         return ["No compaction is on record."]
     return [
         f"{each.handle}  {each.at.astimezone():%Y-%m-%d %H:%M}  {each.act}: {pluralize(each.messages, 'message')}, "
         f"{each.tokens_before:,} tokens before, {each.tokens_after:,} after ({escape(each.reason)})"
         f"{'  (undone)' if each.undone else ''}"
-        for each in found
+        for each in compactions
     ]
 
 
-def format_undo(made: "Compaction", before: "ContextReport", after: "ContextReport") -> list[str]:
+def format_undo(compaction: "Compaction", before: "ContextReport", after: "ContextReport") -> list[str]:
     """Tell that the window is as it was before a compaction, and by how much it grew."""
-    back = after.messages - before.messages
-    grew = f"{pluralize(back, 'message')} more {'is' if back == 1 else 'are'} in the window again"
+    restored = after.messages - before.messages
+    restored_text = f"{pluralize(restored, 'message')} more {'is' if restored == 1 else 'are'} in the window again"
     return [
-        f"Took back {made.handle}: {grew if back > 0 else 'the window is as it was before it'}.",
-        *_format_missing(made.missing),
+        f"Took back {compaction.handle}: {restored_text if restored > 0 else 'the window is as it was before it'}.",
+        *_format_missing(compaction.missing),
         f"{before.tokens:,} tokens in {pluralize(before.messages, 'message')} before, "
         f"{after.tokens:,} in {after.messages:,} after",
     ]
@@ -270,8 +270,8 @@ def format_expanded(messages: "ExpandedMessages") -> list[str]:
     """Tell what a handle opens, every message whole, and how many are not there any more."""
     from ricordo.agent.tools.expand import render_record
 
-    told = escape(render_record(messages)).splitlines() or ["Nothing of it is kept."]
-    return [*told, *_format_missing(messages.missing)]
+    lines = escape(render_record(messages)).splitlines() or ["Nothing of it is kept."]
+    return [*lines, *_format_missing(messages.missing)]
 
 
 def _format_missing(count: int) -> list[str]:
@@ -288,20 +288,22 @@ async def _context_command(agent: "HarnessAgent") -> list[str]:
 async def _compact_command(agent: "HarnessAgent", words: Sequence[str], settings: "Settings") -> list[str]:
     """Make the window smaller, or tell of it what the options ask for; other words are what to dwell on."""
     options = {word for word in words if word.startswith("--")}
-    others = [word for word in words if not word.startswith("--")]
+    arguments = [word for word in words if not word.startswith("--")]
     if unknown := options - {"--dry-run", "--list", "--undo"}:
         raise InvalidInput(f"/compact takes --dry-run, --list, --undo, or what to dwell on; not {sorted(unknown)[0]}.")
     if len(options) > 1:
         raise InvalidInput("/compact takes one of --dry-run, --list and --undo.")
-    if "--list" in options and others:
-        raise InvalidInput(f"/compact --list stands alone; not with {escape(others[0])}.")
+    if "--list" in options and arguments:
+        raise InvalidInput(f"/compact --list stands alone; not with {escape(arguments[0])}.")
     if "--list" in options:
         return format_compactions(await agent.compactions.all())
     if "--undo" in options:
-        return await _undo_command(agent, others)
-    focus, dry_run = " ".join(others), "--dry-run" in options
-    done = await agent.compact(focus=focus, dry_run=dry_run)
-    return format_compaction_result(done, dry_run=dry_run, note=unused_focus_note(focus, done.before.model, settings))
+        return await _undo_command(agent, arguments)
+    focus, dry_run = " ".join(arguments), "--dry-run" in options
+    result = await agent.compact(focus=focus, dry_run=dry_run)
+    return format_compaction_result(
+        result, dry_run=dry_run, note=unused_focus_note(focus, result.before.model, settings)
+    )
 
 
 async def _undo_command(agent: "HarnessAgent", handles: Sequence[str]) -> list[str]:
@@ -309,17 +311,17 @@ async def _undo_command(agent: "HarnessAgent", handles: Sequence[str]) -> list[s
         raise InvalidInput("/compact --undo takes one handle: /compact --list shows them.")
     before = await agent.get_context_usage()
     with _chat_handle_hint("".join(handles)):
-        made = await agent.compactions.undo("".join(handles) or None)
-    return format_undo(made, before, await agent.get_context_usage())
+        compaction = await agent.compactions.undo("".join(handles) or None)
+    return format_undo(compaction, before, await agent.get_context_usage())
 
 
-def _idle_reason(done: "CompactionResult") -> str:
+def _idle_reason(result: "CompactionResult") -> str:
     """Say why nothing was done; empty where something was, or where a failure is told."""
-    if any(each.status in {"done", "failed"} for each in done):
+    if any(each.status in {"done", "failed"} for each in result):
         return ""
-    reasons = {each.act: each.reason for each in done if each.reason}
-    why = reasons.get("compact") or next(iter(reasons.values()), "no reduction has anything to do")
-    return why.removeprefix(_ASKED_PREFIX)
+    reasons = {each.act: each.reason for each in result if each.reason}
+    reason = reasons.get("compact") or next(iter(reasons.values()), "no reduction has anything to do")
+    return reason.removeprefix(_ASKED_PREFIX)
 
 
 @contextmanager
@@ -336,75 +338,79 @@ def _chat_handle_hint(handle: str) -> Iterator[None]:
 
 
 async def remove_message(
-    agent: "HarnessAgent", given: str, *, prefix: str = "/", suffix: str = ""
+    agent: "HarnessAgent", message_ref: str, *, prefix: str = "/", suffix: str = ""
 ) -> "tuple[Compaction, list[str]]":
     """Take a message out of the window; return what brings it back, and what is said of it. Raises `RicordoError`."""
     before = {message.id: message for message in agent.window}
-    named = await _resolve_message_id(agent, given, prefix)
+    message_id = await _resolve_message_id(agent, message_ref, prefix)
     with _add_line_hint(agent, prefix):
-        made = await agent.compactions.remove(named)
-    others = f" and {pluralize(made.messages - 1, 'message')} that it belongs to" if made.messages > 1 else ""
-    told = f'"{_message_start(before[named])}"{others} {"were" if others else "was"} taken out of the window.'
-    return made, [told, _undo_hint(made.handle, prefix, suffix)]
+        compaction = await agent.compactions.remove(message_id)
+    others = (
+        f" and {pluralize(compaction.messages - 1, 'message')} that it belongs to" if compaction.messages > 1 else ""
+    )
+    description = (
+        f'"{_message_start(before[message_id])}"{others} {"were" if others else "was"} taken out of the window.'
+    )
+    return compaction, [description, _undo_hint(compaction.handle, prefix, suffix)]
 
 
 async def edit_message(
-    agent: "HarnessAgent", given: str, text: str, *, prefix: str = "/", suffix: str = ""
+    agent: "HarnessAgent", message_ref: str, text: str, *, prefix: str = "/", suffix: str = ""
 ) -> "tuple[Compaction, list[str]]":
     """Let a message of the window say `text`; return what takes that back, and what is said of it.
 
     Raises: RicordoError.
     """
-    known = {message.id for message in agent.window}
-    named = await _resolve_message_id(agent, given, prefix)
+    known_ids = {message.id for message in agent.window}
+    message_id = await _resolve_message_id(agent, message_ref, prefix)
     with _add_line_hint(agent, prefix):
-        made = await agent.compactions.edit(named, text)
-    new = next((message for message in agent.window if message.id not in known), None)
-    told = (
+        compaction = await agent.compactions.edit(message_id, text)
+    new = next((message for message in agent.window if message.id not in known_ids), None)
+    description = (
         f'The message says "{_message_start(new)}" now, as {_MESSAGE_PREFIX}{new.id}.'
         if new
         else "The message says that already."
     )
-    return made, [told, _undo_hint(made.handle, prefix, suffix)]
+    return compaction, [description, _undo_hint(compaction.handle, prefix, suffix)]
 
 
 async def _change_message(agent: "HarnessAgent", slash: SlashCommand) -> list[str]:
-    named, _, text = slash.rest.partition(" ")
+    message_ref, _, text = slash.rest.partition(" ")
     if slash.name == "edit":
         if not text.strip():
             raise InvalidInput("/edit takes a message and its new words: /edit 3 We deploy from main.")
-        return (await edit_message(agent, named, text.strip()))[1]
-    if text or not named:
+        return (await edit_message(agent, message_ref, text.strip()))[1]
+    if text or not message_ref:
         raise InvalidInput("/remove takes one message: its line in /session show, or its id.")
-    return (await remove_message(agent, named))[1]
+    return (await remove_message(agent, message_ref))[1]
 
 
 def _undo_hint(handle: str, prefix: str, suffix: str) -> str:
     return f"The transcript keeps what was said; `{prefix}compact --undo {handle}{suffix}` brings it back."
 
 
-async def _pin_command(agent: "HarnessAgent", given: str, *, on: bool) -> list[str]:
+async def _pin_command(agent: "HarnessAgent", message_ref: str, *, on: bool) -> list[str]:
     from ricordo.messages import get_mark
 
-    said = [message.id for message in agent.window if message.role == "user" and get_mark(message) is None]
-    if not given and not said:
+    user_message_ids = [message.id for message in agent.window if message.role == "user" and get_mark(message) is None]
+    if not message_ref and not user_message_ids:
         raise MessageNotFound("Nothing that you said is in the window.")
-    named = await _resolve_message_id(agent, given or said[-1])
+    message_id = await _resolve_message_id(agent, message_ref or user_message_ids[-1])
     with _add_line_hint(agent):
-        marked = await (agent.compactions.pin(named) if on else agent.compactions.unpin(named))
-    stays = "stays in the window through every compaction" if on else "goes with a compaction again"
-    return [f'"{_message_start(marked)}" {stays}.']
+        marked = await (agent.compactions.pin(message_id) if on else agent.compactions.unpin(message_id))
+    effect = "stays in the window through every compaction" if on else "goes with a compaction again"
+    return [f'"{_message_start(marked)}" {effect}.']
 
 
-async def _resolve_message_id(agent: "HarnessAgent", given: str, prefix: str = "/") -> str:
+async def _resolve_message_id(agent: "HarnessAgent", message_ref: str, prefix: str = "/") -> str:
     """Return the id of a message that is given by it, with `m:` or without, or by its line in the transcript.
 
     Raises: MessageNotFound.
     """
-    named = given.removeprefix(_MESSAGE_PREFIX)
-    if named.isdecimal() and all(message.id != named for message in agent.window):
-        return await _message_at_line(agent, int(named), prefix)
-    return named
+    message_id = message_ref.removeprefix(_MESSAGE_PREFIX)
+    if message_id.isdecimal() and all(message.id != message_id for message in agent.window):
+        return await _message_at_line(agent, int(message_id), prefix)
+    return message_id
 
 
 @contextmanager
@@ -424,8 +430,8 @@ def _message_start(message: "Message") -> str:
 async def _message_at_line(agent: "HarnessAgent", line: int, prefix: str) -> str:
     """Return the id of the message on a line of the transcript. Raises `MessageNotFound`."""
     with suppress(SessionNotFound):
-        kept = await agent.memory.session(agent.session) if agent.memory else None
-        for message, number in zip(kept.messages, kept.lines, strict=True) if kept else ():
+        recorded = await agent.memory.session(agent.session) if agent.memory else None
+        for message, number in zip(recorded.messages, recorded.lines, strict=True) if recorded else ():
             if number == line:
                 return message.id
     raise MessageNotFound(f"No message stands on line {line}. {_line_hint(agent, prefix)}")

@@ -90,8 +90,8 @@ def _process_value(parameter: Any, convert: Callable[[Any, Any], Any], context: 
     is_default = type(value) is int and kind and kind.annotation is int
     if kind is None or not (is_missing or is_text or is_default):
         return convert(context, value)
-    found = () if is_missing and (parameter.multiple or parameter.nargs == -1) else value
-    return found if parameter.callback is None else parameter.callback(context, parameter, found)
+    result = () if is_missing and (parameter.multiple or parameter.nargs == -1) else value
+    return result if parameter.callback is None else parameter.callback(context, parameter, result)
 
 
 @contextmanager
@@ -106,16 +106,16 @@ def _report_errors(context: typer.Context) -> Iterator[None]:
         raise typer.Exit(_EXIT_INTERRUPTED) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
-            where = f"{error.filename}: " if error.filename else ""
-            _print_failure(context, StorageFailed.__name__, f"{where}{error.strerror or error}")
+            filename = f"{error.filename}: " if error.filename else ""
+            _print_failure(context, StorageFailed.__name__, f"{filename}{error.strerror or error}")
             raise typer.Exit(_EXIT_FAILED) from error
         _discard_output(sys.stdout.fileno())
         raise typer.Exit(_EXIT_FAILED) from error
     except _UsageError as error:
         if not wants_json(context):
-            told = _redact(_usage_message(error))
+            message = _redact(_usage_message(error))
             if type(error).__name__ != "NoArgsIsHelpError":
-                error.format_message = lambda: told  # type: ignore[attr-defined]
+                error.format_message = lambda: message  # type: ignore[attr-defined]
             raise
         _print_failure(context, "UsageError", _usage_message(error))
         raise typer.Exit(_EXIT_USAGE) from error
@@ -157,11 +157,11 @@ class _WarningPrinter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it."""
-        told = record.getMessage()
-        again = _RETRY_MESSAGE.fullmatch(told)
+        message = record.getMessage()
+        again = _RETRY_MESSAGE.fullmatch(message)
         if again:
-            told = f"{again['why'].rstrip('.')}; waiting {float(again['seconds']):g} s to ask again."
-        print_error(told)
+            message = f"{again['why'].rstrip('.')}; waiting {float(again['seconds']):g} s to ask again."
+        print_error(message)
 
 
 @contextmanager
@@ -171,12 +171,12 @@ def print_warnings() -> Iterator[None]:
     if any(isinstance(each, _WarningPrinter) for each in logger.handlers):
         yield
         return
-    handler, told = _WarningPrinter(logging.WARNING), set[str]()
+    handler, printed = _WarningPrinter(logging.WARNING), set[str]()
 
     def print_once(message: Warning | str, *place: object, **more: object) -> None:
         del place, more
-        if str(message) not in told:
-            told.add(str(message))
+        if str(message) not in printed:
+            printed.add(str(message))
             print_error(str(message))
 
     logger.addHandler(handler)

@@ -98,7 +98,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
     }
 
 
-def explanation_document(found: "Explanation", target: Target) -> dict[str, JsonValue]:
+def explanation_document(explanation: "Explanation", target: Target) -> dict[str, JsonValue]:
     """Describe hits with what each signal gave to their scores, and the best candidates that are none with the reason.
 
     `signals` are in 0..1; `shares` sum to the score; `replacement` is the place of what stands for a rejected one.
@@ -112,13 +112,13 @@ def explanation_document(found: "Explanation", target: Target) -> dict[str, Json
         }
 
     return {
-        "hits": [describe_hit(hit) for hit in found.hits],
+        "hits": [describe_hit(hit) for hit in explanation.hits],
         "rejected": [
             {**describe_hit(each.hit), "reason": each.reason, "instead": each.replacement or None}
-            for each in found.rejected
+            for each in explanation.rejected
         ],
-        "candidates": found.candidates,
-        "trouble": found.reranker_error or None,
+        "candidates": explanation.candidates,
+        "trouble": explanation.reranker_error or None,
     }
 
 
@@ -213,13 +213,13 @@ def request_document(request: "RequestPreview") -> dict[str, JsonValue]:
     }
 
 
-def compaction_result_document(done: "CompactionResult", *, dry_run: bool, note: str = "") -> dict[str, JsonValue]:
+def compaction_result_document(result: "CompactionResult", *, dry_run: bool, note: str = "") -> dict[str, JsonValue]:
     """Describe what making a window smaller came to; `note` says what of the request was not heeded."""
     return {
         "dry_run": dry_run,
         "note": note or None,
-        "before": context_usage_document(done.before),
-        "after": context_usage_document(done.after),
+        "before": context_usage_document(result.before),
+        "after": context_usage_document(result.after),
         "reports": [
             {
                 "act": report.act,
@@ -232,25 +232,25 @@ def compaction_result_document(done: "CompactionResult", *, dry_run: bool, note:
                 "tokens_before": report.tokens_before,
                 "tokens_after": report.tokens_after,
             }
-            for report in done
+            for report in result
         ],
     }
 
 
-def compaction_document(made: "Compaction") -> dict[str, JsonValue]:
+def compaction_document(compaction: "Compaction") -> dict[str, JsonValue]:
     """Describe a compaction on record."""
     return {
-        "handle": made.handle,
-        "act": made.act,
-        "at": format_rfc3339(made.at),
-        "reason": made.reason,
-        "first": made.first,
-        "last": made.last,
-        "messages": made.messages,
-        "tokens_before": made.tokens_before,
-        "tokens_after": made.tokens_after,
-        "undone": made.undone,
-        "missing": made.missing,
+        "handle": compaction.handle,
+        "act": compaction.act,
+        "at": format_rfc3339(compaction.at),
+        "reason": compaction.reason,
+        "first": compaction.first,
+        "last": compaction.last,
+        "messages": compaction.messages,
+        "tokens_before": compaction.tokens_before,
+        "tokens_after": compaction.tokens_after,
+        "undone": compaction.undone,
+        "missing": compaction.missing,
     }
 
 

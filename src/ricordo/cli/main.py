@@ -31,7 +31,7 @@ def run() -> None:
         sys.exit(_EXIT_INTERRUPTED)
 
 
-def _exit_at_once(*told: object) -> None:
+def _exit_at_once(*args: object) -> None:
     """End at once: nothing was done yet, so nothing is to be closed."""
-    del told
+    del args
     os._exit(_EXIT_INTERRUPTED)

@@ -53,11 +53,11 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         print_line(_highlight_words(wrap(_shorten(hit.entry.content), "   ", first=f"{number}. "), hit))
         if contradicts:
             print_line(wrap(contradicts, "   "))
-        said = hit.date
+        date = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [
             escape(hit.entry.kind),
-            f"{format_age(said)} old" if said else "",
+            f"{format_age(date)} old" if date else "",
             score,
             _format_place(hit, target),
             _heading_label(hit),
@@ -68,27 +68,27 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         print_line(dim(wrap(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
 
 
-def print_explanation(found: "Explanation", target: Target) -> None:
+def print_explanation(explanation: "Explanation", target: Target) -> None:
     """Print hits with what each signal gave to their scores, then the best candidates that are none, and why."""
-    if not found.hits:
+    if not explanation.hits:
         print_line("Nothing found.")
-    is_scored = any(hit.score for hit in found.hits)
-    for number, hit in enumerate(found.hits, start=1):
+    is_scored = any(hit.score for hit in explanation.hits)
+    for number, hit in enumerate(explanation.hits, start=1):
         print_line(f"{number}. {_snippet(hit)}")
         origin = hit.entry.source
-        said = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
+        origin_text = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
         score = f"score {hit.score:.3f}" if is_scored else ""
-        facts = [escape(hit.entry.kind), score, _format_place(hit, target), _heading_label(hit), escape(said)]
+        facts = [escape(hit.entry.kind), score, _format_place(hit, target), _heading_label(hit), escape(origin_text)]
         print_line(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
         if is_scored:
             print_line(dim(wrap(_format_shares(hit), "   ")))
         print_line(dim(wrap(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
-    if found.reranker_error:
-        print_line(f"\nWithout the reranker: {escape(found.reranker_error)}")
-    if found.rejected:
-        print_line(f"\nNot shown, of {found.candidates:,} candidates:")
-    for rejected in found.rejected:
+    if explanation.reranker_error:
+        print_line(f"\nWithout the reranker: {escape(explanation.reranker_error)}")
+    if explanation.rejected:
+        print_line(f"\nNot shown, of {explanation.candidates:,} candidates:")
+    for rejected in explanation.rejected:
         print_line(f"-  {_snippet(rejected.hit)}")
         print_line(
             dim(
@@ -114,8 +114,8 @@ def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
 
 def _print_quote(hit: "Hit", target: Target, indent: str, *, label: str = "") -> None:
     print_line(wrap(_shorten(hit.entry.content.strip()), indent, first=f"{indent}{label}"))
-    said = hit.entry.since or hit.entry.time
-    facts = [escape(hit.speaker), f"{said.astimezone():%Y-%m-%d}" if said else "", _format_place(hit, target)]
+    date = hit.entry.since or hit.entry.time
+    facts = [escape(hit.speaker), f"{date.astimezone():%Y-%m-%d}" if date else "", _format_place(hit, target)]
     print_line(dim(f"{indent}— {', '.join(filter(None, facts))}"))
 
 
@@ -129,10 +129,10 @@ def _heading_label(hit: "Hit") -> str:
 
 def _print_neighbours(hit: "Hit") -> None:
     """Print what stands beside a hit, where that is known."""
-    for name, beside in (("before", hit.before), ("after", hit.after)):
-        if beside is not None:
-            who = f", {beside.speaker}" if beside.speaker else ""
-            print_line(dim(wrap(f"{name}{who}: {beside.text}", "   ")))
+    for name, neighbour in (("before", hit.before), ("after", hit.after)):
+        if neighbour is not None:
+            speaker = f", {neighbour.speaker}" if neighbour.speaker else ""
+            print_line(dim(wrap(f"{name}{speaker}: {neighbour.text}", "   ")))
 
 
 def _format_shares(hit: "Hit") -> str:
@@ -157,9 +157,11 @@ def _snippet(hit: "Hit") -> str:
     """Return the part of the content that holds the most words of the query, with them in bold, on one line."""
     content = " ".join(escape(hit.entry.content).split())
     words = _word_pattern(hit)
-    found = [match.start() for match in words.finditer(content)] if words else []
+    match_starts = [match.start() for match in words.finditer(content)] if words else []
     # of all windows that begin at a word of the query, the one that holds the most of them
-    start = max(found, key=lambda at: sum(at <= other < at + _SNIPPET_CHARS for other in found), default=0)
+    start = max(
+        match_starts, key=lambda at: sum(at <= other < at + _SNIPPET_CHARS for other in match_starts), default=0
+    )
     start = 0 if start < _SNIPPET_CHARS // 2 else content.rfind(" ", 0, start - _SNIPPET_CHARS // 4) + 1
     part = content[start : start + _SNIPPET_CHARS]
     lead, trail = "…" * bool(start), "…" * (start + _SNIPPET_CHARS < len(content))
@@ -207,18 +209,20 @@ def explain_hits(
     from ricordo.messages.tokens import Tokens
     from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, Query
 
-    asked = Query(
+    memory_query = Query(
         text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, session=session,
         path=path, sorts=ALL_SORTS if everything else MEMORY_SORTS,
     )  # fmt: skip
-    room = Tokens(budget) if budget else None
-    found = with_memory(
-        target, lambda memory: memory.explain(asked, limit=limit, budget=room, around=around or as_json), finds=True
+    token_budget = Tokens(budget) if budget else None
+    explanation = with_memory(
+        target,
+        lambda memory: memory.explain(memory_query, limit=limit, budget=token_budget, around=around or as_json),
+        finds=True,
     )
     if as_json:
-        print_json({"query": query, **explanation_document(found, target)})
+        print_json({"query": query, **explanation_document(explanation, target)})
     else:
-        print_explanation(found, target)
+        print_explanation(explanation, target)
 
 
 _MAX_CONTRADICTION_CHARS = 160
@@ -236,8 +240,8 @@ def print_contradictions(others: "Sequence[Entry]", entry_id: str) -> None:
     """Print what contradicts the memory with this id, and what decides it."""
     for other in others:
         print_line(wrap(f"contradicts {other.id}, not decided: {_shorten_line(other.content)}", "  "))
-        told = f"decide by `ricordo confirm {entry_id}`, or {other.id}: that one holds; or `ricordo forget` one"
-        print_line(dim(wrap(told, "    ")))
+        hint = f"decide by `ricordo confirm {entry_id}`, or {other.id}: that one holds; or `ricordo forget` one"
+        print_line(dim(wrap(hint, "    ")))
 
 
 def print_confirmation_effect(others: "Sequence[Entry]") -> None:
@@ -245,10 +249,10 @@ def print_confirmation_effect(others: "Sequence[Entry]") -> None:
     for other in others:
         print_line(wrap(f"It contradicts {escape(other.id)}: {_shorten_line(other.content)}", "  "))
         if other.pinned or other.by == "hand" or other.rule:
-            told = f"That one is a person's own and stays: `ricordo forget {other.id}` takes it away."
+            effect = f"That one is a person's own and stays: `ricordo forget {other.id}` takes it away."
         else:
-            told = "It takes that one's place with the next consolidation; if both hold, confirm that one too."
-        print_line(dim(wrap(told, "  ")))
+            effect = "It takes that one's place with the next consolidation; if both hold, confirm that one too."
+        print_line(dim(wrap(effect, "  ")))
 
 
 def _shorten_line(content: str) -> str:
@@ -284,8 +288,8 @@ async def locate_entry(target: Target, entry_id: str) -> FileLocation | None:
     for label, folder in target.folders().items():
         if folder.is_dir():
             with suppress(EntryNotFound):
-                found = await find_entry(root_files(folder), entry_id)
-                return FileLocation(file=target.display_path(found.path, label), line=found.line)
+                located = await find_entry(root_files(folder), entry_id)
+                return FileLocation(file=target.display_path(located.path, label), line=located.line)
     return None
 
 

@@ -106,24 +106,24 @@ def parse_time(text: str) -> datetime:
 def _parse_day(text: str) -> date | None:
     from ricordo.language import find_dates
 
-    found = find_dates(text, datetime.now().astimezone().date())
-    return found[0].first if found and found[0].text == text else None
+    dates = find_dates(text, datetime.now().astimezone().date())
+    return dates[0].first if dates and dates[0].text == text else None
 
 
-def parse_metadata(given: Sequence[str] | None) -> dict[str, list[str]]:
+def parse_metadata(pairs: Sequence[str] | None) -> dict[str, list[str]]:
     """Return the values of options such as `area=office` by name. Raises: InvalidInput for another form."""
-    found: dict[str, list[str]] = {}
-    for each in given or ():
+    values_by_name: dict[str, list[str]] = {}
+    for each in pairs or ():
         name, equals, value = each.partition("=")
         if not (name and equals):
             raise InvalidInput(f"{each!r} is no metadata: write a name and a value, such as area=office.")
-        found.setdefault(name, []).append(value)
-    return found
+        values_by_name.setdefault(name, []).append(value)
+    return values_by_name
 
 
-def last_values(given: Sequence[str] | None) -> dict[str, str]:
+def last_values(pairs: Sequence[str] | None) -> dict[str, str]:
     """Return the last value of each name in options such as `area=office`. Raises: InvalidInput for another form."""
-    return {name: values[-1] for name, values in parse_metadata(given).items()}
+    return {name: values[-1] for name, values in parse_metadata(pairs).items()}
 
 
 RootOption = Annotated[
@@ -210,5 +210,5 @@ OptionalEntryId = Annotated[str, typer.Argument(metavar="[ID]", help=_ENTRY_ID_H
 
 def given_options(root: Path | None, user: str | None, project: str | None) -> list[str]:
     """Return the options with which another command works on the same root, as far as they were given to this one."""
-    given = {"--root": root, "--user": user, "--project": project}
-    return [each for name, value in given.items() if value is not None for each in (name, str(value))]
+    options = {"--root": root, "--user": user, "--project": project}
+    return [each for name, value in options.items() if value is not None for each in (name, str(value))]

@@ -66,20 +66,20 @@ def split_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
 
     Each begins with what a person said after a reply, or with a reply that nobody asked for after the last one.
     """
-    heard = [message for message in messages if message.role != "system"]
+    dialogue = [message for message in messages if message.role != "system"]
     turns: list[RecordedTurn] = []
     turn_of: list[RecordedTurn] = []
-    for message in heard:
-        said = strip_tool_results(message)
-        if not turns or _starts_turn(said, turns[-1]):
+    for message in dialogue:
+        spoken = strip_tool_results(message)
+        if not turns or _starts_turn(spoken, turns[-1]):
             turns.append(RecordedTurn())
         turns[-1].messages.append(message)
         turn_of.append(turns[-1])
         if message.role == "assistant":
             turns[-1].replies.append(message)
-        elif message.role == "user" and said.parts:
-            turns[-1].user_messages.append(said)
-    _assign_results(heard, turn_of)
+        elif message.role == "user" and spoken.parts:
+            turns[-1].user_messages.append(spoken)
+    _assign_results(dialogue, turn_of)
     return turns
 
 
@@ -90,35 +90,37 @@ def strip_tool_results(message: Message) -> Message:
     return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolResult)))
 
 
-def _starts_turn(said: Message, turn: RecordedTurn) -> bool:
-    if said.role == "assistant":
+def _starts_turn(message: Message, turn: RecordedTurn) -> bool:
+    if message.role == "assistant":
         return bool(turn.replies) and not turn.replies[-1].tool_calls
-    return said.role == "user" and bool(said.parts) and bool(turn.replies)
+    return message.role == "user" and bool(message.parts) and bool(turn.replies)
 
 
-def _assign_results(heard: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
+def _assign_results(dialogue: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
     """Give each call of an exchange its result; what is left of the results are strays."""
     from ricordo.agent.tool_calls import deduplicate_call_ids
 
-    found: dict[PartPosition, PartPosition] = {}
-    for call, result in pair_calls(heard).answered:
-        found.setdefault(call, result)
-    taken: set[PartPosition] = set()
-    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
+    result_positions: dict[PartPosition, PartPosition] = {}
+    for call, result in pair_calls(dialogue).answered:
+        result_positions.setdefault(call, result)
+    assigned: set[PartPosition] = set()
+    for index, (message, turn) in enumerate(zip(dialogue, turn_of, strict=True)):
         if message.role == "assistant" and turn.is_exchange:
             calls = [number for number, part in enumerate(message.parts) if isinstance(part, ToolCall)]
-            places = {number: found.get(PartPosition(message=at, part=number)) for number in calls}
-            taken.update(place for place in places.values() if place)
+            places = {number: result_positions.get(PartPosition(message=index, part=number)) for number in calls}
+            assigned.update(place for place in places.values() if place)
             # a server may give one id twice; the loop then tells the calls apart, and so must the record
             reply, _ = deduplicate_call_ids(message)
             turn.replies = [reply if each is message else each for each in turn.replies]
             for call_, place in zip(reply.tool_calls, _order_results(message, places), strict=True):
-                part = heard[place.message].parts[place.part] if place else None
+                part = dialogue[place.message].parts[place.part] if place else None
                 turn.results[call_.id].append(part if isinstance(part, ToolResult) else None)
-    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
-        left = [part for number, part in _tool_results(message) if PartPosition(message=at, part=number) not in taken]
-        if left and turn.is_exchange:
-            turn.stray_results.append(Message(role="tool", parts=tuple(left), time=message.time))
+    for index, (message, turn) in enumerate(zip(dialogue, turn_of, strict=True)):
+        stray = [
+            part for number, part in _tool_results(message) if PartPosition(message=index, part=number) not in assigned
+        ]
+        if stray and turn.is_exchange:
+            turn.stray_results.append(Message(role="tool", parts=tuple(stray), time=message.time))
 
 
 def _order_results(message: Message, places: Mapping[int, PartPosition | None]) -> list[PartPosition | None]:
@@ -127,8 +129,8 @@ def _order_results(message: Message, places: Mapping[int, PartPosition | None]) 
     for call, place in zip(message.tool_calls, places.values(), strict=True):
         waiting[call.id] += [place] if place else []
     queues = {
-        call_id: deque(sorted(found, key=lambda place: (place.message, place.part)))
-        for call_id, found in waiting.items()
+        call_id: deque(sorted(positions, key=lambda place: (place.message, place.part)))
+        for call_id, positions in waiting.items()
     }
     return [queues[call.id].popleft() if queues[call.id] else None for call in message.tool_calls]
 

@@ -71,9 +71,9 @@ def escape(text: str) -> str:
     return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
-def join_sentences(told: Iterable[object]) -> str:
-    """Return what each of `told` says as one text, every sentence with its end."""
-    texts = (str(each).rstrip() for each in told)
+def join_sentences(statements: Iterable[object]) -> str:
+    """Return what each of `statements` says as one text, every sentence with its end."""
+    texts = (str(each).rstrip() for each in statements)
     return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in texts if text)
 
 
@@ -97,10 +97,10 @@ def bold(text: str) -> str:
 
 def highlight(text: str, phrases: Iterable[str]) -> str:
     """Return `text` with each of the phrases in bold on a terminal, whatever their capitals and the space in them."""
-    wanted = [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.split()]
-    if not wanted or not is_colourful():
+    patterns = [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.split()]
+    if not patterns or not is_colourful():
         return text
-    pattern = "|".join(sorted(wanted, key=len, reverse=True))
+    pattern = "|".join(sorted(patterns, key=len, reverse=True))
     return re.sub(pattern, lambda match: bold(match[0]), text, flags=re.IGNORECASE)
 
 
@@ -118,22 +118,22 @@ def format_age(time: datetime | None) -> str:
     """Return how long ago `time` was in its largest unit, such as `3 d`; `-` for none."""
     if time is None:
         return "-"
-    left = max((datetime.now(UTC) - time).total_seconds(), 0.0)
+    age = max((datetime.now(UTC) - time).total_seconds(), 0.0)
     for step, unit in _AGE_UNITS:
-        if left < step:
-            return f"{int(left)} {unit}"
-        left /= step
-    return f"{int(left)} y"
+        if age < step:
+            return f"{int(age)} {unit}"
+        age /= step
+    return f"{int(age)} y"
 
 
 def format_size(count: int) -> str:
     """Return a number of bytes for people, such as `2.4 MB`; a unit has 1,024 of the one before."""
-    left = float(count)
+    size = float(count)
     for unit in ("B", "kB", "MB", "GB"):
-        if left < _SIZE_STEP or unit == "GB":
+        if size < _SIZE_STEP or unit == "GB":
             break
-        left /= _SIZE_STEP
-    return f"{count} B" if unit == "B" else f"{left:.1f} {unit}"
+        size /= _SIZE_STEP
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def _plural_of(noun: str) -> str:

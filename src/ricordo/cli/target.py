@@ -121,9 +121,9 @@ class Target:
 
     def display_path(self, path: str, label: str = "project") -> str:
         """Return the file at `path` of a place so that it can be opened from here."""
-        whole = self.folders().get(label, self.user_folder).absolute() / path
+        absolute_path = self.folders().get(label, self.user_folder).absolute() / path
         here = Path.cwd()
-        return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+        return str(absolute_path.relative_to(here) if absolute_path.is_relative_to(here) else absolute_path)
 
 
 def locate_target(root: Path | None, user: str | None, project: str | None) -> Target:
@@ -140,8 +140,8 @@ def locate_target(root: Path | None, user: str | None, project: str | None) -> T
     if not (exists or (folder / "guard.key").is_file() or _count_workspace_files(folder)):
         _check_root_folder(folder)
     Settings.from_environment().check_trust(folder)
-    given, trouble = _load_settings(folder, {"root": root.absolute() if root else None, "user": user or None})
-    settings = given.with_default_embedder()
+    loaded, trouble = _load_settings(folder, {"root": root.absolute() if root else None, "user": user or None})
+    settings = loaded.with_default_embedder()
     return Target(
         root=folder,
         exists=exists,
@@ -161,9 +161,9 @@ def find_root_folder(root: Path | None) -> Path:
     from ricordo.workspace.layout import PROJECT_FILE
 
     here = Path.cwd()
-    named = root or Settings.from_environment().root
-    folder = (named or _nearest_root(here) or new_root_path(here)).absolute()
-    is_around = bool(named) and not (folder / PROJECT_FILE).is_file() and (folder / ROOT_FOLDER).is_dir()
+    configured_root = root or Settings.from_environment().root
+    folder = (configured_root or _nearest_root(here) or new_root_path(here)).absolute()
+    is_around = bool(configured_root) and not (folder / PROJECT_FILE).is_file() and (folder / ROOT_FOLDER).is_dir()
     return folder / ROOT_FOLDER if is_around and folder.name != ROOT_FOLDER else folder
 
 
@@ -233,13 +233,13 @@ async def open_memory(target: Target, *, finds: bool = False) -> "AsyncIterator[
     from ricordo.runtime.memory import Memory
 
     print_setting_errors(target)
-    settings, named = target.settings, None if finds else "none"
+    settings, override = target.settings, None if finds else "none"
     async with Memory.open(
         target.root,
         scope=await load_scope(target),
         settings=settings,
-        embedder=named,
-        reranker=named,
+        embedder=override,
+        reranker=override,
         actor=target.user,
     ) as memory:
         if finds and settings.embedder in _LOCAL_EMBEDDERS:

@@ -69,9 +69,9 @@ def format_task(task: "Task") -> list[str]:
         "ended": _format_time(task.ended) if task.ended else "",
         "error": " ".join(task.error.split()),
     }
-    told = [f"  {name:<9}  {escape(fact)}" for name, fact in facts.items() if fact]
+    lines = [f"  {name:<9}  {escape(fact)}" for name, fact in facts.items() if fact]
     result = ["  result", wrap(task.result.rstrip(), "    ")] if task.result.strip() else []
-    return [f"{bold(escape(task.id))}  {escape(_join_lines(task.title))}", *told, *result]
+    return [f"{bold(escape(task.id))}  {escape(_join_lines(task.title))}", *lines, *result]
 
 
 def format_unreadable(files: Sequence[str]) -> list[str]:

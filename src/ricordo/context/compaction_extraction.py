@@ -60,19 +60,19 @@ class CompactionExtraction:
         Return None if there are none, if another worker has the session (the job then waits in the inbox), or if the
         inbox or the transcript is unusable, which is reported as a failed `extract`.
         """
-        taken: list[_LeasedMessages] = []
+        leased: list[_LeasedMessages] = []
         try:
-            await run_even_if_cancelled(partial(self._take, [message.id for message in messages], taken))
+            await run_even_if_cancelled(partial(self._take, [message.id for message in messages], leased))
         except RicordoError as error:
             self._flush.emitter.report_failure("extract", self._flush.scope, error, "the inbox did not take the job")
         except BaseException:
             # The caller never receives the lease, so release it.
-            for each in taken:
+            for each in leased:
                 await each.release()
             raise
-        return taken[0] if taken else None
+        return leased[0] if leased else None
 
-    async def _take(self, ids: Sequence[str], taken: "list[_LeasedMessages]") -> None:
+    async def _take(self, ids: Sequence[str], leased: "list[_LeasedMessages]") -> None:
         job = self._job
         pending = await self._flush.flusher.filter_pending(job.agent, job.session, ids)
         if not pending:
@@ -83,7 +83,7 @@ class CompactionExtraction:
             return
         lease = await self._queue.begin(job, seconds=self._seconds)
         if lease is not None:
-            taken.append(_LeasedMessages(self._queue, lease, pending, flush=self._flush, worker=self._worker))
+            leased.append(_LeasedMessages(self._queue, lease, pending, flush=self._flush, worker=self._worker))
 
 
 class _LeasedMessages:
@@ -120,7 +120,7 @@ class _LeasedMessages:
     async def _accept(self, lease: Lease, lessons: Sequence[Finding]) -> None:
         job = lease.job
         try:
-            flushed = await self._flush.record_findings(job, lessons, self._pending)
+            result = await self._flush.record_findings(job, lessons, self._pending)
             if job.last != self._pending[-1]:
                 # The lease also took over a queued job with more messages.
                 await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
@@ -132,13 +132,13 @@ class _LeasedMessages:
             await self._release_lease(lease, error)
             raise
         try:
-            await self._queue.complete(lease, JobOutcome(state="done", counts=flushed.counts))
+            await self._queue.complete(lease, JobOutcome(state="done", counts=result.counts))
         except LeaseLost:
             # The new owner of the lease finds that the cursor has moved.
             pass
         except RicordoError as error:
             self._report_failure(error)
-        await self._worker.consolidate_if_due(flushed)
+        await self._worker.consolidate_if_due(result)
         self._worker.wake()
 
     async def _release_lease(self, lease: Lease, error: BaseException | None = None) -> None:

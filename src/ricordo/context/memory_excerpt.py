@@ -105,7 +105,7 @@ class _Block:
 
 def memory_lines(documents: Sequence[bytes]) -> list[str]:
     """Return all lines of these documents as a prompt would show them."""
-    return [line for piece in _iter_blocks(documents) for line in piece.lines]
+    return [line for block in _iter_blocks(documents) for line in block.lines]
 
 
 def excerpt_memory(
@@ -114,37 +114,37 @@ def excerpt_memory(
     max_tokens: int,
     cost: Callable[[str], int] = estimate_text,
     *,
-    elsewhere: Collection[str] = (),
+    other_entry_ids: Collection[str] = (),
 ) -> MemoryExcerpt:
     """Return the excerpt of one or several MEMORY.md files, narrowest scope first.
 
     All of them together have at most the lines and bytes of `bounds`, and `max_tokens` tokens, estimated by `cost`.
-    `elsewhere` are the ids of active entries outside these documents.
+    `other_entry_ids` are the ids of active entries outside these documents.
     """
-    pieces = list(_iter_blocks(documents))
+    blocks = list(_iter_blocks(documents))
     if any(_CONTRADICTS_FIELD in document for document in documents):
-        pieces = _pair_contradictions(pieces, elsewhere)
-    lines = _render_lines(pieces)
+        blocks = _pair_contradictions(blocks, other_entry_ids)
+    lines = _render_lines(blocks)
     text = "\n".join(lines)
     is_short = len(lines) <= bounds.max_lines and _byte_size(text) <= bounds.max_bytes
     if is_short and (not lines or cost(text) <= max_tokens):
-        return MemoryExcerpt(lines=lines, entries=_whole_entries(pieces))
-    filling = _Selection(pieces, replace(bounds, max_tokens=max(max_tokens, 0)))
-    filling.fill(_newest_blocks(pieces))
-    while filling.selected and cost(filling.text) > max_tokens:
-        filling.shorten()
+        return MemoryExcerpt(lines=lines, entries=_whole_entries(blocks))
+    selection = _Selection(blocks, replace(bounds, max_tokens=max(max_tokens, 0)))
+    selection.fill(_newest_blocks(blocks))
+    while selection.selected and cost(selection.text) > max_tokens:
+        selection.shorten()
     return MemoryExcerpt(
-        lines=filling.lines, cut=_describe_cut(pieces, filling), entries=_whole_entries(filling.selected.values())
+        lines=selection.lines, cut=_describe_cut(blocks, selection), entries=_whole_entries(selection.selected.values())
     )
 
 
-def _whole_entries(pieces: Iterable[_Block]) -> tuple[tuple[int, str], ...]:
-    return tuple((piece.document, piece.entry_id) for piece in pieces if piece.entry_id and piece.is_whole)
+def _whole_entries(blocks: Iterable[_Block]) -> tuple[tuple[int, str], ...]:
+    return tuple((block.document, block.entry_id) for block in blocks if block.entry_id and block.is_whole)
 
 
 def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
     number = 0
-    for at, document in enumerate(documents):
+    for index, document in enumerate(documents):
         heading: int | None = None
         for part in parse_memory_document(document, MEMORY_PATH).parts:
             lines = _block_lines(part)
@@ -153,7 +153,7 @@ def _iter_blocks(documents: Sequence[bytes]) -> Iterator[_Block]:
             if part.heading or (not part.section and not part.fenced and lines[0].startswith("# ")):
                 heading = None
             yield _Block(
-                number=number, document=at, lines=lines, entry=part.entry, is_named=part.is_named,
+                number=number, document=index, lines=lines, entry=part.entry, is_named=part.is_named,
                 is_heading=part.heading, is_code=part.fenced, heading=heading, is_whole=part.long is None,
             )  # fmt: skip
             heading = number if part.heading else heading
@@ -170,50 +170,50 @@ def _block_lines(part: DocumentPart) -> tuple[str, ...]:
     return tuple(line.rstrip() for line in decode_lines(data) if line.strip())
 
 
-def _pair_contradictions(pieces: Sequence[_Block], elsewhere: Collection[str]) -> list[_Block]:
+def _pair_contradictions(blocks: Sequence[_Block], other_entry_ids: Collection[str]) -> list[_Block]:
     """Return the blocks with contradicting entries next to each other, each with a line that says so."""
-    links = find_contradictions([piece.entry for piece in pieces if piece.entry], elsewhere=elsewhere)
-    rows = {piece.entry_id: piece for piece in reversed(pieces) if piece.entry_id in links}
-    order: list[_Block] = []
-    placed: set[str] = set()
-    for piece in pieces:
-        if piece is not rows.get(piece.entry_id):
-            order.append(piece)
-        elif piece.entry_id not in placed:
-            others = [rows[name] for name in links[piece.entry_id] if name in rows and name not in placed]
-            order += [piece, *(replace(each, document=piece.document, heading=piece.heading) for each in others)]
-            placed.update((piece.entry_id, *(each.entry_id for each in others)))
-    numbers = {piece.number: number for number, piece in enumerate(order)}
+    links = find_contradictions([block.entry for block in blocks if block.entry], elsewhere=other_entry_ids)
+    paired = {block.entry_id: block for block in reversed(blocks) if block.entry_id in links}
+    ordered: list[_Block] = []
+    placed_ids: set[str] = set()
+    for block in blocks:
+        if block is not paired.get(block.entry_id):
+            ordered.append(block)
+        elif block.entry_id not in placed_ids:
+            others = [paired[name] for name in links[block.entry_id] if name in paired and name not in placed_ids]
+            ordered += [block, *(replace(each, document=block.document, heading=block.heading) for each in others)]
+            placed_ids.update((block.entry_id, *(each.entry_id for each in others)))
+    numbers = {block.number: number for number, block in enumerate(ordered)}
     return [
         replace(
-            piece,
+            block,
             number=number,
-            heading=None if piece.heading is None else numbers[piece.heading],
-            contradicts=links.get(piece.entry_id, ()) if piece.entry_id in rows else (),
-            lines=(*piece.lines, f"  {name_contradiction(links[piece.entry_id][0])}")
-            if piece.entry_id in rows
-            else piece.lines,
+            heading=None if block.heading is None else numbers[block.heading],
+            contradicts=links.get(block.entry_id, ()) if block.entry_id in paired else (),
+            lines=(*block.lines, f"  {name_contradiction(links[block.entry_id][0])}")
+            if block.entry_id in paired
+            else block.lines,
         )
-        for number, piece in enumerate(order)
+        for number, block in enumerate(ordered)
     ]
 
 
-def _render_lines(pieces: Sequence[_Block]) -> tuple[str, ...]:
+def _render_lines(blocks: Sequence[_Block]) -> tuple[str, ...]:
     """Return the lines of consecutive blocks, with their contradiction lines."""
-    names = ["", *(piece.entry_id for piece in pieces), ""]
+    names = ["", *(block.entry_id for block in blocks), ""]
     lines: list[str] = []
-    for at, piece in enumerate(pieces):
-        lines += piece.lines[:-1] if piece.contradicts else piece.lines
-        if piece.contradicts:
-            lines.append(f"  {contradiction_marker(piece.contradicts, before=names[at], after=names[at + 2])}")
+    for index, block in enumerate(blocks):
+        lines += block.lines[:-1] if block.contradicts else block.lines
+        if block.contradicts:
+            lines.append(f"  {contradiction_marker(block.contradicts, before=names[index], after=names[index + 2])}")
     return tuple(lines)
 
 
-def _newest_blocks(pieces: Sequence[_Block]) -> list[_Block]:
+def _newest_blocks(blocks: Sequence[_Block]) -> list[_Block]:
     """Return the newest entry, and the last line that a person added to each document."""
-    dated = [piece for piece in pieces if piece.entry and (piece.entry.time or piece.entry.since)]
-    newest = [max(dated, key=lambda piece: _age_key(piece.entry))] if dated else []
-    return [*newest, *{piece.document: piece for piece in pieces if _is_manual(piece)}.values()]
+    dated = [block for block in blocks if block.entry and (block.entry.time or block.entry.since)]
+    newest = [max(dated, key=lambda block: _age_key(block.entry))] if dated else []
+    return [*newest, *{block.document: block for block in blocks if _is_manual(block)}.values()]
 
 
 def _age_key(entry: Entry | None) -> tuple[datetime, str]:
@@ -221,18 +221,18 @@ def _age_key(entry: Entry | None) -> tuple[datetime, str]:
     return entry_time(entry), entry.id
 
 
-def _is_manual(piece: _Block) -> bool:
-    return not (piece.is_named or piece.is_heading or piece.is_code or piece.is_topic)
+def _is_manual(block: _Block) -> bool:
+    return not (block.is_named or block.is_heading or block.is_code or block.is_topic)
 
 
 class _Selection:
     """The selected blocks, in the order of selection."""
 
-    def __init__(self, pieces: Sequence[_Block], bounds: IndexBounds) -> None:
+    def __init__(self, blocks: Sequence[_Block], bounds: IndexBounds) -> None:
         self.selected: dict[int, _Block] = {}
         self.cap: BoundName | None = None
         self.bounds = bounds
-        self._blocks = pieces
+        self._blocks = blocks
         self._used: dict[BoundName, int] = dict.fromkeys(_CAPS, 0)
 
     @property
@@ -245,17 +245,17 @@ class _Selection:
 
     def fill(self, newest: Iterable[_Block]) -> None:
         """Select as many blocks as fit, the most important first."""
-        for piece in newest:
-            if not self._add(piece, _NEWEST_SHARE):
-                self._add(_shorten_block(piece))
-        pinned = [piece for piece in self._blocks if piece.entry and piece.entry.pinned]
-        for piece in pinned:
-            self._add(piece, _PINNED_SHARE)
-        for document in sorted({piece.document for piece in self._blocks}):
-            own = [piece for piece in self._blocks if piece.document == document]
-            self._add_topics([piece for piece in own if piece.is_topic])
-            rest = [piece for piece in own if not (piece.is_heading or piece.is_topic)]
-            if not self._add_each([*pinned, *sorted(rest, key=lambda piece: piece.rank, reverse=True)]):
+        for block in newest:
+            if not self._add(block, _NEWEST_SHARE):
+                self._add(_shorten_block(block))
+        pinned = [block for block in self._blocks if block.entry and block.entry.pinned]
+        for block in pinned:
+            self._add(block, _PINNED_SHARE)
+        for document in sorted({block.document for block in self._blocks}):
+            document_blocks = [block for block in self._blocks if block.document == document]
+            self._add_topics([block for block in document_blocks if block.is_topic])
+            rest = [block for block in document_blocks if not (block.is_heading or block.is_topic)]
+            if not self._add_each([*pinned, *sorted(rest, key=lambda block: block.rank, reverse=True)]):
                 break
 
     def shorten(self) -> None:
@@ -264,14 +264,14 @@ class _Selection:
         for number in list(self.selected)[len(self.selected) * 9 // 10 :]:
             del self.selected[number]
 
-    def _add_each(self, pieces: Iterable[_Block]) -> bool:
+    def _add_each(self, blocks: Iterable[_Block]) -> bool:
         """Add these blocks in order. Return False if a bound is reached with blocks left over."""
-        for piece in pieces:
-            full = next((cap for cap in _CAPS if self._used[cap] >= self.bounds.limit(cap)), None)
-            if full is None:
-                self._add(piece)
-            elif piece.number not in self.selected:
-                self.cap = self.cap or full
+        for block in blocks:
+            full_cap = next((cap for cap in _CAPS if self._used[cap] >= self.bounds.limit(cap)), None)
+            if full_cap is None:
+                self._add(block)
+            elif block.number not in self.selected:
+                self.cap = self.cap or full_cap
                 return False
         return True
 
@@ -286,56 +286,60 @@ class _Selection:
             link = _TOPIC_LINK.match(topic.lines[0])
             self._add(replace(topic, lines=(link[0],), is_whole=False) if link else topic)
 
-    def _add(self, piece: _Block, share: int = 1) -> bool:
+    def _add(self, block: _Block, share: int = 1) -> bool:
         """Add a block with its heading if both fit into the rest and into `1 / share` of each bound."""
-        if piece.number in self.selected:
+        if block.number in self.selected:
             return True
-        above = [] if piece.heading is None or piece.heading in self.selected else [self._blocks[piece.heading]]
-        added = _measure([*above, piece])
+        headings = [] if block.heading is None or block.heading in self.selected else [self._blocks[block.heading]]
+        added = _measure([*headings, block])
         for cap in _CAPS:
             if self._used[cap] + added[cap] > self.bounds.limit(cap) // share:
                 self.cap = self.cap or (cap if share == 1 else None)
                 return False
-        for each in [*above, piece]:
+        for each in [*headings, block]:
             self.selected[each.number] = each
         self._used = {cap: used + added[cap] for cap, used in self._used.items()}
         return True
 
 
-def _measure(pieces: Sequence[_Block]) -> dict[BoundName, int]:
+def _measure(blocks: Sequence[_Block]) -> dict[BoundName, int]:
     """Return the maximum size of blocks, with one line end for each line."""
-    text = "".join(f"{line}\n" for piece in pieces for line in piece.lines)
+    text = "".join(f"{line}\n" for block in blocks for line in block.lines)
     return {
-        "lines": sum(len(piece.lines) for piece in pieces),
+        "lines": sum(len(block.lines) for block in blocks),
         "bytes": _byte_size(text),
         "tokens": estimate_text(text),
     }
 
 
-def _shorten_block(piece: _Block) -> _Block:
+def _shorten_block(block: _Block) -> _Block:
     """Return a block with only the beginning of its text."""
-    text = piece.entry.content if piece.entry else piece.lines[0]
-    first = preview_line(text, _BEGINNING_CHARACTERS)
-    told = piece.lines[-1:] if piece.contradicts else ()
-    return replace(piece, lines=(f"- {first}" if piece.entry else first, *told), is_whole=False)
+    text = block.entry.content if block.entry else block.lines[0]
+    beginning = preview_line(text, _BEGINNING_CHARACTERS)
+    marker = block.lines[-1:] if block.contradicts else ()
+    return replace(block, lines=(f"- {beginning}" if block.entry else beginning, *marker), is_whole=False)
 
 
 def _byte_size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _describe_cut(pieces: Sequence[_Block], filling: _Selection) -> MemoryCut:
-    gone = [piece for piece in pieces if piece.number not in filling.selected]
-    begun = [(piece, filling.selected[piece.number]) for piece in pieces if piece.number in filling.selected]
-    lines = sum(len(piece.lines) for piece in gone)
-    lines += sum(max(len(piece.lines) - len(shown.lines), 1) for piece, shown in begun if piece.lines != shown.lines)
-    sizes, bounds = _measure(pieces), filling.bounds
-    over: list[BoundName] = [each for each in _CAPS if sizes[each] > bounds.limit(each)]
-    cap: BoundName = filling.cap or (over[0] if over else "tokens")
+def _describe_cut(blocks: Sequence[_Block], selection: _Selection) -> MemoryCut:
+    omitted = [block for block in blocks if block.number not in selection.selected]
+    included = [(block, selection.selected[block.number]) for block in blocks if block.number in selection.selected]
+    lines = sum(len(block.lines) for block in omitted)
+    lines += sum(
+        max(len(block.lines) - len(selected_block.lines), 1)
+        for block, selected_block in included
+        if block.lines != selected_block.lines
+    )
+    sizes, bounds = _measure(blocks), selection.bounds
+    exceeded: list[BoundName] = [each for each in _CAPS if sizes[each] > bounds.limit(each)]
+    cap: BoundName = selection.cap or (exceeded[0] if exceeded else "tokens")
     return MemoryCut(
         cap=cap,
         most=bounds.limit(cap),
         lines=lines,
-        memories=sum(piece.entry is not None and not piece.is_topic for piece in gone),
-        topics=sum(piece.is_topic for piece in gone),
+        memories=sum(block.entry is not None and not block.is_topic for block in omitted),
+        topics=sum(block.is_topic for block in omitted),
     )

@@ -70,7 +70,7 @@ async def run_pipeline(
     strategies: Sequence[Strategy],
     *,
     run: RunStrategy = run_silently,
-    noted: RecordReduction | None = None,
+    record_reduction: RecordReduction | None = None,
 ) -> tuple[Window, tuple[StrategyReport, ...]]:
     """Return the window after all strategies, and the report of each.
 
@@ -79,17 +79,21 @@ async def run_pipeline(
     that are too long for the target are truncated at the end.
     """
     reports: list[StrategyReport] = []
-    most: int | None = None
-    due = "tokens"
+    escalation_target: int | None = None
+    trigger = "tokens"
     for strategy in strategies:
-        step = strategy if noted is None else _RecordingStrategy(strategy, noted)
-        escalates = strategy.act == "drop" and most is not None and not window.forced
-        given = replace(window, forced="progress", target=most, shortens=due == "tokens") if escalates else window
-        reduction = await run(step, given)
+        step = strategy if record_reduction is None else _RecordingStrategy(strategy, record_reduction)
+        escalates = strategy.act == "drop" and escalation_target is not None and not window.forced
+        step_window = (
+            replace(window, forced="progress", target=escalation_target, shortens=trigger == "tokens")
+            if escalates
+            else window
+        )
+        reduction = await run(step, step_window)
         reports.append(reduction.report)
         window = replace(window, messages=reduction.messages)
         if strategy.act == "compact":
-            most, due = _escalation_target(reduction.report), reduction.report.due
+            escalation_target, trigger = _escalation_target(reduction.report), reduction.report.due
     if window.forced == "overflow" and window.target is not None:
         messages = shorten_messages(window.messages, window.target, ratio=window.ratio)
         window = replace(window, messages=messages)
@@ -116,19 +120,19 @@ class _RecordingStrategy:
             with unwrap_cancellation():
                 await self.record(window, reduction)
         except RicordoError as error:
-            why = f"it could not be noted: {type(error).__name__}"
+            reason = f"it could not be noted: {type(error).__name__}"
             if window.forced == "overflow":
-                note = "; ".join(filter(None, (report.note, f"{why}, so it can't be undone")))
+                note = "; ".join(filter(None, (report.note, f"{reason}, so it can't be undone")))
                 return replace(reduction, report=replace(report, note=note))
-            return Reduction(messages=window.messages, report=_failure_report(report, why))
+            return Reduction(messages=window.messages, report=_failure_report(report, reason))
         return reduction
 
 
-def _failure_report(report: StrategyReport, why: str) -> StrategyReport:
+def _failure_report(report: StrategyReport, reason: str) -> StrategyReport:
     return replace(
         report,
         status="failed",
-        reason=why,
+        reason=reason,
         messages_after=report.messages_before,
         tokens_after=report.tokens_before,
         handle="",
@@ -139,8 +143,8 @@ def _escalation_target(report: StrategyReport) -> int | None:
     """Return the maximum number of tokens for the messages if the summary left more; else None."""
     if report.status != "done" or (report.due == "messages" and report.tokens_before < _MIN_ESCALATION_TOKENS):
         return None
-    most = int(report.tokens_before * _MAX_REMAINING_SHARE)
-    return most if report.tokens_after > most else None
+    max_tokens = int(report.tokens_before * _MAX_REMAINING_SHARE)
+    return max_tokens if report.tokens_after > max_tokens else None
 
 
 _LEVELS = {"done": logging.INFO, "skipped": logging.DEBUG, "failed": logging.WARNING}
@@ -165,11 +169,11 @@ class LoggingStrategy:
     async def reduce(self, window: Window) -> Reduction:
         """Return the reduction of the strategy, and log its report."""
         try:
-            found = await self._strategy.reduce(window)
+            reduction = await self._strategy.reduce(window)
         except Exception as error:
             self._log.warning("%s: failed with %s", self.act, type(error).__name__)
             raise
-        report = found.report
+        report = reduction.report
         self._log.log(
             _LEVELS[report.status],
             "%s: %s, %s; %d to %d messages, %d to %d tokens",
@@ -181,7 +185,7 @@ class LoggingStrategy:
             report.tokens_before,
             report.tokens_after,
         )
-        return found
+        return reduction
 
 
 _COMPACTION_LOG = logging.getLogger("ricordo.agent")
@@ -225,14 +229,14 @@ class CompactionPipelines:
     overflow_retries: int
 
     @classmethod
-    def from_strategies(cls, own: Sequence[Strategy]) -> "CompactionPipelines":
+    def from_strategies(cls, strategies: Sequence[Strategy]) -> "CompactionPipelines":
         """Return pipelines of the program's own strategies, which replace all others."""
         config = _DEFAULT_COMPACTION
         return cls(
-            per_request=(*own,),
-            on_overflow=(*own, DropGroups(config)),
-            on_demand=(*own,),
-            dry_run=(*own,),
+            per_request=(*strategies,),
+            on_overflow=(*strategies, DropGroups(config)),
+            on_demand=(*strategies,),
+            dry_run=(*strategies,),
             overflow_retries=config.overflow_retries,
         )
 
@@ -241,33 +245,33 @@ class CompactionPipelines:
         cls, on: Reductions, model: ChatModel, context: CompactionContext, scratch: FileStore
     ) -> "CompactionPipelines":
         """Return the pipelines for the options `on` and the agent's `model`; dry runs write to `scratch`."""
-        asked = on.get("compaction")
-        config = asked or _DEFAULT_COMPACTION
+        compaction = on.get("compaction")
+        config = compaction or _DEFAULT_COMPACTION
         summary = await _choose_summary(config, model, context)
-        written = isinstance(summary, ModelSummarizer)
+        uses_model = isinstance(summary, ModelSummarizer)
         compact = Compact(
             config,
             summary,
             before_summary=context.before_drop,
-            handover=context.handover if written else None,
-            recorded=context.is_recorded,
-            original=context.find_original,
+            handover=context.handover if uses_model else None,
+            is_recorded=context.is_recorded,
+            find_original=context.find_original,
             reread=context.reread,
         )
         shortening = create_strategies(on, context.strategies)
-        whole = (*shortening, compact, DropGroups(config))
-        plain = (
+        all_strategies = (*shortening, compact, DropGroups(config))
+        dry_run = (
             *create_strategies(on, replace(context.strategies, files=scratch)),
             Compact(config, DigestSummarizer(), reread=context.reread),
             DropGroups(config),
         )
-        each = whole if asked else tuple(shortening)
+        per_request = all_strategies if compaction else tuple(shortening)
         return cls(
-            per_request=each,
-            on_overflow=each,
-            on_demand=whole,
-            dry_run=plain,
-            overflow_retries=asked.overflow_retries if asked else 0,
+            per_request=per_request,
+            on_overflow=per_request,
+            on_demand=all_strategies,
+            dry_run=dry_run,
+            overflow_retries=compaction.overflow_retries if compaction else 0,
         )
 
 
@@ -282,8 +286,8 @@ async def _choose_summary(config: CompactionConfig, model: ChatModel, context: C
         model = config.model
     model = context.prepare_model(model) if context.prepare_model else model
     redactor = context.strategies.redactor
-    return ModelSummarizer(model, config, fell_back=_warn_of_fallback, clock=context.clock, redactor=redactor)
+    return ModelSummarizer(model, config, on_fallback=_warn_of_fallback, clock=context.clock, redactor=redactor)
 
 
-def _warn_of_fallback(why: str) -> None:
-    _COMPACTION_LOG.warning("A summary was made by rules, because the model wrote none: %s", why)
+def _warn_of_fallback(reason: str) -> None:
+    _COMPACTION_LOG.warning("A summary was made by rules, because the model wrote none: %s", reason)

@@ -103,7 +103,7 @@ def count_message_tokens(messages: Sequence[Message], ratio: float) -> tuple[int
 def resolve_thresholds(config: CompactionConfig, limit: int | None) -> Thresholds:
     """Return the thresholds of `config` for a model with a window of `limit` tokens, None if unknown."""
     window = config.window or limit
-    clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
+    is_clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
     share = 0 if window is None or not config.trigger_share else max(1, int(window * config.trigger_share))
     trigger = min(filter(None, (_resolve_trigger(config, window), share)), default=0)
     return Thresholds(
@@ -112,7 +112,7 @@ def resolve_thresholds(config: CompactionConfig, limit: int | None) -> Threshold
         keep_messages=config.keep_messages,
         keep_tokens=_resolve_keep(config, window, trigger),
         max_request_tokens=None if window is None else max_request_tokens(window, config.reserved),
-        is_clamped=clamped,
+        is_clamped=is_clamped,
     )
 
 
@@ -125,39 +125,41 @@ def max_request_tokens(window: int, reserved: int = _DEFAULT_RESERVED) -> int:
 
 def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> CompactionPlan:
     """Return the plan for `window`, whose messages have these `tokens`."""
-    many = count_excess_items(window)
-    if window.target is not None and sum(tokens) <= window.target and not many:
+    excess_count = count_excess_items(window)
+    if window.target is not None and sum(tokens) <= window.target and not excess_count:
         return CompactionPlan(reason="the steps before were enough")
     limits = resolve_thresholds(config, window.limit)
-    why, pressed = _find_trigger(window, limits, sum(tokens) + window.overhead, many=many)
-    if not why:
+    reason, must_shrink = _find_trigger(window, limits, sum(tokens) + window.overhead, excess_count=excess_count)
+    if not reason:
         return CompactionPlan(reason="below the thresholds")
-    if not pressed and len(window.messages) * _MIN_GAIN_DIVISOR < window.undone * (_MIN_GAIN_DIVISOR + 1):
-        return CompactionPlan(reason=f"{why}, but the last one was undone: it waits for a fifth more messages")
+    if not must_shrink and len(window.messages) * _MIN_GAIN_DIVISOR < window.undone * (_MIN_GAIN_DIVISOR + 1):
+        return CompactionPlan(reason=f"{reason}, but the last one was undone: it waits for a fifth more messages")
     points = find_cut_points(window.messages)
-    wanted = _configured_cut(points, tokens, limits)
-    room = _messages_room(window, limits, sum(tokens)) if pressed else None
-    if pressed:
-        shell = config.summary_tokens + config.carry_tokens
-        wanted = _deepen_cut(points, tokens, wanted, _tail_room(window, limits, tokens, wanted, shell))
-    if many and window.most_messages is not None:
+    cut = _configured_cut(points, tokens, limits)
+    max_tokens = _messages_room(window, limits, sum(tokens)) if must_shrink else None
+    if must_shrink:
+        summary_tokens = config.summary_tokens + config.carry_tokens
+        cut = _deepen_cut(points, tokens, cut, _tail_room(window, limits, tokens, cut, summary_tokens))
+    if excess_count and window.most_messages is not None:
         items = [count_provider_items(message) for message in window.messages]
-        wanted = _deepen_cut(points, items, wanted, int(window.most_messages * _TARGET_ITEMS_SHARE))
-    counted = bool(limits.messages) and len(tokens) >= limits.messages
-    gain = 0 if pressed or counted else ceil(sum(tokens) / _MIN_GAIN_DIVISOR)
-    likely = _estimate_gain(window, config, tokens, wanted)
-    heavy = bool(limits.tokens) and likely * _GAIN_FACTOR >= limits.tokens
-    hindrance = _find_hindrance(window.messages, wanted, pressed=pressed, heavy=heavy)
-    if not hindrance and likely < gain:
-        hindrance = f"{why}, but a summary would take off less than a fifth of what was said"
-    over = bool(limits.tokens) and sum(tokens) + window.overhead >= limits.tokens
+        cut = _deepen_cut(points, items, cut, int(window.most_messages * _TARGET_ITEMS_SHARE))
+    is_count_trigger = bool(limits.messages) and len(tokens) >= limits.messages
+    min_gain = 0 if must_shrink or is_count_trigger else ceil(sum(tokens) / _MIN_GAIN_DIVISOR)
+    expected_gain = _estimate_gain(window, config, tokens, cut)
+    is_heavy = bool(limits.tokens) and expected_gain * _GAIN_FACTOR >= limits.tokens
+    hindrance = _find_hindrance(window.messages, cut, must_shrink=must_shrink, is_heavy=is_heavy)
+    if not hindrance and expected_gain < min_gain:
+        hindrance = f"{reason}, but a summary would take off less than a fifth of what was said"
+    exceeds_tokens = bool(limits.tokens) and sum(tokens) + window.overhead >= limits.tokens
     return CompactionPlan(
-        cut=0 if hindrance else wanted,
-        reason=hindrance or why,
-        trigger="messages" if (counted and not pressed and not over) or many else "tokens",
-        must_shrink=pressed,
-        room=room,
-        min_gain=gain,
+        cut=0 if hindrance else cut,
+        reason=hindrance or reason,
+        trigger="messages"
+        if (is_count_trigger and not must_shrink and not exceeds_tokens) or excess_count
+        else "tokens",
+        must_shrink=must_shrink,
+        room=max_tokens,
+        min_gain=min_gain,
     )
 
 
@@ -183,23 +185,26 @@ def count_excess_items(window: Window) -> int:
     return max(0, sum(map(count_provider_items, window.messages)) - int(window.most_messages * _MAX_ITEMS_SHARE))
 
 
-def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
+def overflow_target(window: Window, tokens: int, *, is_limit_reported: bool) -> int:
     """Return the maximum tokens of the messages of a rejected window; they took `tokens`, as far as is known.
 
-    If the provider `named` its window, this is the room that the window leaves after the reply and the overhead, if
-    that is less than `tokens`. Otherwise it is also at most half of `tokens`.
+    If the provider reported its window, this is the room that the window leaves after the reply and the
+    overhead, if that is less than `tokens`. Otherwise it is also at most half of `tokens`.
     """
-    fits = None if window.limit is None else max(0, max_request_tokens(window.limit) - window.overhead)
-    if fits is None:
+    max_tokens = None if window.limit is None else max(0, max_request_tokens(window.limit) - window.overhead)
+    if max_tokens is None:
         return tokens // 2
-    return fits if named and fits < tokens else min(fits, tokens // 2)
+    return max_tokens if is_limit_reported and max_tokens < tokens else min(max_tokens, tokens // 2)
 
 
-def find_tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
-    """Return the first cut point with at most `fits` tokens after it; the start of the last group if there is none."""
-    before = [0, *accumulate(tokens)]
-    inside = [point for point in points if point < len(tokens)]
-    return next((point for point in inside if before[-1] - before[point] <= fits), inside[-1] if inside else 0)
+def find_tail_start(points: Sequence[int], tokens: Sequence[int], limit: int) -> int:
+    """Return the first cut point with at most `limit` tokens after it; the start of the last group if there is none."""
+    cumulative = [0, *accumulate(tokens)]
+    candidates = [point for point in points if point < len(tokens)]
+    return next(
+        (point for point in candidates if cumulative[-1] - cumulative[point] <= limit),
+        candidates[-1] if candidates else 0,
+    )
 
 
 def _resolve_trigger(config: CompactionConfig, window: int | None) -> int:
@@ -214,8 +219,8 @@ def _resolve_keep(config: CompactionConfig, window: int | None, trigger: int) ->
     if config.keep_tokens is None:
         if window is None:
             return 0
-        part = min(max(int(trigger * config.keep_tokens_ratio), config.keep_tokens_min), config.keep_tokens_max)
-        return max(1, min(part, trigger // 2)) if trigger else part
+        share = min(max(int(trigger * config.keep_tokens_ratio), config.keep_tokens_min), config.keep_tokens_max)
+        return max(1, min(share, trigger // 2)) if trigger else share
     return _resolve_budget(config.keep_tokens, window)
 
 
@@ -223,9 +228,9 @@ def _resolve_budget(budget: int | Budget, window: int | None) -> int:
     return budget if isinstance(budget, int) else resolve_budget(budget, window or _DEFAULT_WINDOW)
 
 
-def _find_trigger(window: Window, limits: Thresholds, total: int, *, many: int) -> tuple[str, bool]:
-    """Return why the window shrinks, and whether it must; `many` is the number of excess messages."""
-    if many and not window.forced and limits.is_active:
+def _find_trigger(window: Window, limits: Thresholds, total: int, *, excess_count: int) -> tuple[str, bool]:
+    """Return why the window shrinks, and whether it must; `excess_count` is the number of excess messages."""
+    if excess_count and not window.forced and limits.is_active:
         return f"{len(window.messages)} messages are nearly more than the provider takes", True
     if (
         not window.forced
@@ -240,31 +245,31 @@ def _find_trigger(window: Window, limits: Thresholds, total: int, *, many: int) 
 def _configured_cut(points: Sequence[int], tokens: Sequence[int], limits: Thresholds) -> int:
     if limits.keep_tokens:
         return find_tail_start(points, tokens, limits.keep_tokens)
-    wanted = len(tokens) - limits.keep_messages
-    return max((point for point in points if point <= wanted), default=0)
+    max_cut = len(tokens) - limits.keep_messages
+    return max((point for point in points if point <= max_cut), default=0)
 
 
 def _messages_room(window: Window, limits: Thresholds, total: int) -> int | None:
     """Return the maximum tokens of all messages afterwards. A window that the provider rejected loses at least half."""
-    rooms = [] if limits.max_request_tokens is None else [max(0, limits.max_request_tokens - window.overhead)]
+    bounds = [] if limits.max_request_tokens is None else [max(0, limits.max_request_tokens - window.overhead)]
     if window.target is not None:
-        rooms.append(window.target)
+        bounds.append(window.target)
     elif window.forced and window.forced != "asked":
-        rooms.append(total // 2)
-    return min(rooms, default=None)
+        bounds.append(total // 2)
+    return min(bounds, default=None)
 
 
-def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: int, shell: int) -> int:
-    """Return the maximum tokens of the messages that stay next to a summary of `shell` tokens."""
+def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: int, summary_tokens: int) -> int:
+    """Return the maximum tokens of the messages that stay next to a summary of `summary_tokens` tokens."""
     total = sum(tokens)
-    room = _messages_room(window, limits, total)
+    max_tokens = _messages_room(window, limits, total)
     if window.forced == "asked" and not cut:
-        room = total // 2 if room is None else min(room, total // 2)
-    return total if room is None else max(0, room - min(shell, room // 4))
+        max_tokens = total // 2 if max_tokens is None else min(max_tokens, total // 2)
+    return total if max_tokens is None else max(0, max_tokens - min(summary_tokens, max_tokens // 4))
 
 
-def _deepen_cut(points: Sequence[int], tokens: Sequence[int], cut: int, fits: int) -> int:
-    return max(cut, find_tail_start(points, tokens, fits))
+def _deepen_cut(points: Sequence[int], tokens: Sequence[int], cut: int, max_tokens: int) -> int:
+    return max(cut, find_tail_start(points, tokens, max_tokens))
 
 
 def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
@@ -279,36 +284,38 @@ def _estimate_gain(window: Window, config: CompactionConfig, tokens: Sequence[in
     ]
     total = sum(size for _, size in removed)
     earlier = sum(size for message, size in removed if get_mark(message) == "summary")
-    longest = ceil((config.summary_tokens + config.carry_tokens) * window.ratio)
-    return total - min(longest, max(earlier, total // 2))
+    max_summary_tokens = ceil((config.summary_tokens + config.carry_tokens) * window.ratio)
+    return total - min(max_summary_tokens, max(earlier, total // 2))
 
 
-def _find_hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: bool) -> str:
+def _find_hindrance(messages: Sequence[Message], cut: int, *, must_shrink: bool, is_heavy: bool) -> str:
     """Return why a summary of the messages before `cut` is not worth a request; empty if it is.
 
-    A `heavy` cut is worth it however few messages were added.
+    A heavy cut (`is_heavy`) is worth it however few messages were added.
     """
     removed = [message for message in messages[count_leading_system(messages) : cut] if not is_carried_whole(message)]
     summaries = _count_matching(removed, lambda message: get_mark(message) == "summary")
     others = len(removed) - summaries
     if not removed:
         return "nothing to sum up: what there is stays"
-    if summaries < _MIN_REMOVED and others < (1 if pressed else _MIN_REMOVED):
+    if summaries < _MIN_REMOVED and others < (1 if must_shrink else _MIN_REMOVED):
         return f"it would remove fewer than {_MIN_REMOVED} messages"
     added = _count_added(messages)
-    if not pressed and not heavy and added is not None and added < MIN_ADDED_MESSAGES:
+    if not must_shrink and not is_heavy and added is not None and added < MIN_ADDED_MESSAGES:
         return f"fewer than {MIN_ADDED_MESSAGES} messages since the last summary"
     return ""
 
 
 def _count_added(messages: Sequence[Message]) -> int | None:
     """Count the messages since the last summary; None if there is no summary."""
-    last = max((at for at, message in enumerate(messages) if get_mark(message) == "summary"), default=None)
-    return None if last is None else len(messages) - last - 1 - count_kept_messages(messages[last])
+    last_summary = max((at for at, message in enumerate(messages) if get_mark(message) == "summary"), default=None)
+    return (
+        None if last_summary is None else len(messages) - last_summary - 1 - count_kept_messages(messages[last_summary])
+    )
 
 
-def _count_matching(messages: Sequence[Message], holds: Callable[[Message], bool]) -> int:
-    return sum(holds(message) for message in messages)
+def _count_matching(messages: Sequence[Message], predicate: Callable[[Message], bool]) -> int:
+    return sum(predicate(message) for message in messages)
 
 
 def find_droppable(messages: Sequence[Message], stop: int, keep: Collection[int]) -> tuple[tuple[int, ...], ...]:
@@ -316,23 +323,25 @@ def find_droppable(messages: Sequence[Message], stop: int, keep: Collection[int]
 
     `keep` are the indexes of further messages that stay.
     """
-    staying = {at for at, message in enumerate(messages[:stop]) if _is_protected(message)} | set(keep)
-    found = []
+    kept_indexes = {at for at, message in enumerate(messages[:stop]) if _is_protected(message)} | set(keep)
+    groups = []
     for group in split_groups(messages):
         if group.stop > stop:
             break
-        inside = range(group.start, group.stop)
-        bound = any(at in staying and (messages[at].tool_calls or messages[at].tool_results) for at in inside)
-        going = () if bound else tuple(at for at in inside if at not in staying)
-        if going:
-            found.append(going)
-    return tuple(found)
+        indexes = range(group.start, group.stop)
+        has_kept_call = any(
+            at in kept_indexes and (messages[at].tool_calls or messages[at].tool_results) for at in indexes
+        )
+        droppable = () if has_kept_call else tuple(at for at in indexes if at not in kept_indexes)
+        if droppable:
+            groups.append(droppable)
+    return tuple(groups)
 
 
 def find_newest_request(messages: Sequence[Message]) -> int | None:
     """Return the index of the newest request of a user; None if there is none."""
-    asked = (at for at in range(len(messages) - 1, -1, -1) if _is_request(messages[at]))
-    return next(asked, None)
+    indexes = (at for at in range(len(messages) - 1, -1, -1) if _is_request(messages[at]))
+    return next(indexes, None)
 
 
 def can_open_conversation(message: Message) -> bool:
@@ -341,8 +350,8 @@ def can_open_conversation(message: Message) -> bool:
 
 
 def _is_request(message: Message) -> bool:
-    said = bool(message.text.strip()) or any(isinstance(part, Media) for part in message.parts)
-    return message.role == "user" and get_mark(message) is None and said
+    has_content = bool(message.text.strip()) or any(isinstance(part, Media) for part in message.parts)
+    return message.role == "user" and get_mark(message) is None and has_content
 
 
 def _is_protected(message: Message) -> bool:
@@ -356,8 +365,8 @@ def make_handle(dropped: Sequence[Message]) -> str:
     """Return the handle of these messages, from their ids and order: `c` and ten hex digits; empty for none."""
     if not dropped:
         return ""
-    named = "\0".join(message.id or message.text for message in dropped)
-    return "c" + blake2b(named.encode("utf-8", "surrogatepass"), digest_size=_HANDLE_BYTES).hexdigest()
+    joined_ids = "\0".join(message.id or message.text for message in dropped)
+    return "c" + blake2b(joined_ids.encode("utf-8", "surrogatepass"), digest_size=_HANDLE_BYTES).hexdigest()
 
 
 def unchanged_reduction(act: Act, window: Window, reason: str, tokens: int, *, note: str = "") -> Reduction:

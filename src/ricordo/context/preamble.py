@@ -124,35 +124,40 @@ def compose_preamble(
     read, for the notice. `elsewhere` are the ids of entries in topic files, which entries of MEMORY.md may contradict.
     """
     documents = [curated] if isinstance(curated, bytes) else list(curated)
-    lines, candidates, stuck = memory_lines(documents), list(saved), list(pinned)
-    most, most_left_out = (budget or PREAMBLE_BUDGET).count, len(lines) + len(candidates) + len(stuck) + unread
-    room = most - estimate_text(_render_items([], left_out=most_left_out))
-    below = (
+    lines, candidates, pinned_entries = memory_lines(documents), list(saved), list(pinned)
+    max_tokens, max_left_out = (
+        (budget or PREAMBLE_BUDGET).count,
+        len(lines) + len(candidates) + len(pinned_entries) + unread,
+    )
+    remaining = max_tokens - estimate_text(_render_items([], left_out=max_left_out))
+    recent_items = (
         list(recent)
-        if sum(_item_tokens(_saved_item(row)) for row in stuck) + sum(map(_item_tokens, recent)) <= room
+        if sum(_item_tokens(_saved_item(row)) for row in pinned_entries) + sum(map(_item_tokens, recent)) <= remaining
         else []
     )
-    room -= sum(map(_item_tokens, below))
-    outside = [row for row in stuck if not _is_line_shown(row.entry, lines)]
-    show = partial(excerpt_memory, documents, bounds, cost=_excerpt_tokens, elsewhere=elsewhere)
-    index = _fit_excerpt(show, room - sum(_item_tokens(_saved_item(row)) for row in outside), most)
-    left_out = (index.cut.lines if index.cut else 0) + len(candidates[MAX_SAVED:]) + unread
-    shown = tuple(ShownEntry(id=name, place=places[at] if places else "") for at, name in index.entries)
-    quoted = [_curated_item(index.lines, shown)] if index.lines else []
-    room -= sum(map(_item_tokens, quoted)) + _omission_tokens(index.cut, most)
-    for row in [*outside, *candidates[:MAX_SAVED]]:
+    remaining -= sum(map(_item_tokens, recent_items))
+    outside_pinned = [row for row in pinned_entries if not _is_line_shown(row.entry, lines)]
+    make_excerpt = partial(excerpt_memory, documents, bounds, cost=_excerpt_tokens, other_entry_ids=elsewhere)
+    excerpt = _fit_excerpt(
+        make_excerpt, remaining - sum(_item_tokens(_saved_item(row)) for row in outside_pinned), max_tokens
+    )
+    left_out = (excerpt.cut.lines if excerpt.cut else 0) + len(candidates[MAX_SAVED:]) + unread
+    shown_entries = tuple(ShownEntry(id=name, place=places[at] if places else "") for at, name in excerpt.entries)
+    items = [_curated_item(excerpt.lines, shown_entries)] if excerpt.lines else []
+    remaining -= sum(map(_item_tokens, items)) + _omission_tokens(excerpt.cut, max_tokens)
+    for row in [*outside_pinned, *candidates[:MAX_SAVED]]:
         item = _saved_item(row)
-        if (cost := _item_tokens(item)) <= room:
-            quoted.append(item)
-            room -= cost
+        if (cost := _item_tokens(item)) <= remaining:
+            items.append(item)
+            remaining -= cost
         else:
             left_out += 1
-    quoted += below
-    if not quoted:
-        return Preamble(cut=index.cut)
-    text = _render_items(quoted, left_out, _omission_sentence(index.cut, most))
-    text = text if estimate_text(text) <= most else _render_items(quoted, left_out)
-    return Preamble(text=text, items=tuple(quoted), cut=index.cut)
+    items += recent_items
+    if not items:
+        return Preamble(cut=excerpt.cut)
+    text = _render_items(items, left_out, _omission_sentence(excerpt.cut, max_tokens))
+    text = text if estimate_text(text) <= max_tokens else _render_items(items, left_out)
+    return Preamble(text=text, items=tuple(items), cut=excerpt.cut)
 
 
 def normalize_words(content: str) -> str:
@@ -165,26 +170,26 @@ def _is_line_shown(entry: Entry, lines: Sequence[str]) -> bool:
     return f"- {entry.content}".split("\n", 1)[0].rstrip() in lines
 
 
-def _fit_excerpt(show: Callable[[int], MemoryExcerpt], max_tokens: int, budget: int) -> MemoryExcerpt:
+def _fit_excerpt(make_excerpt: Callable[[int], MemoryExcerpt], max_tokens: int, budget: int) -> MemoryExcerpt:
     """Return the excerpt of curated memory in `max_tokens` tokens, including the sentence on omitted lines."""
-    index = show(max_tokens)
-    told = _omission_tokens(index.cut, budget)
-    index = show(max_tokens - told) if told else index
-    if index.cut is None or index.cut.cap != "tokens":
-        return index
-    return replace(index, cut=replace(index.cut, most=budget))
+    excerpt = make_excerpt(max_tokens)
+    omission_tokens = _omission_tokens(excerpt.cut, budget)
+    excerpt = make_excerpt(max_tokens - omission_tokens) if omission_tokens else excerpt
+    if excerpt.cut is None or excerpt.cut.cap != "tokens":
+        return excerpt
+    return replace(excerpt, cut=replace(excerpt.cut, most=budget))
 
 
 def _omission_sentence(cut: MemoryCut | None, budget: int) -> str:
     """Return the sentence on omitted lines of MEMORY.md, the reason and how to open it; empty if it is too long."""
     if cut is None:
         return ""
-    few = cut.topics and f" and {cut.topics:,} of its topics"
-    told = (
-        f" {cut.lines:,} of them are lines of MEMORY.md{few or ''}, as no more than {cut.most:,} {cut.cap} are shown:"
-        " `memory_get` opens it."
+    topic_note = cut.topics and f" and {cut.topics:,} of its topics"
+    sentence = (
+        f" {cut.lines:,} of them are lines of MEMORY.md{topic_note or ''}, as no more than {cut.most:,} {cut.cap} are "
+        "shown: `memory_get` opens it."
     )
-    return told if estimate_text(told) * _OMISSION_SHARE <= budget else ""
+    return sentence if estimate_text(sentence) * _OMISSION_SHARE <= budget else ""
 
 
 def _omission_tokens(cut: MemoryCut | None, budget: int) -> int:
@@ -216,9 +221,11 @@ def _item_tokens(item: FencedItem) -> int:
     return estimate_text(render_fence([item]))
 
 
-def _render_items(quoted: Sequence[FencedItem], left_out: int, told: str = "") -> str:
-    note = f"{_NOTE} {left_out} more did not fit here: MEMORY.md and memory/ hold them.{told}" if left_out else _NOTE
-    return render_fence(quoted or [_curated_item([""])], note=note)
+def _render_items(items: Sequence[FencedItem], left_out: int, omission: str = "") -> str:
+    note = (
+        f"{_NOTE} {left_out} more did not fit here: MEMORY.md and memory/ hold them.{omission}" if left_out else _NOTE
+    )
+    return render_fence(items or [_curated_item([""])], note=note)
 
 
 SESSION_BUDGET = Tokens(1_000)
@@ -239,48 +246,50 @@ class _SessionLine:
 
 
 def compose_session_preamble(
-    entries: Sequence[Entry], rows: "Sequence[SessionRow]", *, last: int, budget: Tokens | None = None
+    entries: Sequence[Entry], rows: "Sequence[SessionRow]", *, max_sessions: int, budget: Tokens | None = None
 ) -> Preamble:
     """Return the fenced preamble of entries and sessions, both newest first; empty without content or room.
 
     It contains saved entries (facts, preferences, decisions and similar), pinned ones first, then the open threads of
-    the newest session, then the `last` sessions with date, tags and summary.
+    the newest session, then the `max_sessions` sessions with date, tags and summary.
     """
-    most = (budget or SESSION_BUDGET).count
-    remembered = _select_entries(entries)
-    room = most - estimate_text(_render_session_items([_EMPTY_ITEM], len(remembered)))
-    below = recent_session_items(rows, last=last, max_tokens=room // 2 if remembered else room)
-    room -= _items_tokens(below)
-    quoted: list[PreambleItem] = []
-    for entry in remembered[:MAX_SAVED]:
+    max_tokens = (budget or SESSION_BUDGET).count
+    selected = _select_entries(entries)
+    remaining = max_tokens - estimate_text(_render_session_items([_EMPTY_ITEM], len(selected)))
+    session_items = recent_session_items(
+        rows, max_sessions=max_sessions, max_tokens=remaining // 2 if selected else remaining
+    )
+    remaining -= _items_tokens(session_items)
+    entry_items: list[PreambleItem] = []
+    for entry in selected[:MAX_SAVED]:
         item = _entry_item(entry)
-        if (cost := _items_tokens([item])) <= room:
-            quoted.append(item)
-            room -= cost
-    left_out = len(remembered) - len(quoted)
-    shown = [*quoted, *below]
-    text = _render_session_items(shown, left_out)
-    return Preamble(text=text, items=tuple(shown)) if shown and estimate_text(text) <= most else Preamble()
+        if (cost := _items_tokens([item])) <= remaining:
+            entry_items.append(item)
+            remaining -= cost
+    left_out = len(selected) - len(entry_items)
+    items = [*entry_items, *session_items]
+    text = _render_session_items(items, left_out)
+    return Preamble(text=text, items=tuple(items)) if items and estimate_text(text) <= max_tokens else Preamble()
 
 
-def recent_session_items(rows: "Sequence[SessionRow]", *, last: int, max_tokens: int) -> list[PreambleItem]:
-    """Return the newest session's open threads and the `last` newest sessions, in at most `max_tokens` tokens."""
+def recent_session_items(rows: "Sequence[SessionRow]", *, max_sessions: int, max_tokens: int) -> list[PreambleItem]:
+    """Return the open threads of the newest session and the `max_sessions` newest sessions, in `max_tokens` tokens."""
     threads = _thread_lines(rows[0].threads if rows else ())
-    return _fit_sessions(threads, [_session_line(row) for row in rows[:last]], max_tokens)
+    return _fit_sessions(threads, [_session_line(row) for row in rows[:max_sessions]], max_tokens)
 
 
 def shorten(text: str, limit: int) -> str:
     """Return `text` on one line of at most `limit` characters, cut after a sentence or else a word, with a mark."""
-    plain = " ".join(text.split())
-    if len(plain) <= limit:
-        return plain
-    room = max(limit - len(_CUT_MARK), 0)
-    ends = [sentence.end for sentence in split_sentences(plain[: room + 1]) if sentence.end <= room]
-    if ends and ends[-1] >= room // 2:
-        return plain[: ends[-1]].rstrip() + _CUT_MARK
-    words = plain[: room + 1].rpartition(" ")[0]
-    kept = words if len(words) >= room // 2 else plain[: safe_boundary(plain, room)]
-    return kept.rstrip() + _CUT_MARK
+    single_line = " ".join(text.split())
+    if len(single_line) <= limit:
+        return single_line
+    max_length = max(limit - len(_CUT_MARK), 0)
+    ends = [sentence.end for sentence in split_sentences(single_line[: max_length + 1]) if sentence.end <= max_length]
+    if ends and ends[-1] >= max_length // 2:
+        return single_line[: ends[-1]].rstrip() + _CUT_MARK
+    words = single_line[: max_length + 1].rpartition(" ")[0]
+    shortened = words if len(words) >= max_length // 2 else single_line[: safe_boundary(single_line, max_length)]
+    return shortened.rstrip() + _CUT_MARK
 
 
 def _select_entries(entries: Sequence[Entry]) -> list[Entry]:
@@ -300,9 +309,11 @@ def _fit_sessions(threads: Sequence[str], lines: Sequence[_SessionLine], max_tok
     """
     characters = _SESSIONS_CHARACTERS - len(_render_session_items([_sessions_item([], 0)], 0))
     for count in range(len(lines), -1, -1):
-        few = min(count * _MIN_SUMMARY_CHARACTERS + sum(len(line.head) for line in lines[:count]), characters)
-        for most in (characters, (characters + few) // 2, few):
-            items = [_sessions_item(lines[:count], most)] if count else []
+        min_characters = min(
+            count * _MIN_SUMMARY_CHARACTERS + sum(len(line.head) for line in lines[:count]), characters
+        )
+        for max_characters in (characters, (characters + min_characters) // 2, min_characters):
+            items = [_sessions_item(lines[:count], max_characters)] if count else []
             for block in ([_threads_item(threads)] if threads else [], []):
                 if _items_tokens([*block, *items]) <= max_tokens:
                     return [*block, *items]
@@ -313,19 +324,19 @@ def _sessions_item(lines: Sequence[_SessionLine], characters: int) -> PreambleIt
     """Return the sessions in about `characters` characters, which the longer summaries share evenly."""
     heads = sum(len(line.head) + 1 for line in lines)
     share = _even_share([len(line.text) for line in lines], characters - heads)
-    said = [f"{line.head}{shorten(line.text, max(share, _MIN_SUMMARY_CHARACTERS))}".rstrip(": ") for line in lines]
-    text = "\n".join(["Recent sessions, newest first:", *said])
+    summaries = [f"{line.head}{shorten(line.text, max(share, _MIN_SUMMARY_CHARACTERS))}".rstrip(": ") for line in lines]
+    text = "\n".join(["Recent sessions, newest first:", *summaries])
     return PreambleItem(text=text, source="sessions/", trust=Trust.AGENT, kind="session-summary")
 
 
-def _even_share(lengths: Sequence[int], room: int) -> int:
-    """Return the maximum length to which the longest are cut so that all of them fit into `room`."""
-    left, waiting = room, sorted(lengths)
-    for place, length in enumerate(waiting):
-        share = left // (len(waiting) - place)
+def _even_share(lengths: Sequence[int], total: int) -> int:
+    """Return the maximum length to which the longest are cut so that all of them fit into `total`."""
+    remaining, sorted_lengths = total, sorted(lengths)
+    for position, length in enumerate(sorted_lengths):
+        share = remaining // (len(sorted_lengths) - position)
         if length > share:
             return share
-        left -= length
+        remaining -= length
     return max(lengths, default=0)
 
 
@@ -339,14 +350,14 @@ def _format_time(time: datetime) -> str:
 
 
 def _thread_lines(threads: Sequence[str]) -> list[str]:
-    shown: list[str] = []
+    lines: list[str] = []
     for thread in threads[:_MAX_THREADS]:
         line = f"- {shorten(thread, 160)}"
-        if sum(map(len, shown)) + len(line) > _MAX_THREADS_CHARACTERS:
+        if sum(map(len, lines)) + len(line) > _MAX_THREADS_CHARACTERS:
             break
-        shown.append(line)
-    more = len(threads) - len(shown)
-    return [*shown, f"- … and {more} more"] if more and shown else shown
+        lines.append(line)
+    hidden_count = len(threads) - len(lines)
+    return [*lines, f"- … and {hidden_count} more"] if hidden_count and lines else lines
 
 
 def _threads_item(threads: Sequence[str]) -> PreambleItem:
@@ -359,8 +370,10 @@ def _entry_item(entry: Entry) -> PreambleItem:
     text = (
         entry.content if len(entry.content) <= _MAX_ENTRY_CHARACTERS else shorten(entry.content, _MAX_ENTRY_CHARACTERS)
     )
-    shown = (ShownEntry(id=entry.id),) if entry.id else ()
-    return PreambleItem(text=text, source="sessions/", trust=trust, kind=entry.kind, id=entry.id or None, entries=shown)
+    shown_entries = (ShownEntry(id=entry.id),) if entry.id else ()
+    return PreambleItem(
+        text=text, source="sessions/", trust=trust, kind=entry.kind, id=entry.id or None, entries=shown_entries
+    )
 
 
 _EMPTY_ITEM = FencedItem(text="", source="sessions/", trust=Trust.AGENT)
@@ -371,8 +384,8 @@ def _items_tokens(items: Sequence[FencedItem]) -> int:
 
 
 def _render_session_items(items: Sequence[FencedItem], left_out: int) -> str:
-    more = f" {left_out} memories did not fit here." if left_out else ""
-    return render_fence(items, note=f"{_NOTE}{more}")
+    omission = f" {left_out} memories did not fit here." if left_out else ""
+    return render_fence(items, note=f"{_NOTE}{omission}")
 
 
 UPDATE_BUDGET = Tokens(500)
@@ -419,49 +432,49 @@ def _is_memory_line(text: str) -> bool:
     return not (text.startswith("#") or is_contradiction_marker(text))
 
 
-def diff_snapshots(before: MemorySnapshot, now: MemorySnapshot) -> tuple[list[MemoryLine], list[MemoryLine]]:
+def diff_snapshots(before: MemorySnapshot, after: MemorySnapshot) -> tuple[list[MemoryLine], list[MemoryLine]]:
     """Return the added lines and the removed lines, each in order."""
-    old, new = {line.normalized_text for line in before.lines}, {line.normalized_text for line in now.lines}
+    old, new = {line.normalized_text for line in before.lines}, {line.normalized_text for line in after.lines}
     return (
-        [line for line in now.lines if line.normalized_text not in old],
+        [line for line in after.lines if line.normalized_text not in old],
         [line for line in before.lines if line.normalized_text not in new],
     )
 
 
-def render_update(new: Sequence[MemoryLine], gone: Sequence[MemoryLine], max_tokens: int, *, where: str) -> str:
+def render_update(new: Sequence[MemoryLine], removed: Sequence[MemoryLine], max_tokens: int, *, pointer: str) -> str:
     """Return the fenced update within `max_tokens` tokens: whole lines, new ones first, then a pointer to the rest.
 
     If not even one line fits, it is only the pointer.
     """
-    told = [
+    items = [
         *(
             FencedItem(text=line.text, source=f"new in {line.source}", trust=line.trust, id=line.id or None)
             for line in new
         ),
-        *(FencedItem(text=line.text, source=_REMOVED_SOURCE, trust=line.trust) for line in gone),
+        *(FencedItem(text=line.text, source=_REMOVED_SOURCE, trust=line.trust) for line in removed),
     ]
-    kept = _join_items(told)
+    merged = _join_items(items)
     left_out = 0
-    while told and estimate_text(_frame_update(kept, left_out, where)) > max_tokens:
-        told, left_out = told[:-1], left_out + 1
-        kept = _join_items(told)
-    return _frame_update(kept, left_out, where)
+    while items and estimate_text(_frame_update(merged, left_out, pointer)) > max_tokens:
+        items, left_out = items[:-1], left_out + 1
+        merged = _join_items(items)
+    return _frame_update(merged, left_out, pointer)
 
 
-def _frame_update(items: Sequence[FencedItem], left_out: int, where: str) -> str:
+def _frame_update(items: Sequence[FencedItem], left_out: int, pointer: str) -> str:
     if not left_out:
         return render_fence(items, note=_UPDATE_NOTE)
-    text = f"{left_out} more lines changed than are shown here: {where}, where all of it stands."
+    text = f"{left_out} more lines changed than are shown here: {pointer}, where all of it stands."
     return render_fence([*items, FencedItem(text=text, source="memory", trust=Trust.AGENT)], note=_UPDATE_NOTE)
 
 
 def _join_items(items: Sequence[FencedItem]) -> list[FencedItem]:
     """Return the items with neighbours from one source merged, unless they have ids."""
-    found: list[FencedItem] = []
+    merged: list[FencedItem] = []
     for item in items:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         if last and not (last.id or item.id) and (last.source, last.trust) == (item.source, item.trust):
-            found[-1] = replace(last, text=f"{last.text}\n{item.text}")
+            merged[-1] = replace(last, text=f"{last.text}\n{item.text}")
         else:
-            found.append(item)
-    return found
+            merged.append(item)
+    return merged

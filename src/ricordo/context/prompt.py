@@ -112,10 +112,10 @@ class Prompt:
 
 def compose_prompt(sections: Iterable[PromptSection], snapshot: MemorySnapshot | None = None) -> Prompt:
     """Return the prompt of the sections that have a text, separated by an empty line, stable ones first."""
-    found = [each for each in sections if each.text.strip()]
-    ordered = tuple(sorted(found, key=lambda each: not each.is_stable))
-    text = "\n\n".join(each.text for each in ordered)
-    return Prompt(text=text, sections=ordered, snapshot=snapshot or MemorySnapshot())
+    non_empty = [each for each in sections if each.text.strip()]
+    sorted_sections = tuple(sorted(non_empty, key=lambda each: not each.is_stable))
+    text = "\n\n".join(each.text for each in sorted_sections)
+    return Prompt(text=text, sections=sorted_sections, snapshot=snapshot or MemorySnapshot())
 
 
 def remaining_tokens(budget: int, *parts: str) -> int:
@@ -123,35 +123,35 @@ def remaining_tokens(budget: int, *parts: str) -> int:
     return max(0, budget - sum(estimate_text(part) + _SEPARATOR_TOKENS for part in parts if part))
 
 
-def render_instructions(human: Sequence[InstructionText], max_tokens: int | None = None) -> str:
+def render_instructions(instructions: Sequence[InstructionText], max_tokens: int | None = None) -> str:
     """Return the fenced texts of people, within `max_tokens` tokens; None for `max_tokens` cuts nothing. Empty for no
     texts.
 
-    `human` is AGENTS.md first, then the rules; earlier texts take precedence. A text that does not fit is cut after its
-    last line that fits. A text of which no line fits is only named.
+    `instructions` is AGENTS.md first, then the rules; earlier texts take precedence. A text that does not fit is cut
+    after its last line that fits. A text of which no line fits is only named.
     """
-    texts = [FencedItem(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
-    found = [each for each in texts if each.text.strip()]
-    if max_tokens is None or _fits_in(found, max_tokens):
-        return _frame_items(found)
-    kept: list[FencedItem] = []
+    texts = [FencedItem(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in instructions]
+    items = [each for each in texts if each.text.strip()]
+    if max_tokens is None or _fits_in(items, max_tokens):
+        return _frame_items(items)
+    included: list[FencedItem] = []
     missing: list[FencedItem] = []
-    for at, item in enumerate(found):
-        rest = [*missing, *found[at + 1 :]]
-        shown = (
+    for index, item in enumerate(items):
+        remaining = [*missing, *items[index + 1 :]]
+        fitted = (
             item
-            if _fits_in([*kept, item, *_omission_notice(rest)], max_tokens)
-            else _cut_item(item, kept, rest, max_tokens)
+            if _fits_in([*included, item, *_omission_notice(remaining)], max_tokens)
+            else _cut_item(item, included, remaining, max_tokens)
         )
-        if shown:
-            kept.append(shown)
+        if fitted:
+            included.append(fitted)
         else:
             missing.append(item)
-    while kept and not _fits_in([*kept, *_omission_notice(missing)], max_tokens):
-        missing.insert(0, kept.pop())
+    while included and not _fits_in([*included, *_omission_notice(missing)], max_tokens):
+        missing.insert(0, included.pop())
     return (
-        _frame_items([*kept, *_omission_notice(missing)])
-        if _fits_in([*kept, *_omission_notice(missing)], max_tokens)
+        _frame_items([*included, *_omission_notice(missing)])
+        if _fits_in([*included, *_omission_notice(missing)], max_tokens)
         else ""
     )
 
@@ -161,32 +161,34 @@ def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
 
     `sessions` is the folder of the session files that `recall` names, as file tools see it.
     """
-    memory = [f"- {line}" for name, line in {**_SAVE_TOOLS, **_SEARCH_TOOLS, **_OPT_IN_TOOLS}.items() if name in tools]
+    memory_lines = [
+        f"- {line}" for name, line in {**_SAVE_TOOLS, **_SEARCH_TOOLS, **_OPT_IN_TOOLS}.items() if name in tools
+    ]
     if sessions and {"recall", "read_file"} <= {*tools}:
-        memory.append(f"- {_SESSION_FILES_HINT.format(sessions)}")
-    past = [f"- {line}" for name, line in _SESSION_TOOLS.items() if name in tools]
+        memory_lines.append(f"- {_SESSION_FILES_HINT.format(sessions)}")
+    session_lines = [f"- {line}" for name, line in _SESSION_TOOLS.items() if name in tools]
     head = (
-        [_MEMORY_INTRO, *memory]
-        if memory
+        [_MEMORY_INTRO, *memory_lines]
+        if memory_lines
         else [_SESSIONS_INTRO]
         if {"session_search", "session_list"} & {*tools}
         else []
     )
-    return "\n".join([*head, *past])
+    return "\n".join([*head, *session_lines])
 
 
 def drop_missing_tools(text: str, tools: Collection[str]) -> str:
     """Return the memory text for a prompt without the clauses that name a tool missing from `tools`."""
-    return _TOOL_CLAUSE.sub(lambda found: found[0] if found["tool"] in tools else "", text)
+    return _TOOL_CLAUSE.sub(lambda match: match[0] if match["tool"] in tools else "", text)
 
 
-def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:
+def memory_notice(tools: Collection[str], *, location: str = MEMORY_FILES) -> str:
     """Return the notice that replaces a preamble without room; it names only tools in `tools`.
 
-    `where` names the files that hold the memory.
+    `location` names the files that hold the memory.
     """
-    opener = next((f": `{name}` finds it" for name in ("recall", "memory_search") if name in tools), "")
-    return f"[More is remembered than there is room for here{opener}. It stands in {where}.]"
+    pointer = next((f": `{name}` finds it" for name in ("recall", "memory_search") if name in tools), "")
+    return f"[More is remembered than there is room for here{pointer}. It stands in {location}.]"
 
 
 def render_footer(session: str, day: date) -> str:
@@ -198,19 +200,19 @@ def _frame_items(items: Sequence[FencedItem]) -> str:
     return render_fence(items, name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
 
 
-def _fits_in(items: Sequence[FencedItem], room: int) -> bool:
-    return estimate_text(_frame_items(items)) <= room
+def _fits_in(items: Sequence[FencedItem], max_tokens: int) -> bool:
+    return estimate_text(_frame_items(items)) <= max_tokens
 
 
 def _cut_item(
-    item: FencedItem, before: Sequence[FencedItem], rest: Sequence[FencedItem], room: int
+    item: FencedItem, preceding: Sequence[FencedItem], remaining: Sequence[FencedItem], max_tokens: int
 ) -> FencedItem | None:
     """Return the first lines of `item` that fit, with a notice; None if no line fits."""
     lines = item.text.split("\n")
     fitting, too_many = 0, len(lines)
     while too_many - fitting > 1:
         middle = (fitting + too_many) // 2
-        if _fits_in([*before, _take_lines(item, lines[:middle]), *_omission_notice(rest)], room):
+        if _fits_in([*preceding, _take_lines(item, lines[:middle]), *_omission_notice(remaining)], max_tokens):
             fitting = middle
         else:
             too_many = middle
@@ -239,52 +241,60 @@ _MAX_RULES_BYTES = 128_000
 """Maximum bytes of all rules together in the prompt."""
 
 
-async def read_agents_file(folder: Path, *, longest: int = _MAX_FILE_BYTES) -> InstructionText | None:
-    """Return at most `longest` bytes of AGENTS.md in `folder`; None if it is missing or empty."""
-    return await run_sync(_read_agents, folder / AGENTS_FILE, longest)
+async def read_agents_file(folder: Path, *, max_bytes: int = _MAX_FILE_BYTES) -> InstructionText | None:
+    """Return at most `max_bytes` bytes of AGENTS.md in `folder`; None if it is missing or empty."""
+    return await run_sync(_read_agents, folder / AGENTS_FILE, max_bytes)
 
 
 async def read_rules(
-    *places: FileStore, longest: int = _MAX_FILE_BYTES, total: int = _MAX_RULES_BYTES
+    *stores: FileStore, max_bytes: int = _MAX_FILE_BYTES, max_total_bytes: int = _MAX_RULES_BYTES
 ) -> tuple[InstructionText, ...]:
-    """Return the Markdown files in `workspace/rules`, sorted by name, at most `longest` bytes of each.
+    """Return the Markdown files in `workspace/rules`, sorted by name, at most `max_bytes` bytes of each.
 
     The first of several places is the shared project root; its rules come first, with its prefix in their names. Rules
-    after the first `total` bytes are only named. Files in subfolders are not rules.
+    after the first `max_total_bytes` bytes are only named. Files in subfolders are not rules.
     """
     texts: list[InstructionText] = []
-    left = total
-    for number, files in enumerate(places):
-        prefix = f"{PROJECT_PREFIX}/" if len(places) > 1 and number == 0 else ""
+    remaining_bytes = max_total_bytes
+    for number, files in enumerate(stores):
+        prefix = f"{PROJECT_PREFIX}/" if len(stores) > 1 and number == 0 else ""
         try:
-            found = [each for each in await files.list(RULES_FOLDER) if _is_rule(each.path)]
+            rules = [each for each in await files.list(RULES_FOLDER) if _is_rule(each.path)]
         except StorageError as error:
             texts.append(InstructionText(source=f"{prefix}rules", text=f"[The rules can't be read: {error}]"))
             continue
-        for each in found:
-            room = min(longest, left)
-            text = await _read_rule(files, each.path, room) if room > 0 else "[Left out: there are too many rules.]"
+        for each in rules:
+            allowed_bytes = min(max_bytes, remaining_bytes)
+            text = (
+                await _read_rule(files, each.path, allowed_bytes)
+                if allowed_bytes > 0
+                else "[Left out: there are too many rules.]"
+            )
             if text.strip():
                 texts.append(InstructionText(source=prefix + each.path.removeprefix(f"{WORKSPACE}/"), text=text))
-            left -= min(each.size, room)
+            remaining_bytes -= min(each.size, allowed_bytes)
     return tuple(texts)
 
 
 def _is_rule(path: str) -> bool:
-    found = PurePosixPath(path)
-    return str(found.parent) == RULES_FOLDER and found.suffix.lower() == ".md" and not found.name.startswith(".")
+    rule_path = PurePosixPath(path)
+    return (
+        str(rule_path.parent) == RULES_FOLDER
+        and rule_path.suffix.lower() == ".md"
+        and not rule_path.name.startswith(".")
+    )
 
 
-async def _read_rule(files: FileStore, path: str, longest: int) -> str:
+async def _read_rule(files: FileStore, path: str, max_bytes: int) -> str:
     try:
-        return _decode_lines(await files.read_from(path, 0, longest + 1), longest)
+        return _decode_lines(await files.read_from(path, 0, max_bytes + 1), max_bytes)
     except FileMissing:
         return ""
     except StorageError as error:
         return f"[This file can't be read: {error}]"
 
 
-def _read_agents(path: Path, longest: int) -> InstructionText | None:
+def _read_agents(path: Path, max_bytes: int) -> InstructionText | None:
     try:
         # Opening a pipe would block until its other end is opened.
         if not path.is_file():
@@ -294,7 +304,7 @@ def _read_agents(path: Path, longest: int) -> InstructionText | None:
                 source=AGENTS_FILE, text="[This file is a link to something else than Markdown: it is not shown.]"
             )
         with path.open("rb") as file:
-            text = _decode_lines(file.read(longest + 1), longest)
+            text = _decode_lines(file.read(max_bytes + 1), max_bytes)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -302,11 +312,11 @@ def _read_agents(path: Path, longest: int) -> InstructionText | None:
     return InstructionText(source=AGENTS_FILE, text=text) if text.strip() else None
 
 
-def _decode_lines(data: bytes, longest: int) -> str:
-    """Return the text of a file, cut at the end of a line if it has more than `longest` bytes."""
-    kept = data[:longest]
-    if len(data) > longest:
-        kept = kept[: kept.rfind(b"\n") + 1]
-    text = kept.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    notice = f"[Cut here: only whole lines of the first {longest:,} bytes are shown.]"
-    return text if len(data) <= longest else f"{text.rstrip()}\n{notice}".lstrip("\n")
+def _decode_lines(data: bytes, max_bytes: int) -> str:
+    """Return the text of a file, cut at the end of a line if it has more than `max_bytes` bytes."""
+    content = data[:max_bytes]
+    if len(data) > max_bytes:
+        content = content[: content.rfind(b"\n") + 1]
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    notice = f"[Cut here: only whole lines of the first {max_bytes:,} bytes are shown.]"
+    return text if len(data) <= max_bytes else f"{text.rstrip()}\n{notice}".lstrip("\n")

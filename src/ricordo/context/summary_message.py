@@ -81,16 +81,16 @@ def is_carried_whole(message: Message) -> bool:
 
 def find_instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
     """Return the instructions of `dropped` in order, including those of earlier summaries; each once."""
-    found: list[Instruction] = []
+    instructions: list[Instruction] = []
     for message in dropped:
         if is_carried_whole(message):
             kind: Literal["system", "pinned"] = "system" if _is_system(message) else "pinned"
-            found += [
+            instructions += [
                 Instruction(id=message.id, text=text, kind=kind) for text in [_message_words(message)] if text.strip()
             ]
         elif get_mark(message) == "summary":
-            found += _earlier_instructions(message)
-    return tuple(dict.fromkeys(found))
+            instructions += _earlier_instructions(message)
+    return tuple(dict.fromkeys(instructions))
 
 
 def select_requests(dropped: Sequence[Message], budget: int) -> tuple[UserRequest, ...]:
@@ -99,22 +99,22 @@ def select_requests(dropped: Sequence[Message], budget: int) -> tuple[UserReques
     If all of them fit, all are kept whole. Otherwise long requests are cut, and requests with little content, such as a
     yes, take only the room that the others leave. Requests in earlier summaries count at the position of the summary.
     """
-    every = list(_iterate_requests(dropped))
-    if sum(estimate_text(each.text) + _REQUEST_FRAME_TOKENS for each in every) <= budget:
-        return tuple(every)
-    every = [replace(each, text=_shorten_request(each.text)) for each in every]
-    left = budget - estimate_text(every[0].text) - _REQUEST_FRAME_TOKENS
-    chosen = {0}
-    latest = range(len(every) - 1, 0, -1)
-    thin = [at for at in latest[1:] if len(content_words(every[at].text)) < _MIN_CONTENT_WORDS]
-    for some in ([at for at in latest if at not in set(thin)], thin):
-        for at in some:
-            size = estimate_text(every[at].text) + _REQUEST_FRAME_TOKENS
-            if size > left:
+    requests = list(_iterate_requests(dropped))
+    if sum(estimate_text(each.text) + _REQUEST_FRAME_TOKENS for each in requests) <= budget:
+        return tuple(requests)
+    requests = [replace(each, text=_shorten_request(each.text)) for each in requests]
+    remaining = budget - estimate_text(requests[0].text) - _REQUEST_FRAME_TOKENS
+    selected = {0}
+    newest_first = range(len(requests) - 1, 0, -1)
+    brief = [at for at in newest_first[1:] if len(content_words(requests[at].text)) < _MIN_CONTENT_WORDS]
+    for group in ([at for at in newest_first if at not in set(brief)], brief):
+        for at in group:
+            size = estimate_text(requests[at].text) + _REQUEST_FRAME_TOKENS
+            if size > remaining:
                 break
-            left -= size
-            chosen.add(at)
-    return tuple(every[at] for at in sorted(chosen))
+            remaining -= size
+            selected.add(at)
+    return tuple(requests[at] for at in sorted(selected))
 
 
 def build_summary_message(
@@ -123,60 +123,62 @@ def build_summary_message(
     *,
     session: str,
     requests: Sequence[UserRequest],
-    kept: int,
+    kept_count: int,
     lead: bool,
-    standing: Sequence[Instruction] = (),
+    instructions: Sequence[Instruction] = (),
     handle: str = "",
 ) -> Message:
     """Return the user message that replaces `dropped`.
 
-    `kept` is the number of messages after it. `lead` adds a sentence before the block on how to read it and how to open
-    the dropped messages; otherwise the block says so in brief. `standing` are the instructions in force. `handle` is
-    the name by which the dropped messages can be opened, empty if they are not recorded.
+    `kept_count` is the number of messages after it. `lead` adds a sentence before the block on how to read it and how
+    to open the dropped messages; otherwise the block says so in brief. `instructions` are the instructions in force.
+    `handle` is the name by which the dropped messages can be opened, empty if they are not recorded.
     """
     items = [
         FencedItem(text=body, source=f"messages {_describe_range(dropped)}", trust=Trust.AGENT),
         *(FencedItem(text=each.text, source="asked", trust=Trust.USER, id=each.id or None) for each in requests),
     ]
     note = _SUMMARY_NOTE if lead or not handle else f"{_SUMMARY_NOTE}; in full: `expand` with {handle}"
-    opened = f" `expand` with `{handle}` opens what was said, word for word." if handle else ""
-    before = f"{_LEAD_TEXT}{opened}\n\n" if lead else ""
-    text, rules = _append_instructions(before + render_fence(items, name=_SUMMARY_FENCE, note=note), standing)
+    pointer = f" `expand` with `{handle}` opens what was said, word for word." if handle else ""
+    before = f"{_LEAD_TEXT}{pointer}\n\n" if lead else ""
+    text, instructions_record = _append_instructions(
+        before + render_fence(items, name=_SUMMARY_FENCE, note=note), instructions
+    )
     record: dict[str, JsonValue] = {
-        "kept": kept,
+        "kept": kept_count,
         "asked": [each.id for each in requests],
         "block": len(before),
         **({"handle": handle} if handle else {}),
-        **rules,
+        **instructions_record,
     }
     message = Message(role="user", parts=(Text(text=text),), time=dropped[-1].time, metadata={_SUMMARY_KEY: record})
     return with_mark(with_ids([message], session=session)[0], "summary")
 
 
-def release_pins(message: Message, named: Collection[str]) -> Message:
+def release_pins(message: Message, ids: Collection[str]) -> Message:
     """Return a summary without the pinned items of these ids; the same message if it has none of them."""
-    every = tuple(_earlier_instructions(message))
-    going = {each.id for each in every if each.id and each.id in named and each.kind == "pinned"}
-    if not going:
+    instructions = tuple(_earlier_instructions(message))
+    removed_ids = {each.id for each in instructions if each.id and each.id in ids and each.kind == "pinned"}
+    if not removed_ids:
         return message
-    left = [each for each in every if each.kind != "pinned" or each.id not in going]
+    remaining = [each for each in instructions if each.kind != "pinned" or each.id not in removed_ids]
     record = _summary_record(message)
     start = record.get("rules")
     head = message.text[: start if isinstance(start, int) else None].rstrip("\n")
-    gone: list[JsonValue] = [*sorted({*released_pins(message), *going})]
-    text, standing = _append_instructions(head, left)
+    released: list[JsonValue] = [*sorted({*released_pins(message), *removed_ids})]
+    text, instructions_record = _append_instructions(head, remaining)
     others = {key: value for key, value in record.items() if key not in {"rules", "standing"}}
     return replace(
         message,
         parts=(Text(text=text),),
-        metadata={**message.metadata, _SUMMARY_KEY: {**others, **standing, "let_go": gone}},
+        metadata={**message.metadata, _SUMMARY_KEY: {**others, **instructions_record, "let_go": released}},
     )
 
 
 def released_pins(message: Message) -> frozenset[str]:
     """Return the ids of the items unpinned from this summary; empty for a message that is not a summary."""
-    found = _summary_record(message).get("let_go")
-    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
+    ids = _summary_record(message).get("let_go")
+    return frozenset(each for each in ids if isinstance(each, str)) if isinstance(ids, list) else frozenset()
 
 
 def summary_body(message: Message) -> str:
@@ -187,14 +189,14 @@ def summary_body(message: Message) -> str:
 
 def count_kept_messages(message: Message) -> int:
     """Return how many messages followed this summary when it was created; 0 if unknown."""
-    kept = _summary_record(message).get("kept")
-    return kept if isinstance(kept, int) else 0
+    count = _summary_record(message).get("kept")
+    return count if isinstance(count, int) else 0
 
 
 def summary_handle(message: Message) -> str:
     """Return the handle of the messages that a summary replaced; empty if it has none."""
-    found = _summary_record(message).get("handle")
-    return found if isinstance(found, str) else ""
+    handle = _summary_record(message).get("handle")
+    return handle if isinstance(handle, str) else ""
 
 
 def _iterate_requests(messages: Sequence[Message]) -> Iterator[UserRequest]:
@@ -208,18 +210,18 @@ def _iterate_requests(messages: Sequence[Message]) -> Iterator[UserRequest]:
 def _earlier_requests(message: Message) -> Iterator[UserRequest]:
     ids = _summary_record(message).get("asked")
     texts = _fenced_items(message)[1:]
-    known = [each if isinstance(each, str) else "" for each in ids] if isinstance(ids, list) else []
-    for at, text in enumerate(texts):
-        yield UserRequest(id=known[at] if at < len(known) else "", text=text)
+    message_ids = [each if isinstance(each, str) else "" for each in ids] if isinstance(ids, list) else []
+    for position, text in enumerate(texts):
+        yield UserRequest(id=message_ids[position] if position < len(message_ids) else "", text=text)
 
 
 def _shorten_request(text: str) -> str:
-    whole = (
+    fits = (
         len(text) <= _MAX_REQUEST_CHARS + len(_CUT_MARK)
         if text.endswith(_CUT_MARK)
         else len(text) <= _MAX_REQUEST_CHARS
     )
-    return text if whole else cut(text, _MAX_REQUEST_CHARS) + _CUT_MARK
+    return text if fits else cut(text, _MAX_REQUEST_CHARS) + _CUT_MARK
 
 
 def _is_system(message: Message) -> bool:
@@ -231,17 +233,17 @@ def _message_words(message: Message) -> str:
 
 
 def _describe_range(dropped: Sequence[Message]) -> str:
-    said = [message for message in dropped if get_mark(message) != "summary"]
-    return f"up to {said[-1].id}" if said and said[-1].id else "before"
+    messages = [message for message in dropped if get_mark(message) != "summary"]
+    return f"up to {messages[-1].id}" if messages and messages[-1].id else "before"
 
 
-def _append_instructions(head: str, standing: Sequence[Instruction]) -> tuple[str, dict[str, JsonValue]]:
+def _append_instructions(head: str, instructions: Sequence[Instruction]) -> tuple[str, dict[str, JsonValue]]:
     """Return the text with the block of instructions, and the metadata of that block."""
-    rules = render_fence([_to_quoted(each) for each in standing], name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
-    if not rules:
+    block = render_fence([_to_quoted(each) for each in instructions], name=_INSTRUCTIONS_FENCE, note=_INSTRUCTIONS_NOTE)
+    if not block:
         return head, {}
     start = f"{head}\n\n"
-    return start + rules, {"rules": len(start), "standing": [[each.kind, each.id] for each in standing]}
+    return start + block, {"rules": len(start), "standing": [[each.kind, each.id] for each in instructions]}
 
 
 def _to_quoted(instruction: Instruction) -> FencedItem:
@@ -251,9 +253,9 @@ def _to_quoted(instruction: Instruction) -> FencedItem:
 def _earlier_instructions(message: Message) -> Iterator[Instruction]:
     """Yield the instructions in an earlier summary."""
     record = _summary_record(message)
-    start, named = record.get("rules"), record.get("standing")
+    start, listed = record.get("rules"), record.get("standing")
     texts = parse_fence(message.text[start:]) if isinstance(start, int) else ()
-    for text, each in zip(texts or (), named if isinstance(named, list) else [], strict=False):
+    for text, each in zip(texts or (), listed if isinstance(listed, list) else [], strict=False):
         match each:
             case ["system" | "pinned" as kind, str(known)]:
                 yield Instruction(id=known, text=text, kind=kind)
@@ -270,5 +272,5 @@ def _fenced_items(message: Message) -> tuple[str, ...]:
 
 
 def _summary_record(message: Message) -> dict[str, JsonValue]:
-    found = message.metadata.get(_SUMMARY_KEY)
-    return found if isinstance(found, dict) else {}
+    record = message.metadata.get(_SUMMARY_KEY)
+    return record if isinstance(record, dict) else {}

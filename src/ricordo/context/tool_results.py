@@ -75,32 +75,32 @@ class EvictedPiece:
 
 def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
     """Return the evicted pieces of a message, as pairs of `WidePiece.part` and `WidePiece.item`."""
-    listed = message.metadata.get(EVICTED_KEY)
-    found = [_parse_piece(each) for each in listed] if isinstance(listed, list) else []
-    return frozenset(piece for piece in found if piece is not None)
+    records = message.metadata.get(EVICTED_KEY)
+    pieces = [_parse_piece(each) for each in records] if isinstance(records, list) else []
+    return frozenset(piece for piece in pieces if piece is not None)
 
 
 def replace_with_previews(message: Message, evicted: Sequence[EvictedPiece], preview: int) -> Message:
     """Return the message with placeholders for `evicted`, each with up to `preview` characters from both ends."""
     parts = list(message.parts)
-    listed = message.metadata.get(EVICTED_KEY)
-    records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
+    earlier = message.metadata.get(EVICTED_KEY)
+    records: list[JsonValue] = list(earlier) if isinstance(earlier, list) else []
     pieces = evicted_parts(message) | {(each.piece.part, each.piece.item) for each in evicted}
     for each in evicted:
         result = parts[each.piece.part]
         if isinstance(result, ToolResult):
-            others = frozenset(item for part, item in pieces if part == each.piece.part and item is not None)
-            parts[each.piece.part] = replace(result, parts=_replace_piece(result.parts, each, others, preview))
+            other_items = frozenset(item for part, item in pieces if part == each.piece.part and item is not None)
+            parts[each.piece.part] = replace(result, parts=_replace_piece(result.parts, each, other_items, preview))
     records += [{"part": each.piece.part, "item": each.piece.item, "path": each.path} for each in evicted]
     return replace(message, parts=tuple(parts), metadata={**message.metadata, EVICTED_KEY: records})
 
 
 def set_read_tool(message: Message, reader: str) -> Message:
     """Return the message with `reader` as the tool named in its placeholders; unchanged if it has no placeholders."""
-    done = {part for part, _ in evicted_parts(message)}
+    evicted = {part for part, _ in evicted_parts(message)}
     parts = tuple(
         replace(part, parts=tuple(_set_part_read_tool(each, reader) for each in part.parts))
-        if at in done and isinstance(part, ToolResult)
+        if at in evicted and isinstance(part, ToolResult)
         else part
         for at, part in enumerate(message.parts)
     )
@@ -124,41 +124,44 @@ def _replace_piece(
 ) -> tuple[Text | Media | Unknown, ...]:
     item = evicted.piece.item
     if item is not None:
-        shown = _medium_line(parts[item], evicted) if evicted.piece.media_type else _preview_text(evicted, preview)
-        return (*parts[:item], Text(text=shown), *parts[item + 1 :])
-    own = [at for at, part in enumerate(parts) if isinstance(part, Text) and at not in others]
-    shown = _preview_text(evicted, preview)
+        placeholder = (
+            _medium_line(parts[item], evicted) if evicted.piece.media_type else _preview_text(evicted, preview)
+        )
+        return (*parts[:item], Text(text=placeholder), *parts[item + 1 :])
+    text_indexes = [at for at, part in enumerate(parts) if isinstance(part, Text) and at not in others]
+    placeholder = _preview_text(evicted, preview)
     # The other texts become empty, so that the indexes of the parts stay valid.
     return tuple(
-        (Text(text=shown) if at == own[0] else Text(text="")) if at in own else part for at, part in enumerate(parts)
+        (Text(text=placeholder) if at == text_indexes[0] else Text(text="")) if at in text_indexes else part
+        for at, part in enumerate(parts)
     )
 
 
 def _preview_text(evicted: EvictedPiece, preview: int) -> str:
     text = evicted.text
-    ends = min(preview, len(text) // 4)
-    head = cut(text, safe_boundary(text, ends))
-    start = safe_boundary(text, len(text) - ends)
-    left = start - len(head)
+    end_length = min(preview, len(text) // 4)
+    head = cut(text, safe_boundary(text, end_length))
+    start = safe_boundary(text, len(text) - end_length)
+    omitted = start - len(head)
     return (
         f"[This result of {evicted.piece.tool} is too long: {evicted.kind}, {len(text):,} characters in "
         f"{_count_lines(text)}. All of it is in {evicted.path}. {_READ_ON.format(reader=evicted.reader)}, an "
         f"offset and a "
         f"limit. Its beginning and end:]\n"
-        f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
+        f"{head}\n[... {omitted:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
     )
 
 
 def _medium_line(part: Text | Media | Unknown, evicted: EvictedPiece) -> str:
     name = part.name if isinstance(part, Media) else None
     description = part.description if isinstance(part, Media) else None
-    told = ", ".join(
+    details = ", ".join(
         filter(
             None,
             (name, evicted.piece.media_type, _format_size(len(evicted.piece.data) or len(evicted.text)), description),
         )
     )
-    return f"[A medium of an earlier result, {told}, is in {evicted.path}.]"
+    return f"[A medium of an earlier result, {details}, is in {evicted.path}.]"
 
 
 def _count_lines(text: str) -> str:
@@ -201,31 +204,31 @@ class LocatedResult:
 def locate_results(messages: Sequence[Message]) -> tuple[LocatedResult, ...]:
     """Return every result, in order."""
     calls = {
-        result: asked
+        result: call_part
         for call, result in pair_calls(messages).answered
-        if isinstance(asked := messages[call.message].parts[call.part], ToolCall)
+        if isinstance(call_part := messages[call.message].parts[call.part], ToolCall)
     }
-    found = []
-    for at, message in enumerate(messages):
-        for number, part in enumerate(message.parts):
+    results = []
+    for message_index, message in enumerate(messages):
+        for part_index, part in enumerate(message.parts):
             if isinstance(part, ToolResult):
-                place = PartPosition(message=at, part=number)
+                place = PartPosition(message=message_index, part=part_index)
                 call = calls.get(place)
-                found.append(
+                results.append(
                     LocatedResult(place=place, result=part, tool=part.name or (call.name if call else ""), call=call)
                 )
-    return tuple(found)
+    return tuple(results)
 
 
 def pointer_records(message: Message, key: str) -> dict[int, Mapping[str, JsonValue]]:
     """Return the metadata records under `CLEARED_KEY` or `REPEATED_KEY`, by the index of the part."""
-    listed = message.metadata.get(key)
-    found: dict[int, Mapping[str, JsonValue]] = {}
-    for record in listed if isinstance(listed, list) else []:
+    values = message.metadata.get(key)
+    records: dict[int, Mapping[str, JsonValue]] = {}
+    for record in values if isinstance(values, list) else []:
         part = record.get("part") if isinstance(record, Mapping) else None
         if isinstance(record, Mapping) and isinstance(part, int):
-            found[part] = record
-    return found
+            records[part] = record
+    return records
 
 
 def evicted_paths(message: Message, part: int) -> tuple[str, ...]:
@@ -240,12 +243,12 @@ def replace_with_pointer(message: Message, part: int, text: str, key: str, recor
     result = message.parts[part]
     if not isinstance(result, ToolResult):
         return message
-    noted: list[JsonValue] = [dict(each) for at, each in pointer_records(message, key).items() if at != part]
+    records: list[JsonValue] = [dict(each) for at, each in pointer_records(message, key).items() if at != part]
     pointer = replace(result, parts=(Text(text=text),))
     return replace(
         message,
         parts=(*message.parts[:part], pointer, *message.parts[part + 1 :]),
-        metadata={**message.metadata, key: [*noted, {"part": part, **record}]},
+        metadata={**message.metadata, key: [*records, {"part": part, **record}]},
     )
 
 
@@ -275,8 +278,10 @@ def restore_original(message: Message, original: Message) -> Message:
 
 
 def _evicted_records(message: Message) -> list[Mapping[str, JsonValue]]:
-    listed = message.metadata.get(EVICTED_KEY)
-    return [each for each in listed if isinstance(each, Mapping) and "path" in each] if isinstance(listed, list) else []
+    records = message.metadata.get(EVICTED_KEY)
+    return (
+        [each for each in records if isinstance(each, Mapping) and "path" in each] if isinstance(records, list) else []
+    )
 
 
 def _count_tokens(result: ToolResult) -> int:

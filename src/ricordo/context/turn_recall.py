@@ -34,29 +34,29 @@ class RecalledMemory:
 
 
 def select_memories(
-    found: Iterable[tuple[str, FencedItem]], delivered: Sequence[str], config: TurnRecallConfig
+    candidates: Iterable[tuple[str, FencedItem]], delivered: Sequence[str], config: TurnRecallConfig
 ) -> list[RecalledMemory]:
-    """Return the entries of `found`, best first, that are new and fit; an entry that is too long is skipped.
+    """Return the entries of `candidates`, best first, that are new and fit; an entry that is too long is skipped.
 
     `delivered` holds the keys of the entries already shown in the session.
     """
-    before = parse_shown_memories(delivered)
-    room = min(config.turn_tokens, config.session_tokens - sum(before.values()))
-    chosen: list[RecalledMemory] = []
-    taken = 0
-    for name, item in found:
-        if name in before or len(chosen) == config.memories:
+    shown_tokens = parse_shown_memories(delivered)
+    max_tokens = min(config.turn_tokens, config.session_tokens - sum(shown_tokens.values()))
+    selected: list[RecalledMemory] = []
+    used_tokens = 0
+    for name, item in candidates:
+        if name in shown_tokens or len(selected) == config.memories:
             continue
-        whole = estimate_text(_fence_items([*(each.item for each in chosen), item]))
-        if whole <= room:
-            chosen.append(RecalledMemory(name=name, item=item, tokens=whole - taken))
-            taken = whole
-    return chosen
+        total_tokens = estimate_text(_fence_items([*(each.item for each in selected), item]))
+        if total_tokens <= max_tokens:
+            selected.append(RecalledMemory(name=name, item=item, tokens=total_tokens - used_tokens))
+            used_tokens = total_tokens
+    return selected
 
 
-def render_memories(chosen: Sequence[RecalledMemory]) -> str:
+def render_memories(memories: Sequence[RecalledMemory]) -> str:
     """Return the fenced block of these entries; empty for none."""
-    return _fence_items([each.item for each in chosen])
+    return _fence_items([each.item for each in memories])
 
 
 def parse_shown_memories(delivered: Sequence[str]) -> dict[str, int]:

@@ -96,14 +96,14 @@ def build_context_report(
         "reminder": estimate.reminder,
     }
     tokens = dict(zip(raw, apportion(tuple(raw.values()), total), strict=True))
-    left = 0 if limit is None else max(0, limit - total)
-    reserve = 0 if limit is None or ceiling is None else min(max(0, limit - ceiling), left)
+    remaining = 0 if limit is None else max(0, limit - total)
+    reserve = 0 if limit is None or ceiling is None else min(max(0, limit - ceiling), remaining)
     return ContextReport(
         session=session,
         model=model,
         messages=len(messages),
         reserve=reserve,
-        free=left - reserve,
+        free=remaining - reserve,
         ratio=ratio,
         limit=limit,
         **tokens,
@@ -115,15 +115,15 @@ def apportion(parts: Sequence[int], total: int) -> tuple[int, ...]:
 
     If all parts are 0, the result is all 0.
     """
-    whole = sum(parts)
-    if not whole:
+    parts_total = sum(parts)
+    if not parts_total:
         return (0,) * len(parts)
-    exact = [part * total / whole for part in parts]
-    found = [floor(each) for each in exact]
-    most = sorted(range(len(parts)), key=lambda at: (found[at] - exact[at], at))
-    for at in most[: total - sum(found)]:
-        found[at] += 1
-    return tuple(found)
+    exact = [part * total / parts_total for part in parts]
+    shares = [floor(each) for each in exact]
+    by_remainder = sorted(range(len(parts)), key=lambda index: (shares[index] - exact[index], index))
+    for index in by_remainder[: total - sum(shares)]:
+        shares[index] += 1
+    return tuple(shares)
 
 
 def _section_of(message: Message) -> str:

@@ -145,34 +145,34 @@ ADVICE_SCHEMA: Mapping[str, JsonValue] = {
 
 
 def parse_advice(
-    said: str, parsed: JsonValue, *, standing: Collection[str], shown: Collection[str], config: ConsolidationConfig
+    text: str, parsed: JsonValue, *, curated_ids: Collection[str], ids: Collection[str], config: ConsolidationConfig
 ) -> Advice:
-    """Return the proposals of an answer, or its flaw. `standing` are the curated ids in the request, `shown` all."""
-    found = parsed if isinstance(parsed, dict) else _parse_object(said)
-    if found is None or not any(isinstance(found.get(part), list) for part in _ANSWER_PARTS):
+    """Return the proposals of an answer, or its flaw. `curated_ids` are the curated ids in the request, `ids` all."""
+    answer = parsed if isinstance(parsed, dict) else _parse_object(text)
+    if answer is None or not any(isinstance(answer.get(part), list) for part in _ANSWER_PARTS):
         return Advice(flaw=UNREADABLE)
     advice = Advice(
         merges=tuple(
             LineMerge(parents=_read_ids(row, "parents"), content=to_plain_line(_read_text(row, "content")))
-            for row in _read_rows(found, "merged")
+            for row in _read_rows(answer, "merged")
         ),
         superseded=tuple(
-            Supersession(old=_read_id(row, "old"), new=_read_id(row, "new")) for row in _read_rows(found, "superseded")
+            Supersession(old=_read_id(row, "old"), new=_read_id(row, "new")) for row in _read_rows(answer, "superseded")
         ),
         retired=tuple(
             Retirement(id=_read_id(row, "id"), reason=reason)
-            for row in _read_rows(found, "retired")
+            for row in _read_rows(answer, "retired")
             if (reason := _read_reason(row)) is not None
         ),
-        topics={entry: name for row in reversed(_read_rows(found, "topics")) for entry, name in _read_topics(row)},
+        topics={entry: name for row in reversed(_read_rows(answer, "topics")) for entry, name in _read_topics(row)},
     )
     if sum(estimate_text(merge.content) for merge in advice.merges) > config.max_memory_tokens:
         return Advice(flaw=OVER_BUDGET)
-    dropped = {one.id for one in advice.retired} | {
+    removed_ids = {one.id for one in advice.retired} | {
         name for merge in advice.merges if not merge.content for name in merge.parents
     }
-    for lines in (standing, shown):
-        if 2 * len(dropped & set(lines)) > len(set(lines)):
+    for lines in (curated_ids, ids):
+        if 2 * len(removed_ids & set(lines)) > len(set(lines)):
             return Advice(flaw=DROPS_HALF)
     return replace(advice, merges=tuple(merge for merge in advice.merges if merge.content))
 
@@ -186,8 +186,8 @@ def _parse_object(text: str) -> Mapping[str, JsonValue] | None:
     return value if isinstance(value, dict) else None
 
 
-def _read_rows(found: Mapping[str, JsonValue], part: str) -> Sequence[Mapping[str, JsonValue]]:
-    rows = found.get(part)
+def _read_rows(answer: Mapping[str, JsonValue], part: str) -> Sequence[Mapping[str, JsonValue]]:
+    rows = answer.get(part)
     return [row for row in rows[:_MAX_ROWS] if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
@@ -202,13 +202,13 @@ def _read_id(row: Mapping[str, JsonValue], name: str) -> str:
 
 def _read_ids(row: Mapping[str, JsonValue], name: str) -> tuple[str, ...]:
     value = row.get(name)
-    given = [each.strip().lstrip("^") for each in value if isinstance(each, str)] if isinstance(value, list) else []
-    return tuple(dict.fromkeys(filter(None, given)))
+    ids = [each.strip().lstrip("^") for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return tuple(dict.fromkeys(filter(None, ids)))
 
 
 def _read_reason(row: Mapping[str, JsonValue]) -> RetirementReason | None:
-    given = _read_text(row, "reason").strip().casefold()
-    return next((reason for reason in RETIREMENT_REASONS if reason == given), None)
+    text = _read_text(row, "reason").strip().casefold()
+    return next((reason for reason in RETIREMENT_REASONS if reason == text), None)
 
 
 def _read_topics(row: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
@@ -255,57 +255,61 @@ def build_requests(
     material: ConsolidationInput, config: ConsolidationConfig, *, window: int | None
 ) -> list[AdviceRequest]:
     """Return the requests, as many as the token limit needs; none without new entries, except in a dream."""
-    pieces = _build_excerpts(material)
+    excerpts = _build_excerpts(material)
     memory = material.documents.get(MEMORY_PATH, b"")
-    if not pieces and not (material.deep and memory.strip()):
+    if not excerpts and not (material.deep and memory.strip()):
         return []
-    most = config.max_input_tokens - estimate_text(RETRY_INSTRUCTION) - 40
-    limit = most if window is None else max(2 * _MIN_TOKENS, min(most, int(window * 0.8), window - _ANSWER_TOKENS))
-    room = max(_MIN_TOKENS, limit - estimate_text(_render_request("", "", material, config)))
-    end = _find_end(memory, room // 2)
-    shown, note = memory[:end].decode("utf-8", "replace"), MEMORY_NOTE
+    max_tokens = config.max_input_tokens - estimate_text(RETRY_INSTRUCTION) - 40
+    limit = (
+        max_tokens
+        if window is None
+        else max(2 * _MIN_TOKENS, min(max_tokens, int(window * 0.8), window - _ANSWER_TOKENS))
+    )
+    token_budget = max(_MIN_TOKENS, limit - estimate_text(_render_request("", "", material, config)))
+    end = _find_end(memory, token_budget // 2)
+    memory_text, note = memory[:end].decode("utf-8", "replace"), MEMORY_NOTE
     if end < len(memory):
         note += MORE_NOTE if material.deep else CUT_NOTE
-        pieces = [*(_excerpts_after(memory, end) if material.deep else ()), *pieces]
+        excerpts = [*(_excerpts_after(memory, end) if material.deep else ()), *excerpts]
     curated = _fence_records(
-        [FencedItem(text=shown, source="MEMORY.md", trust=Trust.AGENT)] if shown.strip() else [], note
+        [FencedItem(text=memory_text, source="MEMORY.md", trust=Trust.AGENT)] if memory_text.strip() else [], note
     )
-    names = frozenset(found.entry.id for found in parse_entries(memory, MEMORY_PATH) if found.offset < end)
-    room -= estimate_text(curated) + _FRAME_TOKENS
-    made = []
-    for group in _group_excerpts(pieces, max(_MIN_TOKENS, room)) or [[]]:
-        told = _fence_records(_quote_excerpts(group), LEDGER_NOTE)
-        topics = frozenset[str]().union(*(piece.names for piece in group if piece.curated))
-        new = frozenset[str]().union(*(piece.names for piece in group))
-        text = _render_request(curated, told, material, config)
-        made.append(AdviceRequest(text=text, standing=names | topics, shown=names | new))
-    return made
+    names = frozenset(located.entry.id for located in parse_entries(memory, MEMORY_PATH) if located.offset < end)
+    token_budget -= estimate_text(curated) + _FRAME_TOKENS
+    requests = []
+    for group in _group_excerpts(excerpts, max(_MIN_TOKENS, token_budget)) or [[]]:
+        records = _fence_records(_quote_excerpts(group), LEDGER_NOTE)
+        topics = frozenset[str]().union(*(excerpt.names for excerpt in group if excerpt.curated))
+        new = frozenset[str]().union(*(excerpt.names for excerpt in group))
+        text = _render_request(curated, records, material, config)
+        requests.append(AdviceRequest(text=text, standing=names | topics, shown=names | new))
+    return requests
 
 
-def _render_request(curated: str, told: str, material: ConsolidationInput, config: ConsolidationConfig) -> str:
+def _render_request(curated: str, records: str, material: ConsolidationInput, config: ConsolidationConfig) -> str:
     template = config.consolidation_prompt or CONSOLIDATION_PROMPT
     blocks = {
         TOKENS_SLOT: f"{config.max_memory_tokens:,}",
         CHARACTERS_SLOT: f"{config.max_memory_tokens * _CHARACTERS_PER_TOKEN:,}",
         MEMORY_SLOT: curated or "(MEMORY.md is empty.)",
-        LEDGER_SLOT: told or "(Nothing was noted since.)",
+        LEDGER_SLOT: records or "(Nothing was noted since.)",
     }
-    unplaced = [blocks[place] for place in (MEMORY_SLOT, LEDGER_SLOT) if place not in template]
+    missing_blocks = [blocks[slot] for slot in (MEMORY_SLOT, LEDGER_SLOT) if slot not in template]
     # in one pass, so that no placeholder inside the blocks is replaced
-    asked = _SLOT.sub(lambda place: blocks[place[0]], template)
+    prompt = _SLOT.sub(lambda slot: blocks[slot[0]], template)
     form = ANSWER_INSTRUCTIONS.format(most_parents=MAX_PARENTS, most_retired=config.max_retired)
-    return "\n\n".join([asked, *unplaced]) + (DREAM_INSTRUCTION if material.deep else "") + form
+    return "\n\n".join([prompt, *missing_blocks]) + (DREAM_INSTRUCTION if material.deep else "") + form
 
 
 def _build_excerpts(material: ConsolidationInput) -> list[_Excerpt]:
     """Return one excerpt for each new entry; in a dream also for the entries of topics."""
     topics = [path for path in sorted(material.documents) if material.deep and path != MEMORY_PATH]
-    held = [
+    topic_excerpts = [
         _Excerpt(source=path.removeprefix(f"{WORKSPACE}/"), text=bullet, names=frozenset({name}), curated=True)
         for path in topics
         for name, bullet in _read_bullets(path, material.documents[path])
     ]
-    new = [
+    new_excerpts = [
         _Excerpt(
             source="ledger",
             text=render_entry(one.entry, long=one.long).rstrip("\n"),
@@ -314,7 +318,7 @@ def _build_excerpts(material: ConsolidationInput) -> list[_Excerpt]:
         )
         for one in material.fresh
     ]
-    return [*held, *new]
+    return [*topic_excerpts, *new_excerpts]
 
 
 def _find_end(document: bytes, max_tokens: int) -> int:
@@ -322,8 +326,8 @@ def _find_end(document: bytes, max_tokens: int) -> int:
     if estimate_text(document.decode("utf-8", "replace")) <= max_tokens:
         return len(document)
     inside: set[int] = set()
-    for found in parse_entries(document, MEMORY_PATH):
-        inside.update(range(found.offset + 1, found.offset + found.length))
+    for located in parse_entries(document, MEMORY_PATH):
+        inside.update(range(located.offset + 1, located.offset + located.length))
     ends = [at for at in accumulate(map(len, document.splitlines(keepends=True))) if at not in inside]
     end = 0
     for start, stop in pairwise([0, *ends]):
@@ -339,45 +343,45 @@ def _excerpts_after(document: bytes, end: int) -> list[_Excerpt]:
     return [
         _Excerpt(
             source="MEMORY.md",
-            text=document[found.offset : found.offset + found.length].decode("utf-8", "replace").rstrip("\n"),
-            names=frozenset({found.entry.id}),
+            text=document[located.offset : located.offset + located.length].decode("utf-8", "replace").rstrip("\n"),
+            names=frozenset({located.entry.id}),
             curated=True,
         )
-        for found in parse_entries(document, MEMORY_PATH)
-        if found.offset >= end
+        for located in parse_entries(document, MEMORY_PATH)
+        if located.offset >= end
     ]
 
 
 def _read_bullets(path: str, document: bytes) -> list[tuple[str, str]]:
-    found = parse_entries(document, path)
+    entries = parse_entries(document, path)
     return [
         (each.entry.id, document[each.offset : each.offset + each.length].decode("utf-8", "replace").rstrip("\n"))
-        for each in found
+        for each in entries
     ]
 
 
-def _group_excerpts(pieces: Sequence[_Excerpt], max_tokens: int) -> list[list[_Excerpt]]:
+def _group_excerpts(excerpts: Sequence[_Excerpt], max_tokens: int) -> list[list[_Excerpt]]:
     """Return the excerpts in order, grouped to fit into `max_tokens` tokens; a longer excerpt is cut."""
     groups: list[list[_Excerpt]] = []
-    left = 0
-    for piece in pieces:
-        size = estimate_text(piece.text) + _FRAME_TOKENS
+    remaining = 0
+    for excerpt in excerpts:
+        size = estimate_text(excerpt.text) + _FRAME_TOKENS
         if size > max_tokens:
-            cut = f"{_cut_to_tokens(piece.text, max_tokens - 2 * _FRAME_TOKENS)}…"
-            piece = _Excerpt(source=piece.source, text=cut, names=frozenset(), curated=piece.curated)  # noqa: PLW2901
+            cut = f"{_cut_to_tokens(excerpt.text, max_tokens - 2 * _FRAME_TOKENS)}…"
+            excerpt = _Excerpt(source=excerpt.source, text=cut, names=frozenset(), curated=excerpt.curated)  # noqa: PLW2901
             size = max_tokens
-        if not groups or size > left:
+        if not groups or size > remaining:
             groups.append([])
-            left = max_tokens
-        groups[-1].append(piece)
-        left -= size
+            remaining = max_tokens
+        groups[-1].append(excerpt)
+        remaining -= size
     return groups
 
 
 def _quote_excerpts(group: Sequence[_Excerpt]) -> list[FencedItem]:
     texts: defaultdict[str, list[str]] = defaultdict(list)
-    for piece in group:
-        texts[piece.source].append(piece.text)
+    for excerpt in group:
+        texts[excerpt.source].append(excerpt.text)
     return [FencedItem(text="\n".join(lines), source=source, trust=Trust.AGENT) for source, lines in texts.items()]
 
 
@@ -385,8 +389,8 @@ def _fence_records(items: Sequence[FencedItem], note: str) -> str:
     return render_fence(items, name="record", note=note)
 
 
-def _cut_to_tokens(text: str, room: int) -> str:
-    return cut(text, len(cut_text(text, max(1, room))))
+def _cut_to_tokens(text: str, max_tokens: int) -> str:
+    return cut(text, len(cut_text(text, max(1, max_tokens))))
 
 
 _MAX_REQUESTS = 12
@@ -403,9 +407,9 @@ class Adviser(Protocol):
         ...
 
 
-def rules_only_note(why: str) -> str:
+def rules_only_note(reason: str) -> str:
     """Return the note for a run without advice of a model."""
-    return f"the rules decided: {why}"
+    return f"the rules decided: {reason}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,22 +428,22 @@ class ModelAdviser:
             try:
                 for request in requests[:_MAX_REQUESTS]:
                     await pause()
-                    told = await self._ask_with_retry(request)
-                    advice += told
+                    answer = await self._ask_with_retry(request)
+                    advice += answer
                     cost = advice.cost
-                    if told.flaw:
-                        return Advice(flaw=told.flaw, cost=cost)
+                    if answer.flaw:
+                        return Advice(flaw=answer.flaw, cost=cost)
             except ModelOverflow as error:
-                most = min(error.window or config.max_input_tokens, config.max_input_tokens)
-                smaller = max(config.min_tokens, most // 2)
+                max_tokens = min(error.window or config.max_input_tokens, config.max_input_tokens)
+                smaller = max(config.min_tokens, max_tokens // 2)
                 if smaller == config.max_input_tokens:
                     break
                 config = replace(config, max_input_tokens=smaller)
             except ModelError as error:
                 return Advice(note=rules_only_note(type(error).__name__), cost=cost)
             else:
-                left = len(requests) > _MAX_REQUESTS
-                return replace(advice, note=rules_only_note(_TOO_MUCH) if left else "")
+                is_incomplete = len(requests) > _MAX_REQUESTS
+                return replace(advice, note=rules_only_note(_TOO_MUCH) if is_incomplete else "")
         return Advice(note=rules_only_note(ModelOverflow.__name__), cost=cost)
 
     async def _ask_with_retry(self, request: AdviceRequest) -> Advice:
@@ -451,18 +455,18 @@ class ModelAdviser:
         return replace(again, cost=advice.cost + again.cost)
 
     async def _ask(self, request: AdviceRequest) -> Advice:
-        asked = [Message(role="user", parts=(Text(text=request.text),))]
+        messages = [Message(role="user", parts=(Text(text=request.text),))]
         reply: Reply | None = None
         try:
             with anyio.fail_after(self.config.seconds):
-                reply = await self.model.complete(asked, schema=ADVICE_SCHEMA)
+                reply = await self.model.complete(messages, schema=ADVICE_SCHEMA)
         except TimeoutError as error:
             raise ModelTimeout("The model did not answer in time.") from error
         except ReplyInvalid as error:
-            said, parsed, cost = error.said, None, AdviceCost(requests=1, dollars=None)
+            text, parsed, cost = error.said, None, AdviceCost(requests=1, dollars=None)
         else:
             tokens = reply.usage.input + reply.usage.output
-            said, parsed = reply.message.text, reply.parsed
+            text, parsed = reply.message.text, reply.parsed
             cost = AdviceCost(requests=1, tokens=tokens, dollars=reply.cost)
-        read = partial(parse_advice, said, parsed, standing=request.standing, shown=request.shown, config=self.config)
+        read = partial(parse_advice, text, parsed, curated_ids=request.standing, ids=request.shown, config=self.config)
         return replace(await run_sync(read), cost=cost)

@@ -43,26 +43,28 @@ async def add_topic_list_edits(
     """
     edited = {edit.path: edit for edit in edits}
     try:
-        before = edited.get(MEMORY_PATH) or await _unchanged_edit(files, MEMORY_PATH)
+        memory_edit = edited.get(MEMORY_PATH) or await _unchanged_edit(files, MEMORY_PATH)
         versions, topics = await _read_topics_after(files, edited)
     except (FileMissing, StorageError):
         return [*edits]
-    if before.data is None:
+    if memory_edit.data is None:
         return [*edits]
-    shown = await run_sync(update_topic_list, before.data, topics, config or ConsolidationConfig())
-    further = Edit(path=FURTHER_TOPICS, expected=versions.get(FURTHER_TOPICS, ABSENT), data=shown.get(FURTHER_TOPICS))
-    changed = [further] if further.data != topics.get(FURTHER_TOPICS) else []
-    if shown[MEMORY_PATH] != before.data:
-        changed.append(Edit(path=MEMORY_PATH, expected=before.expected, data=shown[MEMORY_PATH]))
+    updated = await run_sync(update_topic_list, memory_edit.data, topics, config or ConsolidationConfig())
+    further_edit = Edit(
+        path=FURTHER_TOPICS, expected=versions.get(FURTHER_TOPICS, ABSENT), data=updated.get(FURTHER_TOPICS)
+    )
+    changed = [further_edit] if further_edit.data != topics.get(FURTHER_TOPICS) else []
+    if updated[MEMORY_PATH] != memory_edit.data:
+        changed.append(Edit(path=MEMORY_PATH, expected=memory_edit.expected, data=updated[MEMORY_PATH]))
     paths = {edit.path for edit in changed}
     return [*(edit for edit in edits if edit.path not in paths), *changed]
 
 
 async def _read_topics_after(files: FileStore, edited: dict[str, Edit]) -> tuple[dict[str, str], dict[str, bytes]]:
     """Return the topics after the edits, and the versions on which they are based, by path."""
-    listed = {info.path for info in await files.list(TOPICS)} | edited.keys()
+    paths = {info.path for info in await files.list(TOPICS)} | edited.keys()
     topics, versions = {}, {}
-    for path in sorted(listed):
+    for path in sorted(paths):
         if path.startswith(f"{TOPICS}/") and path.endswith(".md"):
             edit = edited.get(path) or await _unchanged_edit(files, path)
             versions[path] = edit.expected
@@ -82,11 +84,11 @@ _SHORTEN_ADVICE = (
 
 
 async def add_room_edits(
-    files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig, *, must: bool = False
+    files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig, *, best_effort: bool = False
 ) -> list[Edit]:
     """Return the edits, with edits that move memories to topics if MEMORY.md would exceed its bounds.
 
-    If that makes too little room, an error is raised; with `must` as many are moved as possible.
+    If that makes too little room, an error is raised; with `best_effort` as many are moved as possible.
 
     Raises: IndexTooLarge.
     """
@@ -94,8 +96,8 @@ async def add_room_edits(
     edit = edited.get(MEMORY_PATH)
     if edit is None or edit.data is None:
         return [*edits]
-    found = await _read_if_exists(files, MEMORY_PATH)
-    before = found.data if found else b""
+    stored_memory = await _read_if_exists(files, MEMORY_PATH)
+    before = stored_memory.data if stored_memory else b""
     if config.bounds.find_growth(before, edit.data) is None:
         return [*edits]
     stored = {info.path: await files.read(info.path) for info in await files.list(TOPICS) if _is_topic(info.path)}
@@ -106,7 +108,7 @@ async def add_room_edits(
             if one.data is None:
                 del topics[path]
     moved = await run_sync(_move_to_topics, edit.data, topics, config)
-    if not must:
+    if not best_effort:
         config.bounds.check(before, moved[MEMORY_PATH], advice=_SHORTEN_ADVICE)
     for path, data in moved.items():
         if data != (edited[path].data if path in edited else topics.get(path)):
@@ -118,13 +120,13 @@ async def add_room_edits(
 def _move_to_topics(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
     """Return MEMORY.md within its bounds as far as possible, and the topics with the moved entries."""
     document = parse_memory_document(memory, MEMORY_PATH)
-    ours = [part.entry for part in document.parts if part.entry and is_movable(part)]
+    movable_entries = [part.entry for part in document.parts if part.entry and is_movable(part)]
     # a line that was in MEMORY.md before may stay, however long
-    longest = max((len(entry.content) for entry in ours), default=0)
-    wide = replace(config, index_characters=max(config.index_characters, longest))
+    longest = max((len(entry.content) for entry in movable_entries), default=0)
+    wide_config = replace(config, index_characters=max(config.index_characters, longest))
     documents = {path: parse_memory_document(data, path) for path, data in topics.items()}
-    placed = place_entries(document, documents, (), (), wide, written=topics)
-    return {path: one.data for path, one in placed.documents.items()}
+    placement = place_entries(document, documents, (), (), wide_config, originals=topics)
+    return {path: one.data for path, one in placement.documents.items()}
 
 
 def _is_topic(path: str) -> bool:
@@ -171,8 +173,8 @@ def _remove_mentions(
     data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]
 ) -> bytes:
     file = parse_session(data, path)
-    wanted = mask_session(file, contents, ids, near=file.session in sessions) if file else None
-    return data if wanted is None or wanted == file else update_session(data, path, wanted)
+    masked = mask_session(file, contents, ids, fuzzy=file.session in sessions) if file else None
+    return data if masked is None or masked == file else update_session(data, path, masked)
 
 
 _NEAR_OVERLAP = 0.5
@@ -181,13 +183,14 @@ _SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
 
 
 async def build_profile_edits(
-    files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
+    files: FileStore, entries: Sequence[Entry], *, by_hand: bool, message_ids: Collection[tuple[str, str]] = ()
 ) -> list[Edit]:
     """Return the edits that remove the content of `entries` from the profiles of a root.
 
     A fact is removed if it has the same words, or was learned from the same words of the same message. With `by_hand`
     facts that a person added are removed too, and paraphrases in facts and summaries. A fact that was learned from one
-    of the messages `near`, as (session, id), then needs only half of the words. An unreadable profile is not changed.
+    of the messages `message_ids`, as (session, id), then needs only half of the words. An unreadable profile is not
+    changed.
     """
     edits = []
     for info in await files.list(WORKSPACE):
@@ -195,7 +198,9 @@ async def build_profile_edits(
             continue
         try:
             stored = await files.read(info.path)
-            data = await run_sync(partial(_remove_facts, stored.data, info.path, entries, by_hand=by_hand, near=near))
+            data = await run_sync(
+                partial(_remove_facts, stored.data, info.path, entries, by_hand=by_hand, message_ids=message_ids)
+            )
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
@@ -204,46 +209,50 @@ async def build_profile_edits(
 
 
 def _remove_facts(
-    data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]]
+    data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, message_ids: Collection[tuple[str, str]]
 ) -> bytes:
     profile = parse_profile(data, path).profile
-    gone = {
+    removed_ids = {
         fact.id
         for fact in profile.facts
         if (by_hand or not fact.is_protected)
-        and any(_states_same(fact, entry) or (by_hand and _states_similar(fact, entry, near)) for entry in entries)
+        and any(
+            _states_same(fact, entry) or (by_hand and _states_similar(fact, entry, message_ids)) for entry in entries
+        )
     }
     rest = profile
-    for content in [entry.content for entry in entries] + [fact.content for fact in profile.facts if fact.id in gone]:
+    for content in [entry.content for entry in entries] + [
+        fact.content for fact in profile.facts if fact.id in removed_ids
+    ]:
         rest = remove_statement(rest, content)
         rest = remove_partial_statement(rest, content) if by_hand else rest
-    if not gone and rest == profile:
+    if not removed_ids and rest == profile:
         return data
-    return _render_document(decode_json(data), gone, rest)
+    return _render_document(decode_json(data), removed_ids, rest)
 
 
 def _states_same(fact: Fact, entry: Entry) -> bool:
     if split_words(fact.content) == split_words(entry.content):
         return True
     source, quote = fact.source, entry.source.quote or entry.content
-    same = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
-    return same and bool(source.messages) and split_words(source.quote) == split_words(quote)
+    is_same_source = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
+    return is_same_source and bool(source.messages) and split_words(source.quote) == split_words(quote)
 
 
-def _states_similar(fact: Fact, entry: Entry, near: Collection[tuple[str, str]]) -> bool:
-    if any((fact.source.thread, name) in near for name in fact.source.messages):
-        return repeats_partly(fact.content, [entry.content], least=_NEAR_OVERLAP) or repeats_any(
+def _states_similar(fact: Fact, entry: Entry, message_ids: Collection[tuple[str, str]]) -> bool:
+    if any((fact.source.thread, name) in message_ids for name in fact.source.messages):
+        return repeats_partly(fact.content, [entry.content], min_overlap=_NEAR_OVERLAP) or repeats_any(
             fact.content, [entry.content]
         )
-    brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
-    return brief and repeats_any(fact.content, [entry.content])
+    is_brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
+    return is_brief and repeats_any(fact.content, [entry.content])
 
 
-def _render_document(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
-    """Return the document without the facts `gone`, and with the summaries of `rest`."""
+def _render_document(document: dict[str, JsonValue], removed_ids: set[str], rest: Profile) -> bytes:
+    """Return the document without the facts `removed_ids`, and with the summaries of `rest`."""
     facts = document.get("facts")
     if isinstance(facts, list):
-        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in gone)]
+        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in removed_ids)]
     for level, names in _SUMMARY_LEVELS.items():
         sections = document.get(level)
         for name in names if isinstance(sections, dict) else ():

@@ -177,34 +177,34 @@ class ParsedStatement:
 @lru_cache(maxsize=4096)
 def parse_statement(text: str) -> ParsedStatement:
     """Return the parsed first 600 characters of a text; without claims if no rule fits."""
-    shown = text[:_MAX_CHARACTERS]
-    found = _content_words(shown)
-    numbers, generic = frozenset(_NUMBER.findall(shown)), _generic_words()
+    excerpt = text[:_MAX_CHARACTERS]
+    words = _content_words(excerpt)
+    numbers, generic = frozenset(_NUMBER.findall(excerpt)), _generic_words()
     return ParsedStatement(
         normalized=_NOT_WORDS.sub(" ", text.casefold()).strip(),
-        words=found,
-        subject=frozenset(word for word in found if word not in generic and not word[:1].isdigit()),
+        words=words,
+        subject=frozenset(word for word in words if word not in generic and not word[:1].isdigit()),
         numbers=numbers,
         claims=tuple(
             dict.fromkeys(
                 (
-                    *_find_copula_claims(shown),
-                    *_find_ended_claims(shown),
-                    *_find_attribute_claims(shown),
-                    *_find_alternative_claims(shown),
+                    *_find_copula_claims(excerpt),
+                    *_find_ended_claims(excerpt),
+                    *_find_attribute_claims(excerpt),
+                    *_find_alternative_claims(excerpt),
                 )
             )
         ),
-        negated_clauses=tuple(filter(None, map(_negated_words, _PRESENT_NEGATION.finditer(shown)))),
-        announces_change=bool(_CHANGE.search(shown)) or is_correction(shown),
-        is_negative=bool(_ANY_NEGATION.search(shown)),
+        negated_clauses=tuple(filter(None, map(_negated_words, _PRESENT_NEGATION.finditer(excerpt)))),
+        announces_change=bool(_CHANGE.search(excerpt)) or is_correction(excerpt),
+        is_negative=bool(_ANY_NEGATION.search(excerpt)),
     )
 
 
 def statement_words(text: str) -> frozenset[str]:
     """Return only the content words and numbers of a parsed text."""
-    shown = text[:_MAX_CHARACTERS]
-    return _content_words(shown) | frozenset(_NUMBER.findall(shown))
+    excerpt = text[:_MAX_CHARACTERS]
+    return _content_words(excerpt) | frozenset(_NUMBER.findall(excerpt))
 
 
 def claimed_attributes(text: str) -> frozenset[str]:
@@ -218,7 +218,7 @@ def claimed_attributes(text: str) -> frozenset[str]:
 
 def _may_make_claim(text: str) -> bool:
     patterns = (_COPULA.match, _JOINED_COPULA.match, *(pattern.search for _, pattern in _ATTRIBUTES))
-    return any(found(text) for found in patterns) or may_name_alternative(text.casefold())
+    return any(search(text) for search in patterns) or may_name_alternative(text.casefold())
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -237,10 +237,10 @@ def _text_before(match: re.Match[str]) -> str:
 
 def _find_ended_claims(text: str) -> list[Claim]:
     """Return the ended claims: the X of "from X to Y", "not X", "instead of X"."""
-    told = [match for match in _FROM_TO.finditer(text) if _announces_change(match)]
+    matches = [match for match in _FROM_TO.finditer(text) if _announces_change(match)]
     claims = [
         Claim(subject=_subject_words(_text_before(match)), attribute="", value=_subject_words(match["old"]), ended=True)
-        for match in (*told, *_JOINED_FROM_TO.finditer(text))
+        for match in (*matches, *_JOINED_FROM_TO.finditer(text))
     ]
     for match in _REPLACED_VALUE.finditer(text):
         old = match["old"].rstrip(".-/")
@@ -285,17 +285,17 @@ def _find_copula_claims(text: str) -> list[Claim]:
 
 def _find_alternative_claims(text: str) -> list[Claim]:
     """Return a claim for each known name that is not replaced in the text, with its clause as the subject."""
-    aside = {word for match in _REPLACED_VALUE.finditer(text) for word in split_words(match["old"].casefold())}
-    aside |= {word for match in _FROM_TO.finditer(text) for word in split_words(match["old"].casefold())}
+    replaced_words = {word for match in _REPLACED_VALUE.finditer(text) for word in split_words(match["old"].casefold())}
+    replaced_words |= {word for match in _FROM_TO.finditer(text) for word in split_words(match["old"].casefold())}
     claims = []
     for clause in _CLAUSE_BREAK.split(text):
         # a name inside a path, an address or a compound is not the topic of the clause
-        alone = (word.strip(_QUOTES) for word in clause.casefold().split())
-        named = [word for word in alone if attribute_of(word) and word not in aside]
-        for word in named:
+        tokens = (word.strip(_QUOTES) for word in clause.casefold().split())
+        names = [word for word in tokens if attribute_of(word) and word not in replaced_words]
+        for word in names:
             attribute = attribute_of(word)
-            rest = _subject_words(clause) - _content_words(" ".join(named)) - _content_words(attribute)
-            subject = frozenset(each for each in rest if not each[:1].isdigit() and each not in aside)
+            rest = _subject_words(clause) - _content_words(" ".join(names)) - _content_words(attribute)
+            subject = frozenset(each for each in rest if not each[:1].isdigit() and each not in replaced_words)
             claims.append(Claim(subject=subject, attribute=attribute, value=_content_words(word)))
     return claims
 

@@ -259,11 +259,13 @@ class ProfileConfig:
         self._check_summaries()
 
     def _check_summaries(self) -> None:
-        known = {*USER_SUMMARIES, *HISTORY_SUMMARIES}
+        known_summaries = {*USER_SUMMARIES, *HISTORY_SUMMARIES}
         for setting, least in (("summary_characters", 1), ("summary_interval_days", 0)):
             for name, value in getattr(self, setting).items():
-                if name not in known:
-                    raise InvalidSetting(f"{setting} knows no summary {name!r}: one of {', '.join(sorted(known))}.")
+                if name not in known_summaries:
+                    raise InvalidSetting(
+                        f"{setting} knows no summary {name!r}: one of {', '.join(sorted(known_summaries))}."
+                    )
                 if not isfinite(value) or value < least:
                     raise InvalidSetting(f"{setting} of {name} is a number of at least {least}, not {value!r}.")
             object.__setattr__(self, setting, MappingProxyType(dict(getattr(self, setting))))
@@ -289,13 +291,13 @@ class InjectionConfig:
 
     def __post_init__(self) -> None:
         """Raise InvalidSetting for numbers out of range, a single text as categories, or an unknown placement."""
-        for name, (least, most) in (
+        for name, (minimum, maximum) in (
             ("max_injection_tokens", _INJECTION_TOKEN_RANGE),
             ("guaranteed_token_budget", _GUARANTEED_TOKEN_RANGE),
         ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InvalidSetting(f"{name} is a whole number from {least} to {most:,}, not {value!r}.")
+            if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+                raise InvalidSetting(f"{name} is a whole number from {minimum} to {maximum:,}, not {value!r}.")
         categories: object = self.guaranteed_categories
         if not isinstance(categories, tuple) or not all(isinstance(each, str) for each in categories):
             raise InvalidSetting(f"guaranteed_categories are several texts, not {categories!r}.")
@@ -409,13 +411,13 @@ def parse_rule(text: str) -> RetentionRule:
     words = match["what"].split()
     if transcripts := words == ["transcripts"]:
         words = []
-    found: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     for word in words:
         condition = _CONDITION_PATTERN.fullmatch(word)
         if condition is None:
             raise InvalidSetting(f"rules: {word!r} is no condition; {_RULE_HINT}.")
-        found.setdefault(condition[1].lower(), []).append(condition[2])
-    if not transcripts and not found:
+        options.setdefault(condition[1].lower(), []).append(condition[2])
+    if not transcripts and not options:
         raise InvalidSetting(f"rules: {text!r} would delete everything: name a kind, a tag or a scope.")
     if transcripts and match["unless"]:
         raise InvalidSetting(f"rules: {text!r}: a transcript is not accessed or confirmed.")
@@ -425,9 +427,9 @@ def parse_rule(text: str) -> RetentionRule:
     return RetentionRule(
         text=" ".join(text.split()),
         after=after,
-        kinds=frozenset(found.pop("kind", [])),
-        tags=frozenset(tag.lstrip("#") for tag in found.pop("tag", [])),
-        scope=tuple((name, value) for name, values in found.items() for value in values),
+        kinds=frozenset(options.pop("kind", [])),
+        tags=frozenset(tag.lstrip("#") for tag in options.pop("tag", [])),
+        scope=tuple((name, value) for name, values in options.items() for value in values),
         unless=(match["unless"] or "").lower(),
         transcripts=transcripts,
     )
@@ -438,20 +440,20 @@ def find_expired_memories(
     rules: Sequence[RetentionRule],
     *,
     now: datetime,
-    own: Scope | None = None,
+    root_scope: Scope | None = None,
 ) -> list[ExpiredMemory]:
     """Return the memories that are past the time of the first rule they match, in the order given.
 
     Each comes with the times when it was last accessed and last confirmed. A memory without a time of its own never
-    expires. `own` is the scope of the root that holds them.
+    expires. `root_scope` is the scope of the root that holds them.
     """
-    found = []
+    expired = []
     for entry, accessed, confirmed in entries:
-        rule = next((each for each in rules if each.matches(entry, own)), None)
+        rule = next((each for each in rules if each.matches(entry, root_scope)), None)
         if rule is None or entry.time is None:
             continue
         later = {"accessed": accessed, "confirmed": confirmed}.get(rule.unless)
         since = max(entry.time, later) if later else entry.time
         if now - since > rule.after:
-            found.append(ExpiredMemory(entry=entry, rule=rule, since=since))
-    return found
+            expired.append(ExpiredMemory(entry=entry, rule=rule, since=since))
+    return expired

@@ -188,7 +188,7 @@ def _describe_different_speakers(one: Entry, other: Entry) -> bool:
 
 def _name_different_years(new: ParsedStatement, old: ParsedStatement) -> bool:
     """Tell whether they say different things about different years: both may be true."""
-    years = [{number for number in reading.numbers if _YEAR.fullmatch(number)} for reading in (new, old)]
+    years = [{number for number in statement.numbers if _YEAR.fullmatch(number)} for statement in (new, old)]
     return all(years) and not years[0] & years[1] and new.words - new.numbers != old.words - old.numbers
 
 
@@ -205,8 +205,8 @@ def _contradict_about_oneself(one: Claim, other: Claim, new: ParsedStatement, ol
 
 def _ends_claim(claim: Claim, old: ParsedStatement) -> bool:
     """Tell whether the older text holds the value that `claim` ends, for the same subject."""
-    told_before = any(other.ended and other.value == claim.value for other in old.claims)
-    if told_before or not claim.value <= old.words:
+    is_already_ended = any(other.ended and other.value == claim.value for other in old.claims)
+    if is_already_ended or not claim.value <= old.words:
         return False
     rest = old.subject - claim.value
     if claim.subject:
@@ -231,9 +231,9 @@ def _have_same_value(one: Claim, other: Claim) -> bool:
     return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
 
 
-def _negates(denied: frozenset[str], old: ParsedStatement, *, changes: bool) -> bool:
+def _negates(clause: frozenset[str], old: ParsedStatement, *, changes: bool) -> bool:
     """Tell whether a negated clause is about the older text: about all of it, unless it announces a change."""
-    return len(denied) >= _MIN_WORDS and denied <= old.words and (changes or old.subject <= denied)
+    return len(clause) >= _MIN_WORDS and clause <= old.words and (changes or old.subject <= clause)
 
 
 def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
@@ -241,14 +241,16 @@ def _corrects_value(new: ParsedStatement, old: ParsedStatement) -> bool:
 
     Days and months are no subject: "not the 3rd" is not about everything on a 3rd.
     """
-    told_before = {value for claim in old.claims if claim.ended for value in claim.value}
-    aside = [_without_ordinals(claim.value) for claim in new.claims if claim.ended and not claim.subject]
-    aside = [value for value in aside if value <= old.words | old.numbers and not value & told_before]
-    if not aside or old.is_negative:
+    previously_ended = {value for claim in old.claims if claim.ended for value in claim.value}
+    ended_values = [_without_ordinals(claim.value) for claim in new.claims if claim.ended and not claim.subject]
+    ended_values = [
+        value for value in ended_values if value <= old.words | old.numbers and not value & previously_ended
+    ]
+    if not ended_values or old.is_negative:
         return False
     verbs, times, words = _verbs_of_nouns(), _folded_words("appointment_time"), _folded_words("correction_word")
-    left = {verbs.get(word, word) for word in new.subject - times - words}.difference(*aside)
-    right = {verbs.get(word, word) for word in old.subject - times}.difference(*aside)
+    left = {verbs.get(word, word) for word in new.subject - times - words}.difference(*ended_values)
+    right = {verbs.get(word, word) for word in old.subject - times}.difference(*ended_values)
     return bool(left & right) and (left <= right or right <= left)
 
 

@@ -107,14 +107,15 @@ class Consolidator:
         config: ConsolidationConfig | None = None,
         adviser: Adviser | None = None,
         yield_policy: Callable[[], YieldPolicy] = NoYield,
-        used: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        read_use_counts: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
         """Work on `files`; `key` is the key of the root, which recognises forgotten entries.
 
         `adviser` asks a model; with None the rules decide alone. `yield_policy` returns a policy for each run: the run
-        pauses before each step, and yields to more urgent work within them. `used` returns the use of memories by id.
+        pauses before each step, and yields to more urgent work within them. `read_use_counts` returns the use of
+        memories by id.
         """
         self._files = files
         self._changes = changes
@@ -124,7 +125,7 @@ class Consolidator:
         self._make_yield_policy = yield_policy
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
-        self._read_use_counts = used or _no_use_counts
+        self._read_use_counts = read_use_counts or _no_use_counts
         self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
 
     async def consolidate(
@@ -133,7 +134,7 @@ class Consolidator:
         force: bool = False,
         again: bool = False,
         deep: bool = False,
-        asks: bool = True,
+        use_model: bool = True,
         hold: bool = False,
         who: str = CONSOLIDATION_AUTHOR,
         report: ReportProgress | None = None,
@@ -142,16 +143,16 @@ class Consolidator:
 
         The run is skipped when there is nothing new, when the last run is less than `min_gap` ago (unless `force`), and
         while another process consolidates. With `again` all ledgers are read again, including what a person undid.
-        Without `asks` no model is used. With `hold` nothing is written: the proposal waits for `approve`. History names
-        `who` as the author. `report` is called before each of the four steps; a cancellation before the last one leaves
-        memory unchanged.
+        Without `use_model` no model is used. With `hold` nothing is written: the proposal waits for `approve`. History
+        names `who` as the author. `report` is called before each of the four steps; a cancellation before the last one
+        leaves memory unchanged.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
-        asks = asks and self._adviser is not None
+        use_model = use_model and self._adviser is not None
         forced = force or again or deep
         run = _Run(
-            force=forced, again=again, deep=deep, asks=asks, hold=hold, who=who, report=report or _ignore_progress,
+            force=forced, again=again, deep=deep, asks=use_model, hold=hold, who=who, report=report or _ignore_progress,
             yield_policy=self._make_yield_policy(),
         )  # fmt: skip
         return await self._run_exclusively(run)
@@ -163,20 +164,20 @@ class Consolidator:
 
         Raises the same errors as `consolidate`.
         """
-        waiting = await load_pending_proposal(self._files)
-        if waiting is None:
+        pending = await load_pending_proposal(self._files)
+        if pending is None:
             return ConsolidationResult(skipped=NO_PROPOSAL)
-        gathered = await self._gatherer.gather(deep=waiting.deep)
-        if compute_basis(gathered.versions, deep=waiting.deep) != waiting.basis:
-            return ConsolidationResult(skipped=PROPOSAL_OUTDATED, deep=waiting.deep)
+        inputs = await self._gatherer.gather(deep=pending.deep)
+        if compute_basis(inputs.versions, deep=pending.deep) != pending.basis:
+            return ConsolidationResult(skipped=PROPOSAL_OUTDATED, deep=pending.deep)
         run = _Run(
             force=True,
-            deep=waiting.deep,
+            deep=pending.deep,
             who=who,
             report=report or _ignore_progress,
             yield_policy=self._make_yield_policy(),
         )
-        run.advice = waiting.advice
+        run.advice = pending.advice
         return await self._run_exclusively(run)
 
     async def _run_exclusively(self, run: _Run) -> ConsolidationResult:
@@ -189,44 +190,46 @@ class Consolidator:
         except StorageBusy:
             return ConsolidationResult(skipped=BUSY, deep=deep)
 
-    async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
+    async def preview(self, *, again: bool = False, deep: bool = False, use_model: bool = True) -> Proposal:
         """Return what a forced run would write, without writing it. Raises the same errors as `consolidate`."""
         policy = self._make_yield_policy()
         with use_yield_policy(policy):
-            gathered = await self._gatherer.gather(again=again, deep=deep)
-            gathered = replace(gathered, material=replace(gathered.material, used=await self._read_use_counts()))
-            advice = await self._adviser(gathered.material, policy.pause) if self._adviser and asks else None
+            inputs = await self._gatherer.gather(again=again, deep=deep)
+            inputs = replace(inputs, material=replace(inputs.material, used=await self._read_use_counts()))
+            advice = await self._adviser(inputs.material, policy.pause) if self._adviser and use_model else None
             if advice and advice.flaw:
                 return Proposal(rejected=advice.flaw)
-            proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
+            proposal = await run_sync(propose, inputs.material, self._config, advice, abandon_on_cancel=True)
         return replace(proposal, note=advice.note if advice else "")
 
-    async def find_reason_against_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
+    async def find_reason_against_dream(self, *, quiet_seconds: float, active_sessions: Collection[str] = ()) -> str:
         """Return why a dream that no user requested should not start now; empty when it may.
 
-        `quiet` is the number of seconds since the last turn, `without` names the active sessions.
+        `quiet_seconds` is the number of seconds since the last turn, `active_sessions` names the active sessions.
         """
-        last, now = await load_dream_state(self._files), self._clock.now()
-        marks = await session_fingerprints(self._files, without=without)
-        changed = len(marks - last.sessions)
-        return find_reason_to_wait(last, now=now, changed=changed, quiet=quiet, config=self._config)
+        last_dream, now = await load_dream_state(self._files), self._clock.now()
+        fingerprints = await session_fingerprints(self._files, excluded=active_sessions)
+        changed = len(fingerprints - last_dream.sessions)
+        return find_reason_to_wait(
+            last_dream, now=now, changed=changed, quiet_seconds=quiet_seconds, config=self._config
+        )
 
     async def _run(self, run: _Run) -> ConsolidationResult:
         await self._survey(run)
-        for left in reversed(range(_MAX_TRIES)):
-            gathered = await self._gather(run)
-            done, overtaken = await self._try_once(run, gathered, last=not left)
-            if done is not None:
+        for tries_left in reversed(range(_MAX_TRIES)):
+            inputs = await self._gather(run)
+            result, overtaken = await self._try_once(run, inputs, is_last=not tries_left)
+            if result is not None:
                 break
-            if not left:
+            if not tries_left:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # others wrote during the write: try once more, whatever the outcome
-            later = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
+            second_run = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
             with suppress(VersionConflict):
-                await self._try_once(later, await self._gatherer.gather(), told=False)
-        assert done is not None
-        return done
+                await self._try_once(second_run, await self._gatherer.gather(), emit_events=False)
+        assert result is not None
+        return result
 
     async def _survey(self, run: _Run) -> None:
         """Load the dream state and count the ledgers and topics."""
@@ -244,88 +247,88 @@ class Consolidator:
         run.report(_step_progress(0, "gathering what is new"))
         with self._emitter.stage("gather", self._scope) as progress:
             with use_yield_policy(run.yield_policy):
-                gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
-            if gathered.read or run.deep:
-                material = replace(gathered.material, used=await self._read_use_counts())
-                gathered = replace(gathered, material=material)
-            progress.counts.update(entries=gathered.read, waiting=gathered.waiting)
-        return gathered
+                inputs = await self._gatherer.gather(again=run.again, deep=run.deep)
+            if inputs.read or run.deep:
+                material = replace(inputs.material, used=await self._read_use_counts())
+                inputs = replace(inputs, material=material)
+            progress.counts.update(entries=inputs.read, waiting=inputs.waiting)
+        return inputs
 
     async def _try_once(
-        self, run: _Run, gathered: GatheredInput, *, told: bool = True, last: bool = False
+        self, run: _Run, inputs: GatheredInput, *, emit_events: bool = True, is_last: bool = False
     ) -> tuple[ConsolidationResult | None, bool]:
         """Decide, check and write once. Return the result, None if others wrote first, and whether others wrote since.
 
-        With `last`, a ledger that only grew is no conflict: the next run reads what was added.
+        With `is_last`, a ledger that only grew is no conflict: the next run reads what was added.
         """
-        emitter = self._emitter if told else Emitter(self._clock)
+        emitter = self._emitter if emit_events else Emitter(self._clock)
         await run.yield_policy.pause()
         with emitter.stage("consolidate", self._scope) as progress:
             with use_yield_policy(run.yield_policy):
-                proposal, skipped = await self._propose(run, gathered)
-            done = _build_result(run, gathered, proposal, skipped)
-            progress.counts.update(event_counts(done))
-            progress.reason = done.note or None
+                proposal, skipped = await self._propose(run, inputs)
+            result = _build_result(run, inputs, proposal, skipped)
+            progress.counts.update(event_counts(result))
+            progress.reason = result.note or None
             progress.failed = skipped if skipped.startswith(REJECTED) else None
             progress.skipped = skipped if skipped and progress.failed is None else None
         if skipped:
-            return done, False
+            return result, False
         await run.yield_policy.pause()
         with emitter.stage("prune", self._scope) as progress:
             run.report(_step_progress(2, "checking the proposal"))
             with use_yield_policy(run.yield_policy):
-                wrong = await run_sync(find_faults, gathered.material, proposal, self._config, abandon_on_cancel=True)
-            if wrong:
-                progress.failed = f"{REJECTED}: {wrong[0]}"
+                faults = await run_sync(find_faults, inputs.material, proposal, self._config, abandon_on_cancel=True)
+            if faults:
+                progress.failed = f"{REJECTED}: {faults[0]}"
                 return ConsolidationResult(
-                    read=gathered.read, skipped=progress.failed, note=done.note, cost=done.cost, deep=run.deep
+                    read=inputs.read, skipped=progress.failed, note=result.note, cost=result.cost, deep=run.deep
                 ), False
             if run.hold:
                 progress.skipped = PROPOSAL_PENDING
-                basis = compute_basis(gathered.versions, deep=run.deep)
+                basis = compute_basis(inputs.versions, deep=run.deep)
                 await save_pending_proposal(self._files, PendingProposal(basis=basis, advice=run.advice, deep=run.deep))
-                return replace(done, skipped=PROPOSAL_PENDING), False
+                return replace(result, skipped=PROPOSAL_PENDING), False
             run.report(_step_progress(3, f"writing {len(proposal.documents)} files"))
             try:
                 async with self._files.lock(CURATION_LOCK):
-                    await self._check_unchanged(gathered, growing=last)
-                    done = replace(done, change_id=await self._write(run, gathered, proposal))
+                    await self._check_unchanged(inputs, growing=is_last)
+                    result = replace(result, change_id=await self._write(run, inputs, proposal))
             except VersionConflict:
                 progress.skipped = "memory changed meanwhile"
                 return None, False
-            progress.reason = f"as many as its {done.cap} allow stand in MEMORY.md" if done.cap else None
-            progress.counts.update(await run_sync(count_changed_lines, gathered.material.documents, proposal.documents))
-        return done, await self._has_changed_since(gathered, proposal.documents)
+            progress.reason = f"as many as its {result.cap} allow stand in MEMORY.md" if result.cap else None
+            progress.counts.update(await run_sync(count_changed_lines, inputs.material.documents, proposal.documents))
+        return result, await self._has_changed_since(inputs, proposal.documents)
 
-    async def _propose(self, run: _Run, gathered: GatheredInput) -> tuple[Proposal, str]:
+    async def _propose(self, run: _Run, inputs: GatheredInput) -> tuple[Proposal, str]:
         """Return the proposal, and why it is not to be written."""
-        if not run.force and gathered.read and not self._is_due(gathered):
+        if not run.force and inputs.read and not self._is_due(inputs):
             return Proposal(), TOO_SOON
-        waiting = await load_pending_proposal(self._files) if run.hold else None
-        if waiting and waiting.basis == compute_basis(gathered.versions, deep=run.deep or waiting.deep):
+        pending = await load_pending_proposal(self._files) if run.hold else None
+        if pending and pending.basis == compute_basis(inputs.versions, deep=run.deep or pending.deep):
             return Proposal(), PROPOSAL_PENDING
-        run.report(_step_progress(1, f"placing {gathered.read} new entries"))
+        run.report(_step_progress(1, f"placing {inputs.read} new entries"))
         if run.asks and run.advice is None:
-            run.advice = await self._ask_adviser(run, gathered)
+            run.advice = await self._ask_adviser(run, inputs)
         if run.advice and run.advice.flaw:
             await save_dream_state(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
             return Proposal(), f"{REJECTED}: {run.advice.flaw}"
-        proposal = await run_sync(propose, gathered.material, self._config, run.advice, abandon_on_cancel=True)
-        if not proposal.documents and not gathered.read and not run.deep:
+        proposal = await run_sync(propose, inputs.material, self._config, run.advice, abandon_on_cancel=True)
+        if not proposal.documents and not inputs.read and not run.deep:
             return proposal, NOTHING_NEW
         return proposal, ""
 
-    async def _ask_adviser(self, run: _Run, gathered: GatheredInput) -> Advice | None:
+    async def _ask_adviser(self, run: _Run, inputs: GatheredInput) -> Advice | None:
         if self._adviser is None:
             return None
         if run.dreams.refused >= self._config.attempts:
             return Advice(note=rules_only_note(f"the model's answers were of no use {run.dreams.refused} times"))
-        return await self._adviser(gathered.material, run.yield_policy.pause)
+        return await self._adviser(inputs.material, run.yield_policy.pause)
 
-    def _is_due(self, gathered: GatheredInput) -> bool:
-        return is_due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
+    def _is_due(self, inputs: GatheredInput) -> bool:
+        return is_due(self._clock.now(), inputs.cursor.at, inputs.read + inputs.waiting, self._config)
 
-    async def _write(self, run: _Run, gathered: GatheredInput, proposal: Proposal) -> str:
+    async def _write(self, run: _Run, inputs: GatheredInput, proposal: Proposal) -> str:
         """Write the documents as one change set, then the cursor. Return the change set's id, empty without documents.
 
         Raises: VersionConflict if a document changed.
@@ -333,41 +336,45 @@ class Consolidator:
         change_id = ""
         if proposal.documents:
             edits = [
-                Edit(path=path, expected=gathered.versions.get(path, ABSENT), data=data)
+                Edit(path=path, expected=inputs.versions.get(path, ABSENT), data=data)
                 for path, data in sorted(proposal.documents.items())
             ]
-            why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
-            why += f", {len(proposal.retired)} retired" if proposal.retired else ""
-            change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.who, why=why)).id
+            reason = (
+                f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
+            )
+            reason += f", {len(proposal.retired)} retired" if proposal.retired else ""
+            change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.who, why=reason)).id
         await delete_pending_proposal(self._files)
-        moved = await run_sync(_advance_cursor, gathered, proposal.documents)
-        await save_cursor(self._files, replace(moved, at=self._clock.now()))
+        cursor = await run_sync(_advance_cursor, inputs, proposal.documents)
+        await save_cursor(self._files, replace(cursor, at=self._clock.now()))
         if run.deep:
-            marks = await session_fingerprints(self._files)
-            dreams = DreamState(at=self._clock.now(), sessions=marks, version=run.dreams.version)
+            fingerprints = await session_fingerprints(self._files)
+            dreams = DreamState(at=self._clock.now(), sessions=fingerprints, version=run.dreams.version)
             await save_dream_state(self._files, dreams)
         elif run.dreams.refused and not (run.advice and run.advice.note):
             await save_dream_state(self._files, replace(run.dreams, refused=0))
         return change_id
 
-    async def _check_unchanged(self, gathered: GatheredInput, *, growing: bool) -> None:
-        if await self._has_changed_since(gathered, {}, growing=growing):
+    async def _check_unchanged(self, inputs: GatheredInput, *, growing: bool) -> None:
+        if await self._has_changed_since(inputs, {}, growing=growing):
             raise VersionConflict("Memory changed while it was consolidated.")
 
     async def _has_changed_since(
-        self, gathered: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
+        self, inputs: GatheredInput, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
         """Tell whether others changed a ledger (with `growing`, growth is ignored) or forgot; `written` is our own."""
-        found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
-        known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
-        sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]
+        current_sizes = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
+        expected_sizes = {path: len(written.get(path) or data) for path, data in inputs.material.ledgers.items()}
+        sizes = [
+            (expected_sizes.get(path, 0), size) for path, size in current_sizes.items() if path not in inputs.unreadable
+        ]
         if any(now < before if growing else now != before for before, now in sizes):
             return True
-        return (await read_tombstones(self._files)).version != gathered.stones
+        return (await read_tombstones(self._files)).version != inputs.stones
 
 
-def _step_progress(done: int, text: str) -> TaskProgress:
-    return TaskProgress(done=done, total=_STEP_COUNT, text=text)
+def _step_progress(step: int, text: str) -> TaskProgress:
+    return TaskProgress(done=step, total=_STEP_COUNT, text=text)
 
 
 def _ignore_progress(progress: TaskProgress) -> None:
@@ -379,42 +386,42 @@ async def _no_use_counts() -> Mapping[str, int]:
     return {}
 
 
-def _build_result(run: _Run, gathered: GatheredInput, proposal: Proposal, skipped: str) -> ConsolidationResult:
+def _build_result(run: _Run, inputs: GatheredInput, proposal: Proposal, skipped: str) -> ConsolidationResult:
     """Return the result of a run once the proposal is written."""
     advice = run.advice or Advice()
-    told = ConsolidationResult(
+    result = ConsolidationResult(
         skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep, cap=proposal.cap
     )
     if skipped in {NOTHING_NEW, PROPOSAL_PENDING}:
-        return told
+        return result
     if skipped == TOO_SOON:
-        return replace(told, waiting=gathered.read + gathered.waiting)
+        return replace(result, waiting=inputs.read + inputs.waiting)
     return replace(
-        told,
-        read=gathered.read,
+        result,
+        read=inputs.read,
         kept=len(proposal.kept),
         merged=len(proposal.merged),
         superseded=len(proposal.superseded),
         retired=len(proposal.retired),
         left=len(proposal.left),
         undecided=len(proposal.undecided),
-        waiting=gathered.waiting,
+        waiting=inputs.waiting,
         files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
     )
 
 
-def _advance_cursor(gathered: GatheredInput, written: Mapping[str, bytes | None]) -> ConsolidationCursor:
+def _advance_cursor(inputs: GatheredInput, written: Mapping[str, bytes | None]) -> ConsolidationCursor:
     """Return the cursor with the ledgers as this run wrote them."""
-    ledgers = dict(gathered.next.ledgers)
+    ledgers = dict(inputs.next.ledgers)
     for path, data in written.items():
         if data is None or path not in ledgers:
             continue
-        bullets = [data[found.offset : found.offset + found.length] for found in parse_entries(data, path)]
+        bullets = [data[located.offset : located.offset + located.length] for located in parse_entries(data, path)]
         lines = ledgers[path].lines | line_digests(bullet for bullet in bullets if _SUPERSEDED_MARKER in bullet)
-        whole = ledgers[path].offset == len(gathered.material.ledgers[path])
-        read = replace(ledgers[path], offset=len(data), digest=compute_version(data), lines=lines)
-        ledgers[path] = read if whole else replace(ledgers[path], lines=lines)
-    return replace(gathered.next, ledgers=ledgers)
+        is_fully_read = ledgers[path].offset == len(inputs.material.ledgers[path])
+        position = replace(ledgers[path], offset=len(data), digest=compute_version(data), lines=lines)
+        ledgers[path] = position if is_fully_read else replace(ledgers[path], lines=lines)
+    return replace(inputs.next, ledgers=ledgers)
 
 
 TASK_STOPPED = "it was stopped"
@@ -452,9 +459,9 @@ class ConsolidationJob:
         """
         # a job does not begin while a turn runs
         await self.turns.yield_policy().pause()
-        quiet, sessions = self.turns.quiet_seconds, self.turns.sessions
+        quiet_seconds, sessions = self.turns.quiet_seconds, self.turns.sessions
         deep = not self._uses_rules_only and not await self.consolidator.find_reason_against_dream(
-            quiet=quiet, without=sessions
+            quiet_seconds=quiet_seconds, active_sessions=sessions
         )
         return _job_counts(await self.run(force=True, deep=deep, hold=self.holds_proposals, who=self.author))
 
@@ -486,27 +493,29 @@ class ConsolidationJob:
 
     async def approve(self, *, who: str = CONSOLIDATION_AUTHOR) -> ConsolidationResult:
         """Write the pending proposal, which `who` approves. Raises the same errors as `Consolidator.approve`."""
-        done = await self.consolidator.approve(who=who)
-        if done.change_id:
+        result = await self.consolidator.approve(who=who)
+        if result.change_id:
             await self.refresh()
-        return done
+        return result
 
     async def _consolidate(
         self, report: ReportProgress, *, force: bool, deep: bool, hold: bool, who: str
     ) -> ConsolidationResult:
-        asks = not self._uses_rules_only
-        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, hold=hold, who=who, report=report)
-        if done.change_id:
+        use_model = not self._uses_rules_only
+        result = await self.consolidator.consolidate(
+            force=force, deep=deep, use_model=use_model, hold=hold, who=who, report=report
+        )
+        if result.change_id:
             await self.refresh()
-        return done
+        return result
 
 
-def _job_counts(done: ConsolidationResult) -> dict[str, int]:
+def _job_counts(result: ConsolidationResult) -> dict[str, int]:
     return {
-        "entries": done.read,
-        "kept": done.kept,
-        "merged": done.merged,
-        "superseded": done.superseded,
-        "left": done.left,
-        "retired": done.retired,
+        "entries": result.read,
+        "kept": result.kept,
+        "merged": result.merged,
+        "superseded": result.superseded,
+        "left": result.left,
+        "retired": result.retired,
     }

@@ -53,7 +53,7 @@ class RelatedEntryIndex:
         self._statements = StatementIndex(duplicate)
         self._words = _LazyIndex(lambda entry: statement_words(entry.content))
         self._attributes = _LazyIndex(lambda entry: claimed_attributes(entry.content))
-        self._stances = _LazyIndex(lambda entry: [taken[0]] if (taken := stance(entry.content)) else [])
+        self._stances = _LazyIndex(lambda entry: [entry_stance[0]] if (entry_stance := stance(entry.content)) else [])
         self._replacing = _ReplacingEntries()
 
     def add(self, entry: Entry) -> None:
@@ -75,21 +75,21 @@ class RelatedEntryIndex:
 
     def find_opponents(self, entry: Entry) -> set[str]:
         """Return the ids of memories that affirm or deny the same words as this one."""
-        taken = stance(entry.content)
-        return self._stances.find_any((taken[0],)) if taken else set()
+        entry_stance = stance(entry.content)
+        return self._stances.find_any((entry_stance[0],)) if entry_stance else set()
 
     def _find_replaceable(self, entry: Entry) -> set[str]:
         """Return the ids of memories that this one may replace, and of those with an attribute in common."""
-        reading = parse_statement(entry.content)
-        found = self._attributes.find_any(claim.attribute for claim in reading.claims if claim.attribute)
-        for claim in reading.claims:
+        statement = parse_statement(entry.content)
+        entry_ids = self._attributes.find_any(claim.attribute for claim in statement.claims if claim.attribute)
+        for claim in statement.claims:
             if claim.ended:
-                found |= self._find_with_words(claim.value)
-        for denied in reading.negated_clauses:
-            found |= self._find_with_words(denied)
-        if CORRECTION_TAG in entry.tags or reading.announces_change:
-            found |= self._find_with_other_number(reading)
-        return found
+                entry_ids |= self._find_with_words(claim.value)
+        for clause in statement.negated_clauses:
+            entry_ids |= self._find_with_words(clause)
+        if CORRECTION_TAG in entry.tags or statement.announces_change:
+            entry_ids |= self._find_with_other_number(statement)
+        return entry_ids
 
     def _find_with_words(self, words: Iterable[str]) -> set[str]:
         """Return the ids of memories with all these words; ordinal numbers also match as plain ones."""
@@ -98,42 +98,46 @@ class RelatedEntryIndex:
         ]
         return set.intersection(*rows) if rows else set()
 
-    def _find_with_other_number(self, reading: ParsedStatement) -> set[str]:
+    def _find_with_other_number(self, statement: ParsedStatement) -> set[str]:
         """Return the ids of memories that may be the same sentence with another number."""
-        rows = sorted((self._words.find_any((word,)) for word in reading.subject), key=len)
+        rows = sorted((self._words.find_any((word,)) for word in statement.subject), key=len)
         shared = max(math.ceil(_MIN_SHARED_SUBJECT * len(rows) - _ROUNDING), 1)
         return set().union(*rows[: len(rows) - shared + 1])
 
     def _find_later_replacing(self, entry: Entry) -> set[str]:
         """Return the ids of later memories that replace something and share a word."""
         words = statement_words(entry.content)
-        return {name for name, told in self._replacing.find_after(_said_key(entry)) if not words.isdisjoint(told)}
+        return {
+            name
+            for name, other_words in self._replacing.find_after(_said_key(entry))
+            if not words.isdisjoint(other_words)
+        }
 
 
 class _LazyIndex:
     """Memories by the keys that `told` returns; they are indexed at the first lookup."""
 
-    def __init__(self, told: Callable[[Entry], Iterable[str]]) -> None:
-        self._extract = told
+    def __init__(self, extract: Callable[[Entry], Iterable[str]]) -> None:
+        self._extract = extract
         self._pending: list[Entry] = []
         self._ids_by_key: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, entry: Entry) -> None:
         self._pending.append(entry)
 
-    def find_any(self, wanted: Iterable[str]) -> set[str]:
+    def find_any(self, keys: Iterable[str]) -> set[str]:
         """Return the ids of memories with one of these keys."""
-        found: set[str] = set()
-        for each in wanted:
+        entry_ids: set[str] = set()
+        for key in keys:
             self._read_pending()
-            found |= self._ids_by_key.get(each, set())
-        return found
+            entry_ids |= self._ids_by_key.get(key, set())
+        return entry_ids
 
     def _read_pending(self) -> None:
         for entry in self._pending:
             yield_point()
-            for told in self._extract(entry):
-                self._ids_by_key[told].add(entry.id)
+            for key in self._extract(entry):
+                self._ids_by_key[key].add(entry.id)
         self._pending.clear()
 
 
@@ -150,15 +154,17 @@ class _ReplacingEntries:
     def add(self, entry: Entry) -> None:
         insort(self._pending, (_said_key(entry), entry), key=_row_key)
 
-    def find_after(self, said: _SaidKey) -> list[tuple[str, frozenset[str]]]:
-        """Return the ids and the words of the memories that were said after `said`."""
-        first = bisect_right(self._pending, said, key=_row_key)
-        for when, entry in self._pending[first:]:
+    def find_after(self, said_key: _SaidKey) -> list[tuple[str, frozenset[str]]]:
+        """Return the ids and the words of the memories that were said after `said_key`."""
+        first = bisect_right(self._pending, said_key, key=_row_key)
+        for entry_key, entry in self._pending[first:]:
             yield_point()
             if _can_replace(entry):
-                insort(self._indexed, (when, statement_words(entry.content)), key=_row_key)
+                insort(self._indexed, (entry_key, statement_words(entry.content)), key=_row_key)
         del self._pending[first:]
-        return [(name, words) for (_, name), words in self._indexed[bisect_right(self._indexed, said, key=_row_key) :]]
+        return [
+            (name, words) for (_, name), words in self._indexed[bisect_right(self._indexed, said_key, key=_row_key) :]
+        ]
 
 
 def _said_key(entry: Entry) -> _SaidKey:
@@ -171,12 +177,12 @@ def _row_key(row: tuple[_SaidKey, object]) -> _SaidKey:
 
 def _can_replace(entry: Entry) -> bool:
     """Tell whether a memory can replace another without a common attribute."""
-    reading = parse_statement(entry.content)
+    statement = parse_statement(entry.content)
     return (
         CORRECTION_TAG in entry.tags
-        or reading.announces_change
-        or bool(reading.negated_clauses)
-        or any(claim.ended for claim in reading.claims)
+        or statement.announces_change
+        or bool(statement.negated_clauses)
+        or any(claim.ended for claim in statement.claims)
     )
 
 
@@ -186,23 +192,23 @@ ContradictionPair = tuple[str, str]
 
 
 def find_contradictions(
-    entries: Mapping[str, Entry], nearby: RelatedEntryIndex, asked: Iterable[str]
+    entries: Mapping[str, Entry], index: RelatedEntryIndex, ids: Iterable[str]
 ) -> tuple[ContradictionPair, ...]:
     """Return the pairs of ids of contradicting entries, in the order in which they were said.
 
-    One of each pair is in `asked`. `nearby` holds all entries, and maybe others. A pair with two confirmed entries is
+    One of each pair is in `ids`. `index` holds all entries, and maybe others. A pair with two confirmed entries is
     left out.
     """
-    looked_at: dict[ContradictionPair, bool] = {}
-    for name in entries.keys() & set(asked):
+    decisions: dict[ContradictionPair, bool] = {}
+    for name in entries.keys() & set(ids):
         yield_point()
         entry = entries[name]
-        for other in (nearby.find_rivals(entry) | nearby.find_opponents(entry)) & entries.keys() - {name}:
+        for other in (index.find_rivals(entry) | index.find_opponents(entry)) & entries.keys() - {name}:
             older, newer = sorted((entries[other], entry), key=_order_key)
-            if (older.id, newer.id) not in looked_at:
-                looked_at[older.id, newer.id] = _is_contradiction(newer, older)
-    found = [pair for pair, undecided in looked_at.items() if undecided]
-    return tuple(sorted(found, key=lambda pair: [_order_key(entries[name]) for name in pair]))
+            if (older.id, newer.id) not in decisions:
+                decisions[older.id, newer.id] = _is_contradiction(newer, older)
+    pairs = [pair for pair, undecided in decisions.items() if undecided]
+    return tuple(sorted(pairs, key=lambda pair: [_order_key(entries[name]) for name in pair]))
 
 
 def linked_entry_ids(entries: Iterable[Entry]) -> set[str]:
@@ -216,17 +222,17 @@ def choose_confirmed(one: Entry, other: Entry) -> Entry | None:
     return confirmed[0] if len(confirmed) == 1 else None
 
 
-def map_links(pairs: Sequence[ContradictionPair], theirs: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+def map_links(pairs: Sequence[ContradictionPair], person_ids: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return for each entry id the ids of the entries that it contradicts.
 
-    In a pair with one id in `theirs` (lines of a person), only the other one gets a link.
+    In a pair with one id in `person_ids` (lines of a person), only the other one gets a link.
     """
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    links: defaultdict[str, list[str]] = defaultdict(list)
     for pair in pairs:
         for name, other in (pair, pair[::-1]):
-            if name not in theirs or other in theirs:
-                found[name].append(other)
-    return {name: tuple(others) for name, others in found.items()}
+            if name not in person_ids or other in person_ids:
+                links[name].append(other)
+    return {name: tuple(others) for name, others in links.items()}
 
 
 def with_links(entry: Entry, others: Sequence[str]) -> Entry:
@@ -240,13 +246,15 @@ def link_contradictions(document: MemoryDocument, links: Mapping[str, Sequence[s
     return MemoryDocument(tuple(_link_part(part, links) for part in document.parts))
 
 
-def remove_links(document: bytes, path: str, gone: Collection[str]) -> bytes:
-    """Return a curated document in which no line has a contradiction link to one of `gone`."""
-    if _LINK_FIELD not in document or not any(name.encode() in document for name in gone):
+def remove_links(document: bytes, path: str, removed_ids: Collection[str]) -> bytes:
+    """Return a curated document in which no line has a contradiction link to one of `removed_ids`."""
+    if _LINK_FIELD not in document or not any(name.encode() in document for name in removed_ids):
         return document
-    sheet = parse_memory_document(document, path)
-    links = {entry.id: [other for other in contradicted_ids(entry) if other not in gone] for entry in sheet.entries}
-    return link_contradictions(sheet, links).data
+    parsed = parse_memory_document(document, path)
+    links = {
+        entry.id: [other for other in contradicted_ids(entry) if other not in removed_ids] for entry in parsed.entries
+    }
+    return link_contradictions(parsed, links).data
 
 
 def move_together(
@@ -259,18 +267,23 @@ def move_together(
     parts = list(document.parts)
     for name, others in links.items():
         for other in others:
-            at, there = _find_part(parts, name), _find_part(parts, other)
-            if at is None or there is None or at > there or parts[at].section != parts[there].section:
+            index, other_index = _find_part(parts, name), _find_part(parts, other)
+            if (
+                index is None
+                or other_index is None
+                or index > other_index
+                or parts[index].section != parts[other_index].section
+            ):
                 continue
-            between = parts[at + 1 : there]
+            between = parts[index + 1 : other_index]
             if not between or all(_contradicts_either(part, (name, other), links) for part in between):
                 continue
-            if not parts[there].data.endswith(b"\n"):
+            if not parts[other_index].data.endswith(b"\n"):
                 continue
             if other in movable:
-                parts.insert(at + 1, parts.pop(there))
+                parts.insert(index + 1, parts.pop(other_index))
             elif name in movable:
-                parts.insert(there - 1, parts.pop(at))
+                parts.insert(other_index - 1, parts.pop(index))
     return MemoryDocument(tuple(parts))
 
 
@@ -300,8 +313,8 @@ def _is_contradiction(newer: Entry, older: Entry) -> bool:
 
 def _is_confirmed(entry: Entry, one: Entry, other: Entry) -> bool:
     """Tell whether a person confirmed an entry after both of the two existed."""
-    both_there = max(max(entry_time(each), each.time or entry_time(each)) for each in (one, other))
-    return entry.confirmed is not None and entry.confirmed > both_there
+    newest_time = max(max(entry_time(each), each.time or entry_time(each)) for each in (one, other))
+    return entry.confirmed is not None and entry.confirmed > newest_time
 
 
 def _order_key(entry: Entry) -> tuple[object, str]:

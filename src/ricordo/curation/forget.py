@@ -56,9 +56,9 @@ async def forget(
     config: ConsolidationConfig | None = None,
 ) -> ForgottenEntry:  # fmt: skip
     """Remove one entry as `forget_entries` does. Raises: EntryNotFound; StorageBusy."""
-    found = await find_entry(files, entry_id)
-    change = await forget_entries(files, changes, [found.entry.id], key=key, who=who, why=why, config=config)
-    return ForgottenEntry(entry=found.entry, path=found.path, change=change)
+    located = await find_entry(files, entry_id)
+    change = await forget_entries(files, changes, [located.entry.id], key=key, who=who, why=why, config=config)
+    return ForgottenEntry(entry=located.entry, path=located.path, change=change)
 
 
 async def forget_entries(
@@ -72,18 +72,21 @@ async def forget_entries(
     Raises: EntryNotFound if none is left; StorageBusy if a consolidation does not end in time.
     """
     bounds = config or ConsolidationConfig()
-    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
+    make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        standing = await _locate_entries(files, entry_ids)
-        if not standing:
+        located_entries = await _locate_entries(files, entry_ids)
+        if not located_entries:
             raise EntryNotFound(f"The memory {', '.join(entry_ids)} was forgotten meanwhile.")
-        copies = await find_copies(files, [one.entry for one in standing], key=key)
-        if alike := await _find_same_statements(files, standing, copies.near, key):
-            standing += alike
-            copies = await find_copies(files, [one.entry for one in standing], key=key)
+        copies = await find_copies(files, [one.entry for one in located_entries], key=key)
+        if duplicates := await _find_same_statements(files, located_entries, copies.near, key):
+            located_entries += duplicates
+            copies = await find_copies(files, [one.entry for one in located_entries], key=key)
         return await add_room_edits(
-            files, await _build_removal_edits(files, standing, copies, bury, bounds), bounds, must=True
+            files,
+            await _build_removal_edits(files, located_entries, copies, make_tombstone, bounds),
+            bounds,
+            best_effort=True,
         )
 
     # the lock orders this with other writers: earlier writes are found here, and later writers skip the entries
@@ -106,90 +109,97 @@ async def forget_copies(
     Returns None if the records do not mention them. Raises: StorageBusy.
     """
 
-    bury = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
+    make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
         copies = await find_copies(files, entries, key=key)
-        return await _build_record_edits(files, entries, copies, bury)
+        return await _build_record_edits(files, entries, copies, make_tombstone)
 
     async with files.lock(CURATION_LOCK):
-        says = (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1
-        return await changes.rebase(plan, act="forget", who=who, why=why) if says else None
+        is_mentioned = (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1
+        return await changes.rebase(plan, act="forget", who=who, why=why) if is_mentioned else None
 
 
 async def _find_same_statements(
-    files: FileStore, standing: Sequence[LocatedEntry], near: Collection[tuple[str, str]], key: bytes
+    files: FileStore, located_entries: Sequence[LocatedEntry], message_ids: Collection[tuple[str, str]], key: bytes
 ) -> list[LocatedEntry]:
-    """Return entries with other ids that say the same: in the same words, or learned from one of the messages `near`.
+    """Return entries with other ids that say the same: in the same words, or learned from one of the messages
+    `message_ids`.
 
     An entry that a person saved again is not included.
     """
-    contents = [one.entry.content for one in standing]
+    contents = [one.entry.content for one in located_entries]
     digests = {content_digest(content, key) for content in contents}
     ids = set()
     for one in await find_extracted_or_similar(files, contents):
         content, source = one.entry.content, one.entry.source
-        is_near = one.entry.by == "flush" and any((source.session or "", name) in near for name in source.messages)
+        is_near = one.entry.by == "flush" and any(
+            (source.session or "", name) in message_ids for name in source.messages
+        )
         is_same = one.entry.by != "user" and content_digest(content, key) in digests
-        if is_same or (is_near and any(is_repetition(content, gone) for gone in contents)):
+        if is_same or (is_near and any(is_repetition(content, forgotten_content) for forgotten_content in contents)):
             ids.add(one.entry.id)
-    ids -= {one.entry.id for one in standing}
+    ids -= {one.entry.id for one in located_entries}
     return [one for name in sorted(ids) for one in await find_entries(files, name) if one.entry.id == name]
 
 
 async def _build_removal_edits(
     files: FileStore,
-    standing: Sequence[LocatedEntry],
+    located_entries: Sequence[LocatedEntry],
     copies: RecordCopies,
-    bury: _TombstoneFactory,
+    make_tombstone: _TombstoneFactory,
     config: ConsolidationConfig,
 ) -> list[Edit]:
     """Return the edits that remove these entries from all documents and add the tombstones."""
     edits = []
-    for path in dict.fromkeys(found.path for found in standing):
+    for path in dict.fromkeys(located.path for located in located_entries):
         stored = await files.read(path)
         without = without_curated if is_curated(path) else remove_entries
-        cutting = partial(without, stored.data, path, {found.entry.id for found in standing})
-        cut = await compute(cutting, size=len(stored.data), at_once=_AT_ONCE)
-        edits.append(Edit(path=path, expected=stored.version, data=cut))
-    edits = await _restore_own_words(files, edits, {found.entry.id for found in standing})
+        remove = partial(without, stored.data, path, {located.entry.id for located in located_entries})
+        remaining = await compute(remove, size=len(stored.data), at_once=_AT_ONCE)
+        edits.append(Edit(path=path, expected=stored.version, data=remaining))
+    edits = await _restore_own_words(files, edits, {located.entry.id for located in located_entries})
     edits = await add_topic_list_edits(files, edits, config)
-    edits += await _build_record_edits(files, [found.entry for found in standing], copies, bury)
-    longs = dict.fromkeys(f"{WORKSPACE}/{found.long_path}" for found in standing if found.long_path)
+    edits += await _build_record_edits(files, [located.entry for located in located_entries], copies, make_tombstone)
+    long_paths = dict.fromkeys(f"{WORKSPACE}/{located.long_path}" for located in located_entries if located.long_path)
     # the pending proposal of a model may contain the entry
-    longs |= {PROPOSAL_PATH: None}
-    kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
-    return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+    long_paths |= {PROPOSAL_PATH: None}
+    long_files = [(long, await files.read(long)) for long in long_paths if await files.info(long)]
+    return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in long_files)]
 
 
 async def _build_record_edits(
-    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, bury: _TombstoneFactory
+    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, make_tombstone: _TombstoneFactory
 ) -> list[Edit]:
     """Return the edits of session files, profiles, evicted results and the tombstone file."""
     tombstones = await read_tombstones(files)
-    buried = [*map(bury, entries), *copies.tombstones]
-    edits = [Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(dict.fromkeys(buried)))]
+    new_tombstones = [*map(make_tombstone, entries), *copies.tombstones]
+    edits = [
+        Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(dict.fromkeys(new_tombstones)))
+    ]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
     edits += await build_session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
-    edits += await build_profile_edits(files, entries, by_hand=True, near=copies.near)
+    edits += await build_profile_edits(files, entries, by_hand=True, message_ids=copies.near)
     return [*edits, *copies.edits]
 
 
-async def _restore_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
-    """Return the edits, with further ones for curated lines that use the text of the entries `gone` or link to them."""
-    known = {edit.path: edit for edit in edits}
+async def _restore_own_words(files: FileStore, edits: list[Edit], removed_ids: Collection[str]) -> list[Edit]:
+    """Return the edits, with further ones for curated lines that use the text of the entries `removed_ids` or link to
+    them.
+    """
+    edits_by_path = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY_PATH, *topics]:
-        edit = known.get(path)
+        edit = edits_by_path.get(path)
         if edit is None and await files.info(path):
             stored = await files.read(path)
             edit = Edit(path=path, expected=stored.version, data=stored.data)
-        if edit and edit.data and (rest := remove_links(edit.data, path, gone)) != edit.data:
-            edit = known[path] = replace(edit, data=rest)
-        names = find_dependent_lines(edit.data, path, gone) if edit and edit.data else frozenset[str]()
+        if edit and edit.data and (rest := remove_links(edit.data, path, removed_ids)) != edit.data:
+            edit = edits_by_path[path] = replace(edit, data=rest)
+        names = find_dependent_lines(edit.data, path, removed_ids) if edit and edit.data else frozenset[str]()
         if edit and edit.data and names:
             ledgers = [one for name in names for one in await find_entries(files, name) if ledger_date(one.path)]
-            own = {one.entry.id: one.entry.content for one in ledgers}
-            known[path] = replace(edit, data=restore_own_words(edit.data, path, gone, own))
-    return list(known.values())
+            originals = {one.entry.id: one.entry.content for one in ledgers}
+            edits_by_path[path] = replace(edit, data=restore_own_words(edit.data, path, removed_ids, originals))
+    return list(edits_by_path.values())

@@ -42,36 +42,36 @@ async def find_deleted_by_hand(changes: ChangeSets, documents: Mapping[str, byte
     `documents` are the current MEMORY.md and topics. With `undone`, entries that an undo removed are included. A
     missing MEMORY.md is ignored, and so is a version whose bytes are gone. Entries that came back since are left out.
     """
-    last: dict[str, frozenset[str]] = {}
-    gone: set[str] = set()
+    last_ids: dict[str, frozenset[str]] = {}
+    deleted_ids: set[str] = set()
     for change in reversed(await changes.list_changes()):
         versions = await _read_versions(changes, change)
         for path, (before, _) in versions.items():
-            if path in last and before is not None and (before or path != MEMORY_PATH):
-                gone |= last[path] - before
-        was = _union(before for before, _ in versions.values())
-        now = _union(after for _, after in versions.values())
-        gone -= now
+            if path in last_ids and before is not None and (before or path != MEMORY_PATH):
+                deleted_ids |= last_ids[path] - before
+        ids_before = _union(before for before, _ in versions.values())
+        ids_after = _union(after for _, after in versions.values())
+        deleted_ids -= ids_after
         if undone and change.undoes is not None:
-            gone |= was - now
-        last |= {path: after for path, (_, after) in versions.items() if after is not None}
-    standing = {path: await run_sync(_parse_ids, path, data) for path, data in documents.items()}
-    for path, ids in last.items():
-        if path in standing or path != MEMORY_PATH:
-            gone |= ids - standing.get(path, frozenset())
-    return frozenset(gone - _union(standing.values()))
+            deleted_ids |= ids_before - ids_after
+        last_ids |= {path: after for path, (_, after) in versions.items() if after is not None}
+    current_ids = {path: await run_sync(_parse_ids, path, data) for path, data in documents.items()}
+    for path, ids in last_ids.items():
+        if path in current_ids or path != MEMORY_PATH:
+            deleted_ids |= ids - current_ids.get(path, frozenset())
+    return frozenset(deleted_ids - _union(current_ids.values()))
 
 
 async def _read_versions(
     changes: ChangeSets, change: Change
 ) -> dict[str, tuple[frozenset[str] | None, frozenset[str] | None]]:
     """Return the ids in each curated document before and after the change; None where unknown."""
-    found = {}
+    ids_by_path = {}
     for changed in change.files:
         if changed.path == MEMORY_PATH or changed.path.startswith(f"{TOPICS}/"):
             before = await _read_version(changes, changed.path, changed.before)
-            found[changed.path] = (before, await _read_version(changes, changed.path, changed.after))
-    return found
+            ids_by_path[changed.path] = (before, await _read_version(changes, changed.path, changed.after))
+    return ids_by_path
 
 
 async def _read_version(changes: ChangeSets, path: str, version: str) -> frozenset[str] | None:
@@ -83,12 +83,12 @@ async def _read_version(changes: ChangeSets, path: str, version: str) -> frozens
 
 
 def _parse_ids(path: str, data: bytes) -> frozenset[str]:
-    entries = [found.entry for found in parse_entries(data, path)]
+    entries = [located.entry for located in parse_entries(data, path)]
     return frozenset(name for entry in entries for name in (entry.id, *field_ids(entry, MERGED_FIELD)))
 
 
-def _union(found: Iterable[frozenset[str] | None]) -> frozenset[str]:
-    return frozenset[str]().union(*(ids for ids in found if ids is not None))
+def _union(id_sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset[str]().union(*(ids for ids in id_sets if ids is not None))
 
 
 CONSOLIDATE_ACT = "consolidate"
@@ -137,10 +137,12 @@ class Gatherer:
         deleted = frozenset[str]()
         if rebuild or not cursor.ledgers:
             deleted = await find_deleted_by_hand(self.changes, documents, undone=not again)
-        live = {path: data for path, data in ledgers.items() if is_ledger(path)}
-        found = {path: await run_sync(find_unread_entries, path, data, cursor, seen) for path, data in live.items()}
-        batch, waiting = _take_batch(found, self.config.batch_entries)
-        edited = await run_sync(_find_edited, batch, live, cursor)
+        live_ledgers = {path: data for path, data in ledgers.items() if is_ledger(path)}
+        unread = {
+            path: await run_sync(find_unread_entries, path, data, cursor, seen) for path, data in live_ledgers.items()
+        }
+        batch, waiting = _take_batch(unread, self.config.batch_entries)
+        edited = await run_sync(_find_edited, batch, live_ledgers, cursor)
         return GatheredInput(
             material=ConsolidationInput(
                 documents=documents,
@@ -156,7 +158,7 @@ class Gatherer:
             ),
             versions=versions,
             cursor=cursor,
-            next=replace(cursor, ledgers=await run_sync(_next_positions, live, cursor, seen, batch)),
+            next=replace(cursor, ledgers=await run_sync(_next_positions, live_ledgers, cursor, seen, batch)),
             stones=tombstones.version,
             unreadable=unreadable,
             read=len(batch),
@@ -177,7 +179,7 @@ class Gatherer:
 
     async def _read_ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
         """Return the readable ledgers, and the paths of the unreadable ones, which are skipped."""
-        found: dict[str, bytes] = {}
+        ledgers: dict[str, bytes] = {}
         unreadable: set[str] = set()
         for info in await self.files.list(LEDGERS):
             if ledger_date(info.path) is None:
@@ -189,8 +191,8 @@ class Gatherer:
             except StorageError:
                 unreadable.add(info.path)
                 continue
-            found[info.path], versions[info.path] = stored.data, stored.version
-        return found, frozenset(unreadable)
+            ledgers[info.path], versions[info.path] = stored.data, stored.version
+        return ledgers, frozenset(unreadable)
 
     async def _was_undone(self) -> bool:
         """Tell whether MEMORY.md is missing because a person undid the run that created it."""
@@ -211,21 +213,21 @@ class Gatherer:
             )
             if after is not None:
                 with suppress(FileMissing, DocumentInvalid):
-                    left = await self.changes.read_content(after) or b""
-                    return filled_sections(await run_sync(parse_memory_document, left, MEMORY_PATH))
+                    content = await self.changes.read_content(after) or b""
+                    return filled_sections(await run_sync(parse_memory_document, content, MEMORY_PATH))
                 break
         return frozenset()
 
-    def _is_forgotten(self, found: LocatedEntry, tombstones: Tombstones) -> bool:
+    def _is_forgotten(self, located: LocatedEntry, tombstones: Tombstones) -> bool:
         """Tell whether an entry was forgotten; false if the same words were saved again since."""
-        return find_tombstone(found.entry, tombstones, self.key) is not None
+        return find_tombstone(located.entry, tombstones, self.key) is not None
 
-    async def _make_candidate(self, found: LocatedEntry, *, edited: bool) -> CandidateEntry:
-        entry = redact_entry(found.entry, self.redactor)
-        if found.long_path is None:
+    async def _make_candidate(self, located: LocatedEntry, *, edited: bool) -> CandidateEntry:
+        entry = redact_entry(located.entry, self.redactor)
+        if located.long_path is None:
             return CandidateEntry(entry=entry, edited=edited)
-        there = await self.files.info(f"{WORKSPACE}/{found.long_path}")
-        return CandidateEntry(entry=entry, long=found.long_path if there else None, edited=edited)
+        file_info = await self.files.info(f"{WORKSPACE}/{located.long_path}")
+        return CandidateEntry(entry=entry, long=located.long_path if file_info else None, edited=edited)
 
 
 def _find_edited(
@@ -233,53 +235,53 @@ def _find_edited(
 ) -> dict[str, set[int]]:
     """Return the offsets, by ledger, of the bullets that changed since they were read."""
     ids, seen = cursor.id_digests, cursor.bullet_digests
-    found: dict[str, set[int]] = {}
+    offsets: dict[str, set[int]] = {}
     for one in batch:
         line = line_digests([ledgers[one.path][one.offset : one.offset + one.length]])
         if id_digest(one.entry.id) in ids and not line <= seen:
-            found.setdefault(one.path, set()).add(one.offset)
-    return found
+            offsets.setdefault(one.path, set()).add(one.offset)
+    return offsets
 
 
-def _take_batch(found: Mapping[str, list[LocatedEntry]], most: int) -> tuple[list[LocatedEntry], int]:
+def _take_batch(unread: Mapping[str, list[LocatedEntry]], max_entries: int) -> tuple[list[LocatedEntry], int]:
     """Return the first unread entries, the oldest ledgers first, and the number of remaining ones."""
-    ordered = [one for path in sorted(found) for one in found[path]]
-    return ordered[:most], len(ordered[most:])
+    entries = [one for path in sorted(unread) for one in unread[path]]
+    return entries[:max_entries], len(entries[max_entries:])
 
 
 def _next_positions(
     ledgers: Mapping[str, bytes], cursor: ConsolidationCursor, seen: frozenset[str], batch: list[LocatedEntry]
 ) -> dict[str, LedgerPosition]:
     """Return the position of each ledger after the batch; bullets that were read before stay read."""
-    taken: dict[str, set[int]] = {}
+    batch_offsets: dict[str, set[int]] = {}
     for one in batch:
-        taken.setdefault(one.path, set()).add(one.offset)
+        batch_offsets.setdefault(one.path, set()).add(one.offset)
     positions = {}
     for path, data in ledgers.items():
-        before = cursor.ledgers.get(path)
-        same = before and before.offset == len(data) and before.digest == compute_version(data)
-        if before and same and path not in taken and before.lines <= seen:
-            positions[path] = before
+        previous = cursor.ledgers.get(path)
+        is_unchanged = previous and previous.offset == len(data) and previous.digest == compute_version(data)
+        if previous and is_unchanged and path not in batch_offsets and previous.lines <= seen:
+            positions[path] = previous
             continue
-        lines, ids, offset = _digest_lines(path, data, seen, taken.get(path, set()))
-        if before:
-            lines, ids = lines | (before.lines & seen), ids | before.ids
+        lines, ids, offset = _digest_lines(path, data, seen, batch_offsets.get(path, set()))
+        if previous:
+            lines, ids = lines | (previous.lines & seen), ids | previous.ids
         positions[path] = LedgerPosition(offset=offset, digest=compute_version(data[:offset]), lines=lines, ids=ids)
     return positions
 
 
 def _digest_lines(
-    path: str, data: bytes, seen: frozenset[str], taken: set[int]
+    path: str, data: bytes, seen: frozenset[str], batch_offsets: set[int]
 ) -> tuple[frozenset[str], frozenset[str], int]:
     """Return the digests of the read bullets and of their ids, and the offset of the first unread bullet."""
     lines: frozenset[str] = frozenset()
     ids: set[str] = set()
     offset = len(data)
-    for found in parse_entries(data, path):
-        digest = line_digests([data[found.offset : found.offset + found.length]])
-        if found.offset in taken or digest <= seen:
+    for located in parse_entries(data, path):
+        digest = line_digests([data[located.offset : located.offset + located.length]])
+        if located.offset in batch_offsets or digest <= seen:
             lines |= digest
-            ids.add(id_digest(found.entry.id))
+            ids.add(id_digest(located.entry.id))
         else:
-            offset = min(offset, found.offset)
+            offset = min(offset, located.offset)
     return lines, frozenset(ids), offset

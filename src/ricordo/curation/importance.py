@@ -47,8 +47,8 @@ _SECRET_MARKER = "[secret:"
 
 
 def _temporary_pattern() -> str:
-    when, where = pack_phrases("at_present"), pack_phrases("whereabouts")
-    either = rf"(?:{where})\b[^.;,]{{0,30}}\b(?:{when})|(?:{when})\b[^.;,]{{0,30}}\b(?:{where})"
+    when, whereabouts = pack_phrases("at_present"), pack_phrases("whereabouts")
+    either = rf"(?:{whereabouts})\b[^.;,]{{0,30}}\b(?:{when})|(?:{when})\b[^.;,]{{0,30}}\b(?:{whereabouts})"
     return rf"\b(?:{pack_phrases('being')}) (?:\w+ ){{0,2}}?(?:{either})\b"
 
 
@@ -97,10 +97,10 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     )
     if lasting:
         return entry.confidence >= config.min_confidence
-    least = config.fact_confidence
-    if entry.confidence < least and _is_exact(entry.content):
-        least = config.exact_confidence
-    return entry.confidence >= least and not _is_temporary(entry.content)
+    min_confidence = config.fact_confidence
+    if entry.confidence < min_confidence and _is_exact(entry.content):
+        min_confidence = config.exact_confidence
+    return entry.confidence >= min_confidence and not _is_temporary(entry.content)
 
 
 def _is_exact(content: str) -> bool:
@@ -117,18 +117,27 @@ def _is_temporary(content: str) -> bool:
     )
 
 
-def usefulness_grade(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int]:
+def usefulness_grade(entry: Entry, use_counts: Mapping[str, int] | None = None) -> tuple[bool, int]:
     """Return the coarse part of usefulness, greater is more useful: whether the entry was saved, and its level of use.
 
-    Levels begin at 1, 4, 16, 64, ... in `used`, which is by id, so that not every use changes the order. An extracted
-    entry counts as saved from the second level on.
+    Levels begin at 1, 4, 16, 64, ... in `use_counts`, which is by id, so that not every use changes the order. An
+    extracted entry counts as saved from the second level on.
     """
-    level = (used.get(entry.id, 0).bit_length() + 1) // 2 if used else 0
+    level = (use_counts.get(entry.id, 0).bit_length() + 1) // 2 if use_counts else 0
     return is_explicit(entry) or level >= _SAVED_USE_LEVEL, level
 
 
-def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
+def usefulness(
+    entry: Entry, use_counts: Mapping[str, int] | None = None
+) -> tuple[bool, int, int, int, float, datetime, str]:
     """Return the sort key of an entry, greater is more useful: grade, kind, repetitions, confidence, time and id."""
     weight = _KIND_WEIGHTS.get(entry.kind, _DEFAULT_WEIGHT)
-    said = min(len(field_ids(entry, MERGED_FIELD)), 3)
-    return *usefulness_grade(entry, used), weight, said, round(entry.confidence, 1), entry_time(entry), entry.id
+    merge_count = min(len(field_ids(entry, MERGED_FIELD)), 3)
+    return (
+        *usefulness_grade(entry, use_counts),
+        weight,
+        merge_count,
+        round(entry.confidence, 1),
+        entry_time(entry),
+        entry.id,
+    )

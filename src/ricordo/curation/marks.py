@@ -50,77 +50,77 @@ class EntryUpdate:
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, str] | None = None
 
-    def apply(self, entry: Entry, at: datetime) -> Entry:
-        """Return the entry with the new values at the time `at`. Raises: InvalidEntry for invalid metadata."""
+    def apply(self, entry: Entry, now: datetime) -> Entry:
+        """Return the entry with the new values at the time `now`. Raises: InvalidEntry for invalid metadata."""
         changed = entry if self.metadata is None else with_metadata(entry, self.metadata)
         changed = changed if self.kind is None else replace(changed, kind=self.kind)
         changed = changed if self.tags is None else replace(changed, tags=self.tags)
         if self.content is None or self.content == entry.content:
             return changed
         rest = tuple((key, value) for key, value in changed.extra if key not in {CONTRADICTS_FIELD, REWORDED_FIELD})
-        return replace(changed, content=self.content, confirmed=at, confidence=1.0, extra=rest)
+        return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
 
 
 async def mark_entry(
-    files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, at: datetime, who: str, why: str = "",
+    files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, now: datetime, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
 ) -> MarkResult:  # fmt: skip
-    """Pin, unpin or confirm the entry with this id at the time `at`.
+    """Pin, unpin or confirm the entry with this id at the time `now`.
 
     Lines that then exceed the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; IndexTooLarge if
     no line there can move.
     """
-    found = await find_entry(files, entry_id)
+    located = await find_entry(files, entry_id)
 
     def apply_mark(entry: Entry) -> Entry:
-        return replace(_set_mark(entry, act, at), id=found.entry.id)
+        return replace(_set_mark(entry, act, now), id=located.entry.id)
 
-    if act != "confirm" and apply_mark(found.entry) == found.entry:
-        return MarkResult(entry=found.entry, path=found.path, change=None)
+    if act != "confirm" and apply_mark(located.entry) == located.entry:
+        return MarkResult(entry=located.entry, path=located.path, change=None)
 
     async def plan() -> list[Edit]:
-        standing = await _locate(files, found.entry.id)
+        located_entries = await _locate(files, located.entry.id)
         edits = [
-            await _rewrite_bullets(files, path, found.entry.id, apply_mark)
-            for path in dict.fromkeys(_document_paths(standing))
+            await _rewrite_bullets(files, path, located.entry.id, apply_mark)
+            for path in dict.fromkeys(_document_paths(located_entries))
         ]
         return await add_room_edits(files, edits, config or ConsolidationConfig())
 
     change = await changes.rebase(plan, act=act, who=who, why=why)
-    return MarkResult(entry=apply_mark(found.entry), path=found.path, change=change)
+    return MarkResult(entry=apply_mark(located.entry), path=located.path, change=change)
 
 
 async def update_entry(
-    files: FileStore, changes: ChangeSets, entry_id: str, update: EntryUpdate, *, redactor: Redactor, at: datetime,
+    files: FileStore, changes: ChangeSets, entry_id: str, update: EntryUpdate, *, redactor: Redactor, now: datetime,
     who: str, config: ConsolidationConfig | None = None,
 ) -> MarkResult:  # fmt: skip
-    """Give the entry with this id new values at the time `at`, under the same id, in every document that holds it.
+    """Give the entry with this id new values at the time `now`, under the same id, in every document that holds it.
 
     With new content, no other entry contradicts it until the next consolidation, and the profile and session files no
     longer say the old content. Raises: EntryNotFound; InvalidEntry; IndexTooLarge as for `mark_entry`.
     """
-    found = await find_entry(files, entry_id)
-    name, bounds = found.entry.id, config or ConsolidationConfig()
+    located = await find_entry(files, entry_id)
+    name, bounds = located.entry.id, config or ConsolidationConfig()
 
     def apply_update(entry: Entry) -> Entry:
-        return redact_entry(replace(update.apply(entry, at), id=name), redactor)
+        return redact_entry(replace(update.apply(entry, now), id=name), redactor)
 
-    updated = await compute(lambda: apply_update(found.entry), size=guarded_length([found.entry]), at_once=_AT_ONCE)
+    updated = await compute(lambda: apply_update(located.entry), size=guarded_length([located.entry]), at_once=_AT_ONCE)
     updated.validate()
-    if updated == replace(found.entry, id=name):
-        return MarkResult(entry=found.entry, path=found.path, change=None)
-    new_content = updated.content if updated.content != found.entry.content else None
+    if updated == replace(located.entry, id=name):
+        return MarkResult(entry=located.entry, path=located.path, change=None)
+    new_content = updated.content if updated.content != located.entry.content else None
 
     async def plan() -> list[Edit]:
-        standing = await _locate(files, name)
-        long, long_edits = await _plan_long_file(files, standing, name, new_content)
+        located_entries = await _locate(files, name)
+        long, long_edits = await _plan_long_file(files, located_entries, name, new_content)
         edits = [
             await _rewrite_bullets(files, path, name, apply_update, long=long)
-            for path in dict.fromkeys(_document_paths(standing))
+            for path in dict.fromkeys(_document_paths(located_entries))
         ]
         if new_content is not None:
             edits = [*await _drop_links(files, edits, name), *long_edits]
-            old = [found.entry for found in standing]
+            old = [located.entry for located in located_entries]
             edits += await build_session_edits(files, [entry.content for entry in old], {name})
             edits += await build_profile_edits(files, old, by_hand=False)
         return await add_room_edits(files, edits, bounds)
@@ -128,21 +128,21 @@ async def update_entry(
     # a consolidation that runs meanwhile would write the old content again
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="update", who=who)
-    return MarkResult(entry=updated, path=found.path, change=change)
+    return MarkResult(entry=updated, path=located.path, change=change)
 
 
 async def _locate(files: FileStore, name: str) -> list[LocatedEntry]:
-    standing = [one for one in await find_entries(files, name) if one.entry.id == name]
-    if not standing:
+    located_entries = [one for one in await find_entries(files, name) if one.entry.id == name]
+    if not located_entries:
         raise EntryNotFound(f"The memory {name} was forgotten meanwhile.")
-    return standing
+    return located_entries
 
 
 async def _plan_long_file(
-    files: FileStore, standing: Sequence[LocatedEntry], name: str, content: str | None
+    files: FileStore, located_entries: Sequence[LocatedEntry], name: str, content: str | None
 ) -> tuple[str | None, list[Edit]]:
     """Return where the content of an entry stands if it is long, and the edits of files with long content."""
-    old = next((f"{WORKSPACE}/{one.long_path}" for one in standing if one.long_path), None)
+    old = next((f"{WORKSPACE}/{one.long_path}" for one in located_entries if one.long_path), None)
     if content is None:
         return old and old.removeprefix(f"{WORKSPACE}/"), []
     new = long_entry_path(name) if is_long(content) else None
@@ -159,10 +159,10 @@ async def _plan_long_file(
 
 async def _drop_links(files: FileStore, edits: Sequence[Edit], name: str) -> list[Edit]:
     """Return the edits, with further ones for curated documents in which an entry contradicts this one."""
-    known = {edit.path: edit for edit in edits}
+    edits_by_path = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY_PATH, *topics]:
-        edit = known.get(path)
+        edit = edits_by_path.get(path)
         if edit is None:
             try:
                 stored = await files.read(path)
@@ -171,17 +171,17 @@ async def _drop_links(files: FileStore, edits: Sequence[Edit], name: str) -> lis
             edit = Edit(path=path, expected=stored.version, data=stored.data)
         rest = remove_links(edit.data or b"", path, {name})
         if rest != edit.data:
-            known[path] = replace(edit, data=rest)
-    return [*known.values()]
+            edits_by_path[path] = replace(edit, data=rest)
+    return [*edits_by_path.values()]
 
 
-def _document_paths(standing: Sequence[LocatedEntry]) -> list[str]:
-    return [found.path for found in standing]
+def _document_paths(located_entries: Sequence[LocatedEntry]) -> list[str]:
+    return [located.path for located in located_entries]
 
 
-def _set_mark(entry: Entry, act: MarkAct, at: datetime) -> Entry:
+def _set_mark(entry: Entry, act: MarkAct, now: datetime) -> Entry:
     if act == "confirm":
-        return replace(entry, confirmed=at, confidence=1.0)
+        return replace(entry, confirmed=now, confidence=1.0)
     return replace(entry, pinned=act == "pin")
 
 
@@ -196,11 +196,11 @@ async def _rewrite_bullets(
 
     def rewritten() -> bytes:
         data = stored.data
-        for found in reversed(parse_entries(data, path)):
-            if found.entry.id == name:
-                where = found.long_path if long == "" else long
-                bullet = render_entry(rewrite(found.entry), long=where).encode("utf-8", "surrogatepass")
-                data = data[: found.offset] + bullet + data[found.offset + found.length :]
+        for located in reversed(parse_entries(data, path)):
+            if located.entry.id == name:
+                long_path = located.long_path if long == "" else long
+                bullet = render_entry(rewrite(located.entry), long=long_path).encode("utf-8", "surrogatepass")
+                data = data[: located.offset] + bullet + data[located.offset + located.length :]
         return data
 
     data = await compute(rewritten, size=len(stored.data), at_once=_AT_ONCE)

@@ -76,8 +76,8 @@ class MemoryDocument:
         The section must exist.
         """
         within = [number for number, old in enumerate(self.parts) if old.section == part.section]
-        at = next((number for number in within if before(self.parts[number])), None)
-        if at is None:
+        index = next((number for number in within if before(self.parts[number])), None)
+        if index is None:
             last = max((number for number in within if not self.parts[number].is_blank), default=None)
             if last is None:
                 # an emptied document has no part to insert after
@@ -85,10 +85,10 @@ class MemoryDocument:
             # text after an unclosed fence is read as code
             while self.parts[last].fenced and not _is_outside_fence(self.parts[: last + 1]):
                 last -= 1
-            at = last + 1
+            index = last + 1
             if self.parts[last].heading:
-                return self._insert_first(at, part)
-        return self._insert_at(at, [part])
+                return self._insert_first(index, part)
+        return self._insert_at(index, [part])
 
     def insert_all(
         self, parts: Sequence[DocumentPart], before: Callable[[DocumentPart, DocumentPart], bool]
@@ -99,38 +99,38 @@ class MemoryDocument:
         """
         if not parts:
             return self
-        waiting = deque(parts)
-        placed: list[DocumentPart] = []
+        remaining = deque(parts)
+        new_parts: list[DocumentPart] = []
         for old in self.parts:
             if old.section == parts[0].section:
-                while waiting and before(waiting[0], old):
-                    placed.append(waiting.popleft())
-            placed.append(old)
-        shown = MemoryDocument(tuple(placed))
-        if waiting:
+                while remaining and before(remaining[0], old):
+                    new_parts.append(remaining.popleft())
+            new_parts.append(old)
+        document = MemoryDocument(tuple(new_parts))
+        if remaining:
             # once a part goes to the end, each further part follows it
-            last = waiting.popleft()
-            shown = shown.insert(last, lambda _: False)
-            at = 1 + next(number for number, part in enumerate(shown.parts) if part is last)
-            shown = shown._insert_at(at, waiting)
-        return shown
+            last = remaining.popleft()
+            document = document.insert(last, lambda _: False)
+            index = 1 + next(number for number, part in enumerate(document.parts) if part is last)
+            document = document._insert_at(index, remaining)
+        return document
 
-    def with_section(self, title: str, ranks: Sequence[str]) -> "MemoryDocument":
+    def with_section(self, title: str, section_order: Sequence[str]) -> "MemoryDocument":
         """Return the document with a section of this title, placed before the first that ranks after it, else last."""
         if any(part.heading and part.section == title for part in self.parts):
             return self
-        later = set(ranks[ranks.index(title) + 1 :])
-        at = next((number for number, part in enumerate(self.parts) if part.heading and part.section in later), None)
-        closing = at is not None
-        if at is None:
-            at = self._end_index()
-            closing = at < len(self.parts)
+        later = set(section_order[section_order.index(title) + 1 :])
+        index = next((number for number, part in enumerate(self.parts) if part.heading and part.section in later), None)
+        closing = index is not None
+        if index is None:
+            index = self._end_index()
+            closing = index < len(self.parts)
         heading = [DocumentPart(data=f"## {title}\n".encode(), section=title, heading=True)]
         if closing:
             heading.append(DocumentPart(data=b"\n", section=title))
-        if at and not self.parts[at - 1].is_blank:
-            heading.insert(0, DocumentPart(data=b"\n", section=self.parts[at - 1].section))
-        return self._insert_at(at, heading)
+        if index and not self.parts[index - 1].is_blank:
+            heading.insert(0, DocumentPart(data=b"\n", section=self.parts[index - 1].section))
+        return self._insert_at(index, heading)
 
     def without_section(self, title: str) -> "MemoryDocument":
         """Return the document without the section of this title, if it is empty."""
@@ -139,14 +139,14 @@ class MemoryDocument:
             return self
         return MemoryDocument(tuple(part for part in self.parts if part.section != title))
 
-    def _insert_first(self, at: int, part: DocumentPart) -> "MemoryDocument":
-        """Return the document with the first part of a section after the heading before `at`, between blank lines."""
+    def _insert_first(self, index: int, part: DocumentPart) -> "MemoryDocument":
+        """Return the document with the first part of a section after the heading before `index`; blank lines around."""
         blank = DocumentPart(data=b"\n", section=part.section)
-        after = self.parts[at : at + 2]
+        after = self.parts[index : index + 2]
         if not after or not after[0].is_blank:
-            return self._insert_at(at, [blank, part])
+            return self._insert_at(index, [blank, part])
         closing = [blank] if len(after) == 2 and not after[1].is_blank else []
-        return self._insert_at(at + 1, [part, *closing])
+        return self._insert_at(index + 1, [part, *closing])
 
     def _end_index(self) -> int:
         """Return the index after the last part, or before an unclosed fence."""
@@ -155,13 +155,13 @@ class MemoryDocument:
             end -= 1
         return end
 
-    def _insert_at(self, at: int, parts: Iterable[DocumentPart]) -> "MemoryDocument":
-        before = list(self.parts[:at])
+    def _insert_at(self, index: int, parts: Iterable[DocumentPart]) -> "MemoryDocument":
+        before = list(self.parts[:index])
         for part in parts:
             if before and not before[-1].data.endswith(b"\n"):
                 before.append(DocumentPart(data=b"\n", section=before[-1].section))
             before.append(part)
-        return MemoryDocument((*before, *self.parts[at:]))
+        return MemoryDocument((*before, *self.parts[index:]))
 
 
 def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
@@ -169,11 +169,11 @@ def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
     parts: list[DocumentPart] = []
     state = _LineParser()
     offset = 0
-    for found in parse_entries(document, path):
-        parts += state.parse_lines(document[offset : found.offset])
-        end = found.offset + found.length
-        block = document[found.offset : end]
-        parts.append(DocumentPart(data=block, section=state.section, entry=found.entry, long=found.long_path))
+    for located in parse_entries(document, path):
+        parts += state.parse_lines(document[offset : located.offset])
+        end = located.offset + located.length
+        block = document[located.offset : end]
+        parts.append(DocumentPart(data=block, section=state.section, entry=located.entry, long=located.long_path))
         offset = end
     return MemoryDocument((*parts, *state.parse_lines(document[offset:])))
 
@@ -192,14 +192,14 @@ class _LineParser:
 
     def _parse_line(self, data: bytes) -> DocumentPart:
         line = data.removeprefix(BYTE_ORDER_MARK) if self._is_first_line else data
-        bare = line.strip()
+        stripped = line.strip()
         first, self._is_first_line = self._is_first_line, False
-        if self._in_front_matter or (first and bare == b"---"):
-            self._in_front_matter = first or bare not in {b"---", b"..."}
+        if self._in_front_matter or (first and stripped == b"---"):
+            self._in_front_matter = first or stripped not in {b"---", b"..."}
             return DocumentPart(data=data, section=self.section, fenced=True)
         mark = _FENCE.match(line)
         if self._fence:
-            if mark and mark[1].startswith(self._fence) and not bare.strip(self._fence[:1]):
+            if mark and mark[1].startswith(self._fence) and not stripped.strip(self._fence[:1]):
                 self._fence = b""
             return DocumentPart(data=data, section=self.section, fenced=True)
         if mark:
@@ -216,5 +216,7 @@ def _is_outside_fence(parts: Sequence[DocumentPart]) -> bool:
     """Tell whether a bullet after these parts would be parsed as a bullet."""
     data = b"".join(part.data for part in parts)
     probe = data + (b"" if data.endswith(b"\n") or not data else b"\n") + b"- probe\n"
-    found = parse_entries(probe, "")
-    return bool(found) and found[-1].offset + found[-1].length == len(probe) and found[-1].entry.content == "probe"
+    entries = parse_entries(probe, "")
+    return (
+        bool(entries) and entries[-1].offset + entries[-1].length == len(probe) and entries[-1].entry.content == "probe"
+    )

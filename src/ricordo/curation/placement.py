@@ -65,62 +65,67 @@ def to_candidate(part: DocumentPart) -> CandidateEntry:
 
 def find_promotable(
     topics: Mapping[str, MemoryDocument],
-    taken: Collection[str],
-    used: Mapping[str, int],
+    excluded_ids: Collection[str],
+    use_counts: Mapping[str, int],
     is_short: Callable[[CandidateEntry], bool],
 ) -> dict[str, dict[str, DocumentPart]]:
-    """Return by topic and id the used bullets that may move to MEMORY.md, without the ids in `taken`."""
-    found = {}
+    """Return by topic and id the used bullets that may move to MEMORY.md, without the ids in `excluded_ids`."""
+    promotable = {}
     for path, document in topics.items():
-        rising = {
+        parts = {
             part.entry.id: part
             for part in document.parts
-            if part.entry and used.get(part.entry.id, 0) and part.entry.id not in taken
+            if part.entry and use_counts.get(part.entry.id, 0) and part.entry.id not in excluded_ids
             if _is_promotable(part) and is_short(to_candidate(part))
         }
-        if rising and has_generated_description(path, document.data):
-            found[path] = rising
-    return found
+        if parts and has_generated_description(path, document.data):
+            promotable[path] = parts
+    return promotable
 
 
 def order_candidates(
-    ranked: Sequence[CandidateEntry], below: Sequence[CandidateEntry], used: Mapping[str, int]
+    candidates: Sequence[CandidateEntry], topic_candidates: Sequence[CandidateEntry], use_counts: Mapping[str, int]
 ) -> list[CandidateEntry]:
-    """Return the candidates for MEMORY.md by priority: the newest of `ranked`, then the most useful.
+    """Return the candidates for MEMORY.md by priority: the newest of `candidates`, then the most useful.
 
-    Within one grade `ranked` (in MEMORY.md or new, in their order) comes before `below` (in topics).
+    Within one grade `candidates` (in MEMORY.md or new, in their order) comes before `topic_candidates` (in topics).
     """
-    newest = max(ranked, key=lambda one: (entry_time(one.entry), one.entry.id), default=None)
-    rising = sorted(below, key=lambda one: usefulness(one.entry, used), reverse=True)
-    rest = [*(one for one in ranked if one is not newest), *rising]
-    rest.sort(key=lambda one: usefulness_grade(one.entry, used), reverse=True)
+    newest = max(candidates, key=lambda one: (entry_time(one.entry), one.entry.id), default=None)
+    sorted_topic_candidates = sorted(topic_candidates, key=lambda one: usefulness(one.entry, use_counts), reverse=True)
+    rest = [*(one for one in candidates if one is not newest), *sorted_topic_candidates]
+    rest.sort(key=lambda one: usefulness_grade(one.entry, use_counts), reverse=True)
     return [*([newest] if newest else []), *rest]
 
 
-def is_more_useful(new: DocumentPart, old: DocumentPart, used: Mapping[str, int]) -> bool:
+def is_more_useful(new: DocumentPart, old: DocumentPart, use_counts: Mapping[str, int]) -> bool:
     """Tell whether a new bullet goes before an existing, less useful one."""
     assert new.entry is not None
     if not old.is_named or old.entry is None:
         return False
-    return usefulness(old.entry, used) < usefulness(new.entry, used)
+    return usefulness(old.entry, use_counts) < usefulness(new.entry, use_counts)
 
 
 def sort_by_use(
-    memory: MemoryDocument, titles: Sequence[str], is_movable: Callable[[DocumentPart], bool], used: Mapping[str, int]
+    memory: MemoryDocument,
+    titles: Sequence[str],
+    is_movable: Callable[[DocumentPart], bool],
+    use_counts: Mapping[str, int],
 ) -> MemoryDocument:
     """Return MEMORY.md with the movable bullets of each of these sections sorted by grade, in the same positions."""
     parts = list(memory.parts)
     for title in titles:
-        places = [at for at, part in enumerate(parts) if part.section == title and is_movable(part)]
-        if all(parts[at].data.endswith(b"\n") for at in places):
-            ordered = sorted((parts[at] for at in places), key=lambda part: _part_grade(part, used), reverse=True)
-            for at, part in zip(places, ordered, strict=True):
-                parts[at] = part
+        indexes = [index for index, part in enumerate(parts) if part.section == title and is_movable(part)]
+        if all(parts[index].data.endswith(b"\n") for index in indexes):
+            sorted_parts = sorted(
+                (parts[index] for index in indexes), key=lambda part: _part_grade(part, use_counts), reverse=True
+            )
+            for index, part in zip(indexes, sorted_parts, strict=True):
+                parts[index] = part
     return MemoryDocument(tuple(parts))
 
 
-def _part_grade(part: DocumentPart, used: Mapping[str, int]) -> tuple[bool, int]:
-    return usefulness_grade(to_candidate(part).entry, used)
+def _part_grade(part: DocumentPart, use_counts: Mapping[str, int]) -> tuple[bool, int]:
+    return usefulness_grade(to_candidate(part).entry, use_counts)
 
 
 def _is_promotable(part: DocumentPart) -> bool:
@@ -205,34 +210,37 @@ def place_entries(
     memory: MemoryDocument,
     topics: Mapping[str, MemoryDocument],
     new: Sequence[CandidateEntry],
-    held: Collection[str],
+    filled: Collection[str],
     config: ConsolidationConfig,
     *,
-    written: Mapping[str, bytes],
-    named: Mapping[str, str] | None = None,
-    used: Mapping[str, int] | None = None,
+    originals: Mapping[str, bytes],
+    topic_names: Mapping[str, str] | None = None,
+    use_counts: Mapping[str, int] | None = None,
     deep: bool = False,
 ) -> Placement:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
-    The newest short entry is always placed there. `used` gives the use of an entry by id: with new entries, and with
-    `deep`, used entries may return from a topic.
+    The newest short entry is always placed there. `use_counts` gives the use of an entry by id: with new entries, and
+    with `deep`, used entries may return from a topic.
 
-    Sections in `held` that are empty afterwards are removed: they held a memory before. `written` are the topics before
-    anything was removed from them. `named` gives the topic of an entry by id, in case it goes to one.
+    Sections in `filled` that are empty afterwards are removed: they held a memory before. `originals` are the topics
+    before anything was removed from them. `topic_names` gives the topic of an entry by id, in case it goes to one.
     """
     base = memory if memory.parts else parse_memory_document(_DOCUMENT_TITLE, MEMORY_PATH)
-    arranged = _Arranger(
-        base, topics, new, held=held, written=written, named=named or {}, used=used or {}, config=config,
-        lifts=deep or bool(new),
+    arranger = _Arranger(
+        base, topics, new, filled=filled, originals=originals, topic_names=topic_names or {},
+        use_counts=use_counts or {}, config=config,
+        promote=deep or bool(new),
     )  # fmt: skip
-    placed = arranged.find_best()
-    if deep and used:
-        placed = replace(placed, memory=sort_by_use(placed.memory, _SECTION_ORDER[1:], is_movable, used))
-    if not memory.parts and placed.memory == base:
-        placed = replace(placed, memory=memory)
-    topics = update_further_topics(placed.memory.data, placed.topics)
-    return Placement(documents={MEMORY_PATH: placed.memory, **topics}, cap=arranged.cap)
+    arrangement = arranger.find_best()
+    if deep and use_counts:
+        arrangement = replace(
+            arrangement, memory=sort_by_use(arrangement.memory, _SECTION_ORDER[1:], is_movable, use_counts)
+        )
+    if not memory.parts and arrangement.memory == base:
+        arrangement = replace(arrangement, memory=memory)
+    topics = update_further_topics(arrangement.memory.data, arrangement.topics)
+    return Placement(documents={MEMORY_PATH: arrangement.memory, **topics}, cap=arranger.cap)
 
 
 class _Arranger:
@@ -244,75 +252,86 @@ class _Arranger:
         topics: Mapping[str, MemoryDocument],
         new: Sequence[CandidateEntry],
         *,
-        held: Collection[str],
-        written: Mapping[str, bytes],
-        named: Mapping[str, str],
-        used: Mapping[str, int],
+        filled: Collection[str],
+        originals: Mapping[str, bytes],
+        topic_names: Mapping[str, str],
+        use_counts: Mapping[str, int],
         config: ConsolidationConfig,
-        lifts: bool,
+        promote: bool,
     ) -> None:
         self.cap = ""
         self._memory = memory
         self._topics = topics
-        self._use_counts = used
+        self._use_counts = use_counts
         self._config = config
         self._new_ids = frozenset(one.entry.id for one in new)
         self._parts_in_memory = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
-        taken = self._new_ids | self._parts_in_memory.keys()
+        present_ids = self._new_ids | self._parts_in_memory.keys()
         self._promotable = (
-            find_promotable(topics, taken, used, lambda one: is_short(one, config)) if lifts and used else {}
+            find_promotable(topics, present_ids, use_counts, lambda one: is_short(one, config))
+            if promote and use_counts
+            else {}
         )
         self._promotable_parts = {name: part for rising in self._promotable.values() for name, part in rising.items()}
-        here = [*(to_candidate(part) for part in memory.parts if is_movable(part)), *new]
-        ranked = sorted(here, key=lambda one: usefulness(one.entry, used), reverse=True)
-        self._long_entries = [one for one in ranked if not is_short(one, config)]
-        below = [to_candidate(part) for part in self._promotable_parts.values()]
-        self._short_entries = order_candidates([one for one in ranked if is_short(one, config)], below, used)
+        candidates = [*(to_candidate(part) for part in memory.parts if is_movable(part)), *new]
+        ranked_candidates = sorted(candidates, key=lambda one: usefulness(one.entry, use_counts), reverse=True)
+        self._long_entries = [one for one in ranked_candidates if not is_short(one, config)]
+        topic_candidates = [to_candidate(part) for part in self._promotable_parts.values()]
+        self._short_entries = order_candidates(
+            [one for one in ranked_candidates if is_short(one, config)], topic_candidates, use_counts
+        )
         self._rendered_parts: dict[tuple[str, str], DocumentPart] = {}
         self._generated_descriptions: dict[str, bool] = {}
-        self._previously_filled = held
-        self._original_topics = written
-        self._topic_names = {name: topic for name, topic in named.items() if topic}
+        self._previously_filled = filled
+        self._original_topics = originals
+        self._topic_names = {name: topic for name, topic in topic_names.items() if topic}
         self._max_listed = max_listed_topics(config)
-        told = [entry for document in topics.values() for entry in document.entries]
+        topic_entries = [entry for document in topics.values() for entry in document.entries]
         self._filled_topics: dict[tuple[str, ...], tuple[MemoryDocument, Topic]] = {}
-        self._subjects = count_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
+        self._subjects = count_subjects(
+            (*topic_entries, *(one.entry for one in ranked_candidates)), [one.entry for one in ranked_candidates]
+        )
 
     def find_best(self) -> _Arrangement:
         """Return the arrangement with the most entries in MEMORY.md that fits; the one with the fewest if none fits."""
         # an entry has at least one line
         low, high = 0, min(len(self._short_entries), self._config.max_lines)
         if high == len(self._short_entries):
-            most = self._arrange(high)
-            if fits_bounds(most.memory.data, self._config):
-                return most
-        found: _Arrangement | None = None
+            full = self._arrange(high)
+            if fits_bounds(full.memory.data, self._config):
+                return full
+        best: _Arrangement | None = None
         while low < high:
             middle = (low + high + 1) // 2
-            tried = self._arrange(middle)
-            if fits_bounds(tried.memory.data, self._config):
-                low, found = middle, tried
+            arrangement = self._arrange(middle)
+            if fits_bounds(arrangement.memory.data, self._config):
+                low, best = middle, arrangement
             else:
                 high = middle - 1
-        found = found or self._arrange(low)
-        beyond = self._arrange(low + 1).memory.data if low < len(self._short_entries) else b""
-        self.cap = self._config.bounds.find_exceeded(beyond) or ""
-        return found if fits_bounds(found.memory.data, self._config) else self._shorten_descriptions(found)
+        best = best or self._arrange(low)
+        next_memory = self._arrange(low + 1).memory.data if low < len(self._short_entries) else b""
+        self.cap = self._config.bounds.find_exceeded(next_memory) or ""
+        return best if fits_bounds(best.memory.data, self._config) else self._shorten_descriptions(best)
 
-    def _shorten_descriptions(self, found: _Arrangement) -> _Arrangement:
+    def _shorten_descriptions(self, arrangement: _Arrangement) -> _Arrangement:
         """Return the arrangement with the topic descriptions shortened until it fits."""
-        named = [read_topic(path, topic.data) for path, topic in found.topics.items()]
-        for most in _DESCRIPTION_LENGTHS:
-            brief = [
-                replace(topic, description=preview_line(topic.description, most) if most else "") for topic in named
+        topics = [read_topic(path, topic.data) for path, topic in arrangement.topics.items()]
+        for max_length in _DESCRIPTION_LENGTHS:
+            shortened = [
+                replace(topic, description=preview_line(topic.description, max_length) if max_length else "")
+                for topic in topics
             ]
-            found = replace(found, memory=self._list_topics(found.memory, brief, found.topics))
-            if fits_bounds(found.memory.data, self._config):
-                return found
-        while self._max_listed > 1 and not fits_bounds(found.memory.data, self._config):
+            arrangement = replace(
+                arrangement, memory=self._list_topics(arrangement.memory, shortened, arrangement.topics)
+            )
+            if fits_bounds(arrangement.memory.data, self._config):
+                return arrangement
+        while self._max_listed > 1 and not fits_bounds(arrangement.memory.data, self._config):
             self._max_listed //= 2
-            found = replace(found, memory=self._list_topics(found.memory, brief, found.topics))
-        return found
+            arrangement = replace(
+                arrangement, memory=self._list_topics(arrangement.memory, shortened, arrangement.topics)
+            )
+        return arrangement
 
     def _list_topics(
         self, memory: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument]
@@ -321,7 +340,7 @@ class _Arranger:
 
     def _arrange(self, count: int) -> _Arrangement:
         inside = self._short_entries[:count]
-        raised = {one.entry.id for one in inside} & self._promotable_parts.keys()
+        promoted_ids = {one.entry.id for one in inside} & self._promotable_parts.keys()
         outside = [
             *self._long_entries,
             *(one for one in self._short_entries[count:] if one.entry.id not in self._promotable_parts),
@@ -329,7 +348,7 @@ class _Arranger:
         document = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new_ids})
         added: defaultdict[str, list[DocumentPart]] = defaultdict(list)
         for one in sorted(inside, key=lambda one: usefulness(one.entry, self._use_counts), reverse=True):
-            if one.entry.id in self._new_ids or one.entry.id in raised:
+            if one.entry.id in self._new_ids or one.entry.id in promoted_ids:
                 title = SECTIONS.get(one.entry.kind, _OTHER_SECTION)
                 added[title].append(self._move_part(one, title))
         for title, parts in added.items():
@@ -337,34 +356,39 @@ class _Arranger:
         for title in _SECTION_ORDER[1:]:
             if title in self._previously_filled:
                 document = document.without_section(title)
-        made = self._fill_topics(outside, raised)
-        topics = {path: topic for path, (topic, _) in made.items()}
+        filled_topics = self._fill_topics(outside, promoted_ids)
+        topics = {path: topic for path, (topic, _) in filled_topics.items()}
         return _Arrangement(
-            memory=self._list_topics(document, [told for _, told in made.values()], topics), topics=topics
+            memory=self._list_topics(document, [listed_topic for _, listed_topic in filled_topics.values()], topics),
+            topics=topics,
         )
 
     def _fill_topics(
-        self, outside: Sequence[CandidateEntry], raised: Collection[str]
+        self, outside: Sequence[CandidateEntry], promoted_ids: Collection[str]
     ) -> Mapping[str, tuple[MemoryDocument, Topic]]:
-        """Return the topics with the entries outside of MEMORY.md and without `raised`, and their list items."""
+        """Return the topics with the entries outside of MEMORY.md and without `promoted_ids`, and their list items."""
         joining: defaultdict[str, dict[str, Sequence[CandidateEntry]]] = defaultdict(dict)
         for name, group in self._group_by_topic(outside).items():
             joining[topic_path(name)][name] = group
         paths = dict.fromkeys((*self._topics, *joining))
-        made = {path: self._fill_topic(path, joining.get(path, {}), raised) for path in paths}
-        return {path: made[path] for path in paths if path not in self._promotable or not is_empty_topic(made[path][0])}
+        filled_topics = {path: self._fill_topic(path, joining.get(path, {}), promoted_ids) for path in paths}
+        return {
+            path: filled_topics[path]
+            for path in paths
+            if path not in self._promotable or not is_empty_topic(filled_topics[path][0])
+        }
 
     def _fill_topic(
-        self, path: str, groups: Mapping[str, Sequence[CandidateEntry]], raised: Collection[str]
+        self, path: str, groups: Mapping[str, Sequence[CandidateEntry]], promoted_ids: Collection[str]
     ) -> tuple[MemoryDocument, Topic]:
         """Return a topic with its new entries; cached, as most arrangements share most topics."""
-        gone = [name for name in self._promotable.get(path, ()) if name in raised]
+        removed_ids = [name for name in self._promotable.get(path, ()) if name in promoted_ids]
         joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
-        key = (path, *gone, "", *joining)
+        key = (path, *removed_ids, "", *joining)
         if key not in self._filled_topics:
             yield_point()
             document = self._topics.get(path)
-            document = document.without(gone) if document and gone else document
+            document = document.without(removed_ids) if document and removed_ids else document
             for name, group in groups.items():
                 document = document or parse_memory_document(create_topic(name, [one.entry for one in group])[1], path)
                 # a bullet goes after the last heading, whoever wrote it
@@ -382,8 +406,10 @@ class _Arranger:
             return document
         entries = [entry for entry in document.entries if entry.state == "active"]
         line = description_line(read_topic(path, before).name, entries)
-        at = next(at for at, part in enumerate(document.parts) if part.data.startswith(b"description: "))
-        return MemoryDocument((*document.parts[:at], replace(document.parts[at], data=line), *document.parts[at + 1 :]))
+        index = next(index for index, part in enumerate(document.parts) if part.data.startswith(b"description: "))
+        return MemoryDocument(
+            (*document.parts[:index], replace(document.parts[index], data=line), *document.parts[index + 1 :])
+        )
 
     def _has_generated_description(self, path: str, before: bytes) -> bool:
         if path not in self._generated_descriptions:
@@ -410,10 +436,10 @@ class _Arranger:
         return self._topic_names[entry.id]
 
     def _move_part(self, one: CandidateEntry, section: str) -> DocumentPart:
-        found = self._parts_in_memory.get(one.entry.id) or self._promotable_parts.get(one.entry.id)
-        if found is None:
+        part = self._parts_in_memory.get(one.entry.id) or self._promotable_parts.get(one.entry.id)
+        if part is None:
             return self._render_part(one, section)
-        return replace(found, section=section, data=_with_line_end(found.data))
+        return replace(part, section=section, data=_with_line_end(part.data))
 
     def _is_more_useful(self, new: DocumentPart, old: DocumentPart) -> bool:
         return is_more_useful(new, old, self._use_counts)
@@ -433,27 +459,31 @@ def max_listed_topics(config: ConsolidationConfig) -> int:
 def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
     """Return MEMORY.md with the list of `topics` (by path) in their current form, and the topics."""
     documents = {path: parse_memory_document(data, path) for path, data in topics.items()}
-    told = [read_topic(path, data) for path, data in topics.items()]
-    shown = _list_topics(parse_memory_document(memory, MEMORY_PATH), told, documents, max_listed_topics(config)).data
-    further = update_further_topics(shown, documents)
-    return {MEMORY_PATH: shown, **{path: document.data for path, document in further.items()}}
+    parsed_topics = [read_topic(path, data) for path, data in topics.items()]
+    updated = _list_topics(
+        parse_memory_document(memory, MEMORY_PATH), parsed_topics, documents, max_listed_topics(config)
+    ).data
+    further = update_further_topics(updated, documents)
+    return {MEMORY_PATH: updated, **{path: document.data for path, document in further.items()}}
 
 
 def _list_topics(
-    document: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], most: int
+    document: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], max_topics: int
 ) -> MemoryDocument:
-    """Return MEMORY.md with a line for each topic that no person links to, at most `most` lines."""
-    ours = [part for part in document.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)]
-    rest = MemoryDocument(tuple(part for part in document.parts if part not in ours))
-    lines = render_topic_list(select_listed_topics(topics, documents, rest.data, most), rest.data)
-    if [part.data for part in ours] == lines:
+    """Return MEMORY.md with a line for each topic that no person links to, at most `max_topics` lines."""
+    listed_parts = [
+        part for part in document.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)
+    ]
+    rest = MemoryDocument(tuple(part for part in document.parts if part not in listed_parts))
+    lines = render_topic_list(select_listed_topics(topics, documents, rest.data, max_topics), rest.data)
+    if [part.data for part in listed_parts] == lines:
         return document
     if not lines:
         return rest.without_section(_TOPICS_SECTION)
-    shown = rest.with_section(_TOPICS_SECTION, _SECTION_ORDER)
+    updated = rest.with_section(_TOPICS_SECTION, _SECTION_ORDER)
     for line in lines:
-        shown = shown.insert(DocumentPart(data=line, section=_TOPICS_SECTION), lambda _: False)
-    return shown
+        updated = updated.insert(DocumentPart(data=line, section=_TOPICS_SECTION), lambda _: False)
+    return updated
 
 
 def _with_line_end(data: bytes) -> bytes:

@@ -77,7 +77,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     `advice` of a model is followed as far as the rules allow.
     """
     documents = {path: parse_memory_document(data, path) for path, data in material.documents.items()}
-    held = filled_sections(documents.get(MEMORY_PATH, MemoryDocument()))
+    filled = filled_sections(documents.get(MEMORY_PATH, MemoryDocument()))
     documents = {path: document.without(set(material.forgotten)) for path, document in documents.items()}
     curated = [
         CandidateEntry(entry=part.entry, long=part.long)
@@ -85,55 +85,57 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
         for part in document.parts
         if part.entry is not None and part.entry.state == "active"
     ]
-    theirs = _find_fixed(documents)
-    fixed = theirs | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
-    settled = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
-    standing = {one.entry.id for one in curated}
-    marks = _state_marks(settled)
-    leaving = _merge_marks(settled, standing) | marks
-    lost = _find_without_ledger(leaving, material.ledgers)
-    links = map_links(settled.undecided)
-    named = map_links(settled.undecided, theirs)
+    person_ids = _find_fixed(documents)
+    fixed = person_ids | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
+    reconciliation = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
+    curated_ids = {one.entry.id for one in curated}
+    marks = _state_marks(reconciliation)
+    removal_marks = _merge_marks(reconciliation, curated_ids) | marks
+    unrecorded_ids = _find_without_ledger(removal_marks, material.ledgers)
+    links = map_links(reconciliation.undecided)
+    written_links = map_links(reconciliation.undecided, person_ids)
     documents = {
-        path: link_contradictions(_apply_reconciliation(document, settled, leaving, lost), named)
+        path: link_contradictions(
+            _apply_reconciliation(document, reconciliation, removal_marks, unrecorded_ids), written_links
+        )
         for path, document in documents.items()
     }
     new = [
-        replace(one, entry=with_links(one.entry, named.get(name, ())))
-        for name, one in settled.active.items()
-        if name not in standing
+        replace(one, entry=with_links(one.entry, written_links.get(name, ())))
+        for name, one in reconciliation.active.items()
+        if name not in curated_ids
     ]
-    if new or settled.changed or leaving:
+    if new or reconciliation.changed or removal_marks:
         # an emptied section alone is no reason to write: the change that emptied it may still be undone
-        held |= set(material.held)
+        filled |= set(material.held)
     memory = documents.pop(MEMORY_PATH, MemoryDocument())
     topics = {path: document for path, document in documents.items() if not is_empty_topic(document)}
-    placed = place_entries(
+    placement = place_entries(
         memory,
         topics,
         new,
-        held,
+        filled,
         config,
-        written=material.documents,
-        named=settled.topics,
-        used=material.used,
+        originals=material.documents,
+        topic_names=reconciliation.topics,
+        use_counts=material.used,
         deep=material.deep,
     )
-    shown = (
-        {path: _move_contradictions_together(document, links) for path, document in placed.documents.items()}
+    after = (
+        {path: _move_contradictions_together(document, links) for path, document in placement.documents.items()}
         if links
-        else placed.documents
+        else placement.documents
     )
     return Proposal(
-        documents={**_find_changed_documents(material.documents, shown), **_mark_ledgers(material.ledgers, marks)},
+        documents={**_find_changed_documents(material.documents, after), **_mark_ledgers(material.ledgers, marks)},
         kept=tuple(sorted(one.entry.id for one in new)),
-        merged=settled.merged,
-        superseded=settled.superseded,
-        left=settled.left,
-        retired=settled.retired,
-        refused=settled.refused,
-        cap=placed.cap,
-        undecided=settled.undecided,
+        merged=reconciliation.merged,
+        superseded=reconciliation.superseded,
+        left=reconciliation.left,
+        retired=reconciliation.retired,
+        refused=reconciliation.refused,
+        cap=placement.cap,
+        undecided=reconciliation.undecided,
     )
 
 
@@ -144,27 +146,37 @@ def _move_contradictions_together(document: MemoryDocument, links: Mapping[str, 
 
 def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]) -> set[str]:
     """Return the ids of curated entries whose text a person changed, so that it differs from their ledger."""
-    written = {found.entry.id: found.entry for path, data in ledgers.items() for found in parse_entries(data, path)}
+    written = {
+        located.entry.id: located.entry for path, data in ledgers.items() for located in parse_entries(data, path)
+    }
     return {
         one.entry.id
         for one in curated
-        if (mine := written.get(one.entry.id)) is not None
+        if (ledger_entry := written.get(one.entry.id)) is not None
         and one.long is None
-        and mine.content != one.entry.content
+        and ledger_entry.content != one.entry.content
         and not is_reworded(one.entry)
     }
 
 
-def _state_marks(settled: Reconciliation) -> dict[str, _StateMark]:
+def _state_marks(reconciliation: Reconciliation) -> dict[str, _StateMark]:
     """Return the state, reason field and value of each superseded or retired entry, by id."""
-    gone: dict[str, _StateMark] = {one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in settled.superseded}
-    return gone | {one.id: ("retired", "retired", one.reason) for one in settled.retired}
+    marks: dict[str, _StateMark] = {
+        one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in reconciliation.superseded
+    }
+    return marks | {one.id: ("retired", "retired", one.reason) for one in reconciliation.retired}
 
 
-def _merge_marks(settled: Reconciliation, standing: Collection[str]) -> dict[str, _StateMark]:
+def _merge_marks(reconciliation: Reconciliation, curated_ids: Collection[str]) -> dict[str, _StateMark]:
     """Return the marks, by id, of curated entries that were merged into another; their ledger lines stay active."""
-    cites = {name: one.entry.id for one in settled.active.values() for name in field_ids(one.entry, MERGED_FIELD)}
-    return {name: ("superseded", _SUCCESSOR_FIELD, cites.get(name, "")) for name in settled.merged if name in standing}
+    successors = {
+        name: one.entry.id for one in reconciliation.active.values() for name in field_ids(one.entry, MERGED_FIELD)
+    }
+    return {
+        name: ("superseded", _SUCCESSOR_FIELD, successors.get(name, ""))
+        for name in reconciliation.merged
+        if name in curated_ids
+    }
 
 
 def _find_fixed(documents: Mapping[str, MemoryDocument]) -> set[str]:
@@ -183,22 +195,27 @@ def _find_without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -
 
 
 def _apply_reconciliation(
-    document: MemoryDocument, settled: Reconciliation, marks: Mapping[str, _StateMark], lost: Collection[str]
+    document: MemoryDocument,
+    reconciliation: Reconciliation,
+    marks: Mapping[str, _StateMark],
+    unrecorded_ids: Collection[str],
 ) -> MemoryDocument:
     """Return a document without the entries that leave it, and with the changed ones rewritten."""
-    shown = document
+    updated = document
     for part in document.parts:
         if part.entry is None:
             continue
         name = part.entry.id
-        if name in lost:
-            gone = _mark_entry(part.entry, marks[name])
-            shown = shown.replace_entry(name, render_part(CandidateEntry(entry=gone, long=part.long), part.section))
+        if name in unrecorded_ids:
+            marked_entry = _mark_entry(part.entry, marks[name])
+            updated = updated.replace_entry(
+                name, render_part(CandidateEntry(entry=marked_entry, long=part.long), part.section)
+            )
         elif name in marks:
-            shown = shown.without({name})
-        elif name in settled.changed:
-            shown = shown.replace_entry(name, render_part(settled.active[name], part.section))
-    return shown
+            updated = updated.without({name})
+        elif name in reconciliation.changed:
+            updated = updated.replace_entry(name, render_part(reconciliation.active[name], part.section))
+    return updated
 
 
 def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
@@ -209,29 +226,29 @@ def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
 def _find_changed_documents(
     before: Mapping[str, bytes], after: Mapping[str, MemoryDocument]
 ) -> dict[str, bytes | None]:
-    shown = {path: document.data for path, document in after.items() if path != MEMORY_PATH or document.parts}
-    found: dict[str, bytes | None] = {path: data for path, data in shown.items() if before.get(path) != data}
-    gone = [path for path in before if path not in shown and path.startswith(f"{TOPICS}/")]
-    return found | dict.fromkeys(gone)
+    documents = {path: document.data for path, document in after.items() if path != MEMORY_PATH or document.parts}
+    changed: dict[str, bytes | None] = {path: data for path, data in documents.items() if before.get(path) != data}
+    removed_paths = [path for path in before if path not in documents and path.startswith(f"{TOPICS}/")]
+    return changed | dict.fromkeys(removed_paths)
 
 
 def _mark_ledgers(ledgers: Mapping[str, bytes], marks: Mapping[str, _StateMark]) -> dict[str, bytes | None]:
     """Return the ledgers in which an entry is marked with its new state, and with its successor or the reason."""
-    found: dict[str, bytes | None] = {}
+    changed: dict[str, bytes | None] = {}
     for path, data in ledgers.items():
-        named = {old for old in marks if f"^{old}".encode() in data}
-        if not named or ledger_date(path) is None:
+        entry_ids = {old for old in marks if f"^{old}".encode() in data}
+        if not entry_ids or ledger_date(path) is None:
             continue
-        shown = data
+        updated = data
         for located in reversed(parse_entries(data, path)):
             entry = located.entry
-            if entry.id in named and entry.state == "active":
+            if entry.id in entry_ids and entry.state == "active":
                 marked = _mark_entry(entry, marks[entry.id])
                 bullet = render_entry(marked, long=located.long_path).encode("utf-8", "surrogatepass")
-                shown = shown[: located.offset] + bullet + shown[located.offset + located.length :]
-        if shown != data:
-            found[path] = shown
-    return found
+                updated = updated[: located.offset] + bullet + updated[located.offset + located.length :]
+        if updated != data:
+            changed[path] = updated
+    return changed
 
 
 _RETIRED_DIVISOR = 10
@@ -244,30 +261,30 @@ def find_faults(material: ConsolidationInput, proposal: Proposal, config: Consol
     """Return the faults of a proposal, the worst first; empty when it may be written."""
     before = _parse_documents(material.documents)
     after = _parse_documents(_documents_after(material.documents, proposal.documents))
-    found = []
+    faults = []
     retired = {one.id for one in proposal.retired}
-    gone = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged, *retired}
-    lost = _entry_ids(before) - _entry_ids(after) - gone
-    if lost:
-        found.append(f"{len(lost)} curated memories would be lost")
-    if theirs := retired & _person_entry_ids(before):
-        found.append(f"{len(theirs)} memories that a person wrote or pinned would be retired")
+    removed_ids = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged, *retired}
+    lost_ids = _entry_ids(before) - _entry_ids(after) - removed_ids
+    if lost_ids:
+        faults.append(f"{len(lost_ids)} curated memories would be lost")
+    if person_ids := retired & _person_entry_ids(before):
+        faults.append(f"{len(person_ids)} memories that a person wrote or pinned would be retired")
     if len(retired) > max(config.max_retired, len(_entry_ids(before)) // _RETIRED_DIVISOR):
-        found.append(f"{len(retired)} memories would be retired")
-    if off := _required_rules(material, proposal, before) - _find_rules(after):
-        found.append(f"{len(off)} rules would be switched off")
-    here = {
+        faults.append(f"{len(retired)} memories would be retired")
+    if missing_rules := _required_rules(material, proposal, before) - _find_rules(after):
+        faults.append(f"{len(missing_rules)} rules would be switched off")
+    remaining_documents = {
         path: document for path, document in before.items() if path in after or not _is_removable_topic(path, document)
     }
-    if missing := _count_person_lines(here) - _count_person_lines(after):
-        found.append(f"{missing.total()} lines that a person wrote would be lost")
+    if missing := _count_person_lines(remaining_documents) - _count_person_lines(after):
+        faults.append(f"{missing.total()} lines that a person wrote would be lost")
     unplaced = set(proposal.kept) - _entry_ids(after)
     if unplaced:
-        found.append(f"{len(unplaced)} new memories would stand nowhere")
+        faults.append(f"{len(unplaced)} new memories would stand nowhere")
     memory = after.get(MEMORY_PATH, MemoryDocument())
     if proposal.kept and not fits_bounds(memory.data, config) and any(map(is_movable, memory.parts)):
-        found.append("MEMORY.md would be larger than it may be")
-    return found
+        faults.append("MEMORY.md would be larger than it may be")
+    return faults
 
 
 def _documents_after(documents: Mapping[str, bytes], written: Mapping[str, bytes | None]) -> dict[str, bytes]:
@@ -303,8 +320,8 @@ def _required_rules(
 
 def _is_removable_topic(path: str, document: MemoryDocument) -> bool:
     """Tell whether a person wrote nothing into a topic, so that it can be removed when its memories are elsewhere."""
-    named = {part.entry.id for part in document.parts if part.entry and part.is_named}
-    return has_generated_description(path, document.data) and is_empty_topic(document.without(named))
+    entry_ids = {part.entry.id for part in document.parts if part.entry and part.is_named}
+    return has_generated_description(path, document.data) and is_empty_topic(document.without(entry_ids))
 
 
 def _count_person_lines(documents: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:

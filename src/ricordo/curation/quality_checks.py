@@ -82,16 +82,16 @@ def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -
     Each entry is compared only with entries that share one of its rarest words, and with a few dozen of these at most.
     """
     first: dict[str, str] = {}
-    found: set[str] = set()
+    duplicate_ids: set[str] = set()
     texts: list[tuple[str, str]] = []
     for entry in {each.id: each for each in entries if each.id not in merged}.values():
         key = statement_key(entry.content)
         if key in first:
-            found.add(entry.id)
+            duplicate_ids.add(entry.id)
         else:
             first[key] = entry.id
             texts.append((entry.id, entry.content))
-    return found | _find_similar(texts)
+    return duplicate_ids | _find_similar(texts)
 
 
 def count_secrets(entries: Iterable[Entry]) -> int:
@@ -101,8 +101,8 @@ def count_secrets(entries: Iterable[Entry]) -> int:
 
 def find_sourceless(entries: Iterable[Entry], sessions: Collection[str]) -> set[str]:
     """Return the ids of entries that were learned from a conversation missing in `sessions`."""
-    learned = (entry for entry in entries if entry.by == "flush" and entry.source.session)
-    return {entry.id for entry in learned if entry.source.session not in sessions}
+    extracted = (entry for entry in entries if entry.by == "flush" and entry.source.session)
+    return {entry.id for entry in extracted if entry.source.session not in sessions}
 
 
 def _is_rendered_memory(text: str) -> bool:
@@ -123,29 +123,29 @@ def _parse_end(field: tuple[str, str]) -> datetime | None:
 def _find_similar(texts: Sequence[tuple[str, str]]) -> set[str]:
     """Return the ids of the texts that are similar to an earlier one."""
     words = [frozenset(content_words(text)) for _, text in texts]
-    counted = Counter(word for each in words for word in each)
+    word_counts = Counter(word for each in words for word in each)
     seen: dict[str, list[int]] = {}
-    found: set[str] = set()
+    similar_ids: set[str] = set()
     for number, (entry_id, text) in enumerate(texts):
-        near = _rarest_words(words[number], counted)
-        posted = dict.fromkeys(other for word in near for other in seen.get(word, ())[-_MAX_POSTINGS:])
+        rare_words = _rarest_words(words[number], word_counts)
+        posted = dict.fromkeys(other for word in rare_words for other in seen.get(word, ())[-_MAX_POSTINGS:])
         candidates = [other for other in posted if _jaccard(words[number], words[other]) >= _MIN_SHARED]
         if any(is_same_statement(text, texts[other][1]) for other in candidates[:_MAX_COMPARED]):
-            found.add(entry_id)
+            similar_ids.add(entry_id)
             continue
-        for word in near:
+        for word in rare_words:
             seen.setdefault(word, []).append(number)
-    return found
+    return similar_ids
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _rarest_words(words: Collection[str], counted: Mapping[str, int]) -> list[str]:
+def _rarest_words(words: Collection[str], word_counts: Mapping[str, int]) -> list[str]:
     """Return enough of the rarest words that two similar statements share one of them."""
-    most = int(len(words) * _RARE_WORD_SHARE) + 2
-    return sorted(words, key=lambda word: (counted[word], word))[:most]
+    max_words = int(len(words) * _RARE_WORD_SHARE) + 2
+    return sorted(words, key=lambda word: (word_counts[word], word))[:max_words]
 
 
 _MIN_JUNK = 20
@@ -164,24 +164,26 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
 
 
 def check_secrets(
-    documents: Mapping[str, bytes | None], others: Mapping[str, bytes], named: Sequence[str] = ()
+    documents: Mapping[str, bytes | None], others: Mapping[str, bytes], file_paths: Sequence[str] = ()
 ) -> Check:
     """Return the check for secrets in memory documents and in `others` that people write, with the affected lines.
 
-    The count is of memories, and of lines in files without an affected memory. `named` are paths whose names are
+    The count is of memories, and of lines in files without an affected memory. `file_paths` are paths whose names are
     checked too.
     """
     lines = {path: _find_secret_lines(data) for path, data in {**documents, **others}.items() if data}
-    holding = {path: found for path, found in lines.items() if found}
-    count = sum(_count_secret_entries(documents.get(path), path) or len(found) for path, found in holding.items())
+    affected = {path: line_numbers for path, line_numbers in lines.items() if line_numbers}
+    count = sum(
+        _count_secret_entries(documents.get(path), path) or len(line_numbers) for path, line_numbers in affected.items()
+    )
     detail = "memories and lines of files with a secret in them; no model is shown it and no index holds it, but the "
     detail += "file does: take it out there, and change it"
-    places = [f"{path}:{number}" for path, found in holding.items() for number in found]
-    folders = [path.rpartition("/")[0] for path in named if has_secret(path)]
+    places = [f"{path}:{number}" for path, line_numbers in affected.items() for number in line_numbers]
+    folders = [path.rpartition("/")[0] for path in file_paths if has_secret(path)]
     places += [f"the name of a file in {folder}/ (it is not searched: rename it)" for folder in folders]
     count += len(folders)
-    shown = [*places[:_MAX_PLACES], *(["and more"] if places[_MAX_PLACES:] else [])]
-    return Check(name="secrets", ok=not places, count=count, detail=_list_details(detail, shown))
+    listed_places = [*places[:_MAX_PLACES], *(["and more"] if places[_MAX_PLACES:] else [])]
+    return Check(name="secrets", ok=not places, count=count, detail=_list_details(detail, listed_places))
 
 
 def check_instructions(name: str, text: str) -> Check:
@@ -200,16 +202,16 @@ def _find_secret_lines(data: bytes) -> list[int]:
 
 
 def _count_secret_entries(data: bytes | None, path: str) -> int:
-    return count_secrets(found.entry for found in parse_entries(data, path)) if data else 0
+    return count_secrets(located.entry for located in parse_entries(data, path)) if data else 0
 
 
 def check_store_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
     """Return the checks of the memories of any store that need no files."""
-    found = find_duplicates(entries)
+    duplicate_ids = find_duplicates(entries)
     return [
         Check(name="entries", ok=True, count=len(entries), detail="memories in the store"),
         _check_junk(entries, set()),
-        Check(name="duplicates", ok=True, count=len(found), detail="memories that say the same as another"),
+        Check(name="duplicates", ok=True, count=len(duplicate_ids), detail="memories that say the same as another"),
         _check_stale(entries, set(), now, {}),
         _check_store_secrets(entries),
     ]
@@ -224,50 +226,55 @@ def _build_checks(
     missing: Sequence[str],
 ) -> list[Check]:
     # consolidation leaves an entry in its ledger, and the curated line has the same id
-    ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
-    doubled = sum(count - 1 for count in ids.values())
-    curated = {found.entry.id for found in located if is_curated(found.path)}
+    ids = Counter((item.entry.id, is_curated(item.path)) for item in located)
+    duplicate_count = sum(count - 1 for count in ids.values())
+    curated = {item.entry.id for item in located if is_curated(item.path)}
     # the curated version wins over that of the ledger
     entries = list(
-        {found.entry.id: found.entry for found in sorted(located, key=lambda one: is_curated(one.path))}.values()
+        {item.entry.id: item.entry for item in sorted(located, key=lambda one: is_curated(one.path))}.values()
     )
-    merged = {name for found in located for name in field_ids(found.entry, MERGED_FIELD)}
-    same = find_duplicates(entries, merged=merged)
+    merged = {name for item in located for name in field_ids(item.entry, MERGED_FIELD)}
+    duplicate_ids = find_duplicates(entries, merged=merged)
     return [
         Check(name="entries", ok=True, count=len(entries), detail="memories in MEMORY.md, topics and ledgers"),
         _check_junk(entries, curated),
-        _count_check("duplicates", "memories that say the same as another", same, curated),
+        _count_check("duplicates", "memories that say the same as another", duplicate_ids, curated),
         _check_stale(entries, curated, now, usage),
         _check_contradictions(entries),
-        Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
+        Check(
+            name="ids",
+            ok=duplicate_count == 0,
+            count=duplicate_count,
+            detail="ids that stand twice: remove one of the lines",
+        ),
         _check_dangling(missing, find_sourceless(entries, sessions)),
     ]
 
 
-def _count_check(name: str, detail: str, found: Collection[str], curated: Collection[str]) -> Check:
-    inside = len(set(found).intersection(curated))
-    told = f"{detail}; {inside:,} of them in curated memory" if inside else detail
-    return Check(name=name, ok=True, count=len(found), detail=told)
+def _count_check(name: str, detail: str, ids: Collection[str], curated: Collection[str]) -> Check:
+    curated_count = len(set(ids).intersection(curated))
+    full_detail = f"{detail}; {curated_count:,} of them in curated memory" if curated_count else detail
+    return Check(name=name, ok=True, count=len(ids), detail=full_detail)
 
 
 def _check_junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
-    found = [entry.id for entry in entries if is_junk(entry)]
+    junk_ids = [entry.id for entry in entries if is_junk(entry)]
     detail = "memories that are worth nothing: an acknowledgement, text that was only recalled, no word with a meaning"
-    noted = _count_check("junk", detail, found, curated)
-    if len(found) >= _MIN_JUNK and len(found) * _JUNK_SHARE > len(entries):
-        told = (
-            f"{noted.detail}. That is more than a fifth: see what learns from your conversations, and `ricordo forget`"
+    check = _count_check("junk", detail, junk_ids, curated)
+    if len(junk_ids) >= _MIN_JUNK and len(junk_ids) * _JUNK_SHARE > len(entries):
+        advice = (
+            f"{check.detail}. That is more than a fifth: see what learns from your conversations, and `ricordo forget`"
         )
-        return Check(name="junk", ok=False, count=len(found), detail=told)
-    return noted
+        return Check(name="junk", ok=False, count=len(junk_ids), detail=advice)
+    return check
 
 
 def _check_stale(
     entries: Iterable[Entry], curated: Collection[str], now: datetime, usage: Mapping[str, MemoryUsage]
 ) -> Check:
-    found = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
+    stale_ids = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
     return _count_check(
-        "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", found, curated
+        "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", stale_ids, curated
     )
 
 
@@ -283,15 +290,15 @@ def _check_contradictions(entries: Sequence[Entry]) -> Check:
     )
 
 
-def _check_dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
+def _check_dangling(missing: Sequence[str], sourceless_ids: Collection[str]) -> Check:
     parts = []
     if missing:
         parts.append(f"{len(missing):,} long memories whose file is missing, so that only the first line is left")
-    if gone:
-        parts.append(f"{len(gone):,} memories learned from conversations that are not kept any more")
+    if sourceless_ids:
+        parts.append(f"{len(sourceless_ids):,} memories learned from conversations that are not kept any more")
     detail = "memories that point to what is not there"
-    told = f"{detail}: {'; '.join(parts)}" if parts else detail
-    return Check(name="dangling", ok=not missing, count=len(missing) + len(gone), detail=told)
+    full_detail = f"{detail}: {'; '.join(parts)}" if parts else detail
+    return Check(name="dangling", ok=not missing, count=len(missing) + len(sourceless_ids), detail=full_detail)
 
 
 def _check_store_secrets(entries: Sequence[Entry]) -> Check:
@@ -300,12 +307,12 @@ def _check_store_secrets(entries: Sequence[Entry]) -> Check:
 
 
 def _long_paths(located: Iterable[LocatedEntry]) -> list[str]:
-    return sorted({found.long_path for found in located if found.long_path})
+    return sorted({item.long_path for item in located if item.long_path})
 
 
 async def _list_sessions(files: FileStore) -> set[str]:
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
-    return {found[1] for found in map(parse_transcript_path, paths) if found}
+    return {parsed[1] for parsed in map(parse_transcript_path, paths) if parsed}
 
 
 async def _read_usage(files: FileStore) -> Mapping[str, MemoryUsage]:

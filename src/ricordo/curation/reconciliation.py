@@ -52,43 +52,43 @@ _MIN_TOPIC_ENTRIES = 2
 
 def reconcile(
     curated: Sequence[CandidateEntry],
-    fresh: Iterable[CandidateEntry],
+    candidates: Iterable[CandidateEntry],
     *,
     fixed: Collection[str],
     config: ConsolidationConfig,
     deep: bool = False,
     advice: Advice | None = None,
 ) -> Reconciliation:
-    """Decide about `fresh` entries against `curated` ones; entries whose id is in `fixed` are never changed.
+    """Decide about the `candidates` against `curated` ones; entries whose id is in `fixed` are never changed.
 
     With `deep` the curated entries are decided again too. `advice` is applied last, to what the rules leave open.
     """
-    desk = _Reconciler(curated, fixed, config)
-    taken = [one for one in sorted(fresh, key=_said_key) if desk.is_new(one)]
-    for one in sorted([*desk.take_out_reconsidered(), *taken] if deep else taken, key=_said_key):
-        desk.add_candidate(one)
-    asked = {one.entry.id for one in taken} | linked_entry_ids(one.entry for one in curated)
-    asked |= desk.changed | (desk.active.keys() if deep else set())
-    desk.apply_confirmations(asked)
+    reconciler = _Reconciler(curated, fixed, config)
+    accepted = [one for one in sorted(candidates, key=_said_key) if reconciler.is_new(one)]
+    for one in sorted([*reconciler.take_out_reconsidered(), *accepted] if deep else accepted, key=_said_key):
+        reconciler.add_candidate(one)
+    affected_ids = {one.entry.id for one in accepted} | linked_entry_ids(one.entry for one in curated)
+    affected_ids |= reconciler.changed | (reconciler.active.keys() if deep else set())
+    reconciler.apply_confirmations(affected_ids)
     if advice:
-        desk.apply_advice(advice)
-    standing = {one.entry.id for one in curated}
-    new = {one.entry.id for one in taken}
-    left = {
+        reconciler.apply_advice(advice)
+    curated_ids = {one.entry.id for one in curated}
+    new_ids = {one.entry.id for one in accepted}
+    skipped_ids = {
         name
-        for name in new & desk.active.keys()
-        if name in desk.dropped or not is_worthwhile(desk.active[name].entry, config)
+        for name in new_ids & reconciler.active.keys()
+        if name in reconciler.dropped or not is_worthwhile(reconciler.active[name].entry, config)
     }
     return Reconciliation(
-        active={name: one for name, one in desk.active.items() if name not in left},
-        changed=frozenset(desk.changed & standing & desk.active.keys()),
-        merged=tuple(sorted(desk.merged)),
-        superseded=tuple(desk.superseded),
-        left=tuple(sorted(left)),
-        retired=tuple(desk.retired),
-        refused=tuple(desk.refused),
-        topics=desk.name_topics(advice) if advice else {},
-        undecided=tuple(pair for pair in desk.find_contradictions(asked) if left.isdisjoint(pair)),
+        active={name: one for name, one in reconciler.active.items() if name not in skipped_ids},
+        changed=frozenset(reconciler.changed & curated_ids & reconciler.active.keys()),
+        merged=tuple(sorted(reconciler.merged)),
+        superseded=tuple(reconciler.superseded),
+        left=tuple(sorted(skipped_ids)),
+        retired=tuple(reconciler.retired),
+        refused=tuple(reconciler.refused),
+        topics=reconciler.name_topics(advice) if advice else {},
+        undecided=tuple(pair for pair in reconciler.find_contradictions(affected_ids) if skipped_ids.isdisjoint(pair)),
     )
 
 
@@ -129,12 +129,12 @@ class _Reconciler:
     def add_candidate(self, one: CandidateEntry) -> None:
         """Merge the entry into one that says the same, or activate it, and decide which entries it replaces."""
         others = self._sort_active(self._related.find_rivals(one.entry))
-        same = [
+        duplicates = [
             other
             for other in self._sort_active(self._related.find_same(one.entry))
             if self._is_same(one.entry, other.entry)
         ]
-        best = max(same, key=self._rank, default=None)
+        best = max(duplicates, key=self._rank, default=None)
         if best and self._yields_to_rule(best.entry, one.entry):
             self._activate(one)
             self._replace(best, one)
@@ -152,25 +152,25 @@ class _Reconciler:
 
     def take_out_reconsidered(self) -> list[CandidateEntry]:
         """Remove the unprotected curated entries, so that they are decided again, and return them."""
-        found = [one for one in self.active.values() if not self._is_protected(one.entry)]
-        for one in found:
+        unprotected = [one for one in self.active.values() if not self._is_protected(one.entry)]
+        for one in unprotected:
             del self.active[one.entry.id]
-        return found
+        return unprotected
 
-    def find_contradictions(self, asked: Collection[str]) -> tuple[ContradictionPair, ...]:
-        """Return the pairs of active entries that contradict each other, with at least one of each pair in `asked`."""
-        return find_contradictions({name: one.entry for name, one in self.active.items()}, self._related, asked)
+    def find_contradictions(self, ids: Collection[str]) -> tuple[ContradictionPair, ...]:
+        """Return the pairs of active entries that contradict each other, with at least one of each pair in `ids`."""
+        return find_contradictions({name: one.entry for name, one in self.active.items()}, self._related, ids)
 
-    def apply_confirmations(self, asked: Collection[str]) -> None:
+    def apply_confirmations(self, ids: Collection[str]) -> None:
         """Let confirmed entries replace those that contradict them, unless those are protected too."""
-        confirmed = {name for name in asked if name in self.active and self.active[name].entry.confirmed}
+        confirmed = {name for name in ids if name in self.active and self.active[name].entry.confirmed}
         for pair in self.find_contradictions(confirmed) if confirmed else ():
             if not all(name in self.active for name in pair):
                 continue
             one, other = (self.active[name] for name in pair)
-            right = choose_confirmed(one.entry, other.entry)
-            if right is not None:
-                loser, winner = (other, one) if right is one.entry else (one, other)
+            confirmed_entry = choose_confirmed(one.entry, other.entry)
+            if confirmed_entry is not None:
+                loser, winner = (other, one) if confirmed_entry is one.entry else (one, other)
                 if not self._is_protected(loser.entry):
                     self._replace(loser, winner)
 
@@ -213,21 +213,23 @@ class _Reconciler:
         if not all(name in self.active and self.active[name].long is None for name in names):
             return "unknown"
         parents = [self.active[name] for name in names]
-        kept = [one for one in parents if self._is_by_person(one.entry)]
-        content = kept[0].entry.content if kept else merge.content
+        protected = [one for one in parents if self._is_by_person(one.entry)]
+        content = protected[0].entry.content if protected else merge.content
         flaw = find_line_flaw(content, [one.entry.content for one in parents])
-        if len(kept) > 1 or (kept and merge.content != content and not self._says_all(kept[0], parents)):
+        if len(protected) > 1 or (protected and merge.content != content and not self._says_all(protected[0], parents)):
             flaw = "kept"
         if flaw is None:
-            self._merge_parents(parents, kept, content)
+            self._merge_parents(parents, protected, content)
         return flaw
 
-    def _merge_parents(self, parents: Sequence[CandidateEntry], kept: Sequence[CandidateEntry], content: str) -> None:
-        survivor = kept[0] if kept else max(parents, key=self._rank)
+    def _merge_parents(
+        self, parents: Sequence[CandidateEntry], protected: Sequence[CandidateEntry], content: str
+    ) -> None:
+        survivor = protected[0] if protected else max(parents, key=self._rank)
         for loser in parents:
             if loser.entry.id != survivor.entry.id:
                 survivor = self._merge_into(loser, survivor)
-        if not kept:
+        if not protected:
             content = annotate_dates(content, _date_said(content, parents))
             survivor = replace(survivor, entry=with_reworded_content(survivor.entry, content))
         self._activate(survivor)
@@ -242,7 +244,7 @@ class _Reconciler:
     def _supersede(self, one: Supersession) -> Refusal | None:
         """Let the newer of two lines about one subject replace the other, where the rules left both."""
         old, new = self._resolve(one.old), self._resolve(one.new)
-        if any(done.old == old for done in self.superseded):
+        if any(supersession.old == old for supersession in self.superseded):
             return None
         if old == new or old not in self.active or new not in self.active:
             return "unknown"
@@ -265,14 +267,14 @@ class _Reconciler:
     def _retire(self, one: Retirement) -> Refusal | None:
         """Remove an entry from curated memory without a replacement; a new one stays in its ledger only."""
         name = one.id
-        if any(done.old == name for done in self.superseded) or self._resolve(name) != name:
+        if any(supersession.old == name for supersession in self.superseded) or self._resolve(name) != name:
             return None
         if name not in self.active:
             return "unknown"
-        entry, standing = self.active[name].entry, name in self._curated_ids
-        if self._is_by_person(entry) or (not standing and (is_explicit(entry) or entry.supersedes)):
+        entry, is_curated = self.active[name].entry, name in self._curated_ids
+        if self._is_by_person(entry) or (not is_curated and (is_explicit(entry) or entry.supersedes)):
             return "kept"
-        if not standing:
+        if not is_curated:
             self.dropped.add(name)
         elif len(self.retired) < self._max_retired:
             del self.active[name]
@@ -302,10 +304,18 @@ class _Reconciler:
 
     def _rank(self, one: CandidateEntry) -> tuple[bool, bool, bool, bool, float, datetime, str]:
         entry = one.entry
-        standing = entry.id in self._curated_ids
-        ruling = entry.rule is not None
-        kept = standing and self._is_protected(entry)
-        return ruling, kept, standing, is_explicit(entry), round(entry.confidence, 1), entry_time(entry), entry.id
+        is_curated = entry.id in self._curated_ids
+        is_rule = entry.rule is not None
+        is_protected = is_curated and self._is_protected(entry)
+        return (
+            is_rule,
+            is_protected,
+            is_curated,
+            is_explicit(entry),
+            round(entry.confidence, 1),
+            entry_time(entry),
+            entry.id,
+        )
 
     def _may_merge(self, new: Entry, other: Entry) -> bool:
         """Tell whether `new` may merge with `other`: a rule only with an equal rule, or an unprotected plain entry."""
@@ -325,8 +335,10 @@ class _Reconciler:
         self._merged_into[loser.entry.id] = survivor.entry.id
         self.merged.add(loser.entry.id)
         self.active.pop(loser.entry.id, None)
-        gone = loser.entry.id
-        self.superseded = [replace(one, new=survivor.entry.id) if one.new == gone else one for one in self.superseded]
+        loser_id = loser.entry.id
+        self.superseded = [
+            replace(one, new=survivor.entry.id) if one.new == loser_id else one for one in self.superseded
+        ]
         if survivor.entry.id in self._fixed_ids:
             return survivor
         self.changed.add(survivor.entry.id)
@@ -359,8 +371,8 @@ class _Reconciler:
             return False
         if is_explicit(newer):
             return True
-        told = announces_change(newer)
-        return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
+        is_change = announces_change(newer)
+        return newer.confidence >= self._config.min_confidence and (is_change or not is_explicit(older))
 
     def _is_protected(self, entry: Entry) -> bool:
         """Tell whether an entry can't be replaced by new ones."""
@@ -369,9 +381,9 @@ class _Reconciler:
 
 def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
     """Return the day on which a merged line was said: that of its newest parent with the same relative dates."""
-    own = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
-    saying = [one for one in parents if any(text in one.entry.content.casefold() for text in own)]
-    return entry_time(max(saying or parents, key=_said_key).entry).date()
+    mention_texts = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
+    mentioning = [one for one in parents if any(text in one.entry.content.casefold() for text in mention_texts)]
+    return entry_time(max(mentioning or parents, key=_said_key).entry).date()
 
 
 def _said_key(one: CandidateEntry) -> tuple[datetime, str]:
@@ -389,11 +401,11 @@ def _cited_entry_ids(entry: Entry) -> tuple[str, ...]:
 
 def _with_citation(survivor: Entry, loser: Entry) -> Entry:
     names = dict.fromkeys((*field_ids(survivor, MERGED_FIELD), *field_ids(loser, MERGED_FIELD), loser.id))
-    shown = _with_field(survivor, MERGED_FIELD, sorted(names))
-    taken = [name for name in (loser.supersedes, *field_ids(loser, REPLACED_FIELD)) if name]
-    for name in taken:
-        shown = _with_supersession(shown, name)
-    return shown
+    updated = _with_field(survivor, MERGED_FIELD, sorted(names))
+    replaced_ids = [name for name in (loser.supersedes, *field_ids(loser, REPLACED_FIELD)) if name]
+    for name in replaced_ids:
+        updated = _with_supersession(updated, name)
+    return updated
 
 
 def _with_supersession(entry: Entry, old: str) -> Entry:

@@ -72,19 +72,19 @@ async def find_expired_ledgers(files: FileStore, *, today: date, days: int | Non
     """Return the paths of ledgers that are more than `days` old on `today` and completely consolidated."""
     if days is None:
         return ()
-    before = today - timedelta(days=days)
-    old = [info.path for info in await files.list(LEDGERS) if is_ledger(info.path) and _ledger_day(info.path) < before]
+    cutoff = today - timedelta(days=days)
+    old = [info.path for info in await files.list(LEDGERS) if is_ledger(info.path) and _ledger_day(info.path) < cutoff]
     if not old:
         return ()
     cursor = await load_cursor(files)
     seen = cursor.bullet_digests
-    found = []
+    expired = []
     for path in old:
         with suppress(FileMissing):
             data = (await files.read(path)).data
             if not await run_sync(find_unread_entries, path, data, cursor, seen):
-                found.append(path)
-    return found
+                expired.append(path)
+    return expired
 
 
 async def archive_expired_ledgers(
@@ -94,22 +94,22 @@ async def archive_expired_ledgers(
 
     If the archive already has a file of that day, the ledger is appended to it. Raises: StorageError.
     """
-    done = []
+    applied = []
     for path in await find_expired_ledgers(files, today=today, days=days):
         with suppress(FileMissing, VersionConflict):
             edits = await _archive_edits(files, path)
-            done.append(await changes.apply(edits, act=EXPIRE_ACT, who="maintenance", why=f"older than {days} days"))
-    return done
+            applied.append(await changes.apply(edits, act=EXPIRE_ACT, who="maintenance", why=f"older than {days} days"))
+    return applied
 
 
 async def _archive_edits(files: FileStore, path: str) -> list[Edit]:
     ledger, target = await files.read(path), archive_path(path)
-    there = await _read_if_present(files, target)
+    archived = await _read_if_present(files, target)
     data = ledger.data
-    if there is not None and there.data.strip() and there.data != data:
-        data = there.data.rstrip(b"\n") + b"\n\n" + data
+    if archived is not None and archived.data.strip() and archived.data != data:
+        data = archived.data.rstrip(b"\n") + b"\n\n" + data
     return [
-        Edit(path=target, expected=there.version if there else ABSENT, data=data),
+        Edit(path=target, expected=archived.version if archived else ABSENT, data=data),
         Edit(path=path, expected=ledger.version, data=None),
     ]
 
@@ -172,49 +172,49 @@ async def prune_session_files(
     files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig
 ) -> PruningResult:
     """Carry out the planned pruning. A file that is written meanwhile stays for the next run. Raises: StorageError."""
-    known = await _read_pruning_state(files)
-    planned = _plan_pruning(known, now, config)
-    by_act = {act: [fate.path for fate in planned if fate.act == act] for act in ("announce", "trash", "delete")}
+    state = await _read_pruning_state(files)
+    planned = _plan_pruning(state, now, config)
+    by_act = {act: [item.path for item in planned if item.act == act] for act in ("announce", "trash", "delete")}
     trashed = 0
     for path in by_act["trash"]:
         trashed += await _trash_session_file(files, changes, path, now, config)
     if trashed:
-        shelf = SessionCatalog(files, f"{WORKSPACE}/")
-        async with shelf.lock():
-            await shelf.write_index()
+        catalog = SessionCatalog(files, f"{WORKSPACE}/")
+        async with catalog.lock():
+            await catalog.write_index()
     deleted = 0
     for path in by_act["delete"]:
         deleted += await _delete_file(files, changes, path, config)
-    await _write_announcements(changes, known, by_act["announce"], now, config)
+    await _write_announcements(changes, state, by_act["announce"], now, config)
     return PruningResult(announced=len(by_act["announce"]), trashed=trashed, deleted=deleted)
 
 
-def _plan_pruning(known: _PruningState, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
-    found = []
-    notice, keep = timedelta(days=config.announce_days), config.session_retention_days
-    for path, ended in sorted(known.ended.items()):
-        if keep is None or now - ended <= timedelta(days=keep) - notice:
+def _plan_pruning(state: _PruningState, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
+    planned = []
+    notice, retention_days = timedelta(days=config.announce_days), config.session_retention_days
+    for path, ended_at in sorted(state.ended.items()):
+        if retention_days is None or now - ended_at <= timedelta(days=retention_days) - notice:
             continue
-        rule = f"session_retention_days = {keep}"
-        announced = known.announced.get(path)
+        rule = f"session_retention_days = {retention_days}"
+        announced = state.announced.get(path)
         if announced is None and config.announce_days:
-            found.append(PlannedPruning(path=path, act="announce", rule=rule))
-        elif now - ended > timedelta(days=keep) and (announced is None or now - announced >= notice):
-            found.append(PlannedPruning(path=path, act="trash", rule=rule))
+            planned.append(PlannedPruning(path=path, act="announce", rule=rule))
+        elif now - ended_at > timedelta(days=retention_days) and (announced is None or now - announced >= notice):
+            planned.append(PlannedPruning(path=path, act="trash", rule=rule))
     if config.trash_days is not None:
         rule = f"trash_days = {config.trash_days}"
-        last = now.date() - timedelta(days=config.trash_days)
-        found += [
+        cutoff = now.date() - timedelta(days=config.trash_days)
+        planned += [
             PlannedPruning(path=path, act="delete", rule=rule)
-            for path in sorted(known.trashed)
-            if (_trash_day(path) or now.date()) < last
+            for path in sorted(state.trashed)
+            if (_trash_day(path) or now.date()) < cutoff
         ]
-    return found
+    return planned
 
 
 async def _read_pruning_state(files: FileStore) -> _PruningState:
-    last = {glance.session: glance.last for glance in await TranscriptCatalog(files).list_overviews()}
-    ended = {}
+    last_messages = {overview.session: overview.last for overview in await TranscriptCatalog(files).list_overviews()}
+    session_ends = {}
     for info in await files.list(SESSIONS):
         if not info.path.endswith(".md"):
             continue
@@ -222,16 +222,16 @@ async def _read_pruning_state(files: FileStore) -> _PruningState:
             data = (await files.read(info.path)).data
             session = await run_sync(parse_session, data, info.path.removeprefix(f"{WORKSPACE}/"))
             if session and not any(entry.pinned for entry in session.entries):
-                ended[info.path] = _session_end(session, last.get(session.session))
+                session_ends[info.path] = _session_end(session, last_messages.get(session.session))
     announced, version = await _read_announcements(files)
     trashed = [info.path for info in await files.list(TRASH) if _trash_day(info.path)]
-    return _PruningState(ended=ended, announced=announced, trashed=trashed, version=version)
+    return _PruningState(ended=session_ends, announced=announced, trashed=trashed, version=version)
 
 
-def _session_end(session: SessionFile, last: datetime | None) -> datetime:
+def _session_end(session: SessionFile, last_message: datetime | None) -> datetime:
     """Return when a session ended: at its last message, or at the end in its file if that is later."""
-    told = session.started + timedelta(minutes=session.worked.minutes or 0)
-    return max(told, last) if last else told
+    recorded_end = session.started + timedelta(minutes=session.worked.minutes or 0)
+    return max(recorded_end, last_message) if last_message else recorded_end
 
 
 async def _read_announcements(files: FileStore) -> tuple[Mapping[str, datetime], str]:
@@ -240,32 +240,36 @@ async def _read_announcements(files: FileStore) -> tuple[Mapping[str, datetime],
     except FileMissing:
         return {}, ABSENT
     try:
-        found = decode_json(stored.data)
-        return {str(path): datetime.fromisoformat(at) for path, at in found.items()}, stored.version
+        announcements = decode_json(stored.data)
+        return {str(path): datetime.fromisoformat(at) for path, at in announcements.items()}, stored.version
     except (ValueError, TypeError, AttributeError):
         # announcing the files again only keeps them longer
         return {}, stored.version
 
 
 async def _write_announcements(
-    changes: ChangeSets, known: _PruningState, new: list[str], now: datetime, config: MaintenanceConfig
+    changes: ChangeSets, state: _PruningState, new: list[str], now: datetime, config: MaintenanceConfig
 ) -> None:
     """Save the announcements, without files that are gone or sessions that were resumed."""
-    keep, notice = config.session_retention_days, timedelta(days=config.announce_days)
-    near = {
-        path for path, ended in known.ended.items() if keep is not None and now - ended > timedelta(days=keep) - notice
+    retention_days, notice = config.session_retention_days, timedelta(days=config.announce_days)
+    due_paths = {
+        path
+        for path, ended_at in state.ended.items()
+        if retention_days is not None and now - ended_at > timedelta(days=retention_days) - notice
     }
-    wanted = {path: at for path, at in known.announced.items() if path in near} | dict.fromkeys(new, now)
-    if wanted == known.announced:
+    announcements = {path: at for path, at in state.announced.items() if path in due_paths} | dict.fromkeys(new, now)
+    if announcements == state.announced:
         return
-    data = json.dumps({path: format_rfc3339(at) for path, at in sorted(wanted.items())}, indent=1).encode() + b"\n"
-    why = f"{len(new)} session files go to the trash in {config.announce_days} days" if new else "nothing is due"
+    data = (
+        json.dumps({path: format_rfc3339(at) for path, at in sorted(announcements.items())}, indent=1).encode() + b"\n"
+    )
+    reason = f"{len(new)} session files go to the trash in {config.announce_days} days" if new else "nothing is due"
     with suppress(VersionConflict):
         await changes.apply(
-            [Edit(path=ANNOUNCEMENTS_PATH, expected=known.version, data=data)],
+            [Edit(path=ANNOUNCEMENTS_PATH, expected=state.version, data=data)],
             act="announce",
             who=_PRUNE_AUTHOR,
-            why=why,
+            why=reason,
         )
 
 
@@ -278,8 +282,8 @@ async def _trash_session_file(
         edits = [
             Edit(path=target, expected=ABSENT, data=stored.data), Edit(path=path, expected=stored.version, data=None),
         ]  # fmt: skip
-        why = f"the session ended more than {config.session_retention_days} days ago"
-        await changes.apply(edits, act="prune", who=_PRUNE_AUTHOR, why=why)
+        reason = f"the session ended more than {config.session_retention_days} days ago"
+        await changes.apply(edits, act="prune", who=_PRUNE_AUTHOR, why=reason)
     except (FileMissing, VersionConflict):
         return False
     return True
@@ -288,8 +292,8 @@ async def _trash_session_file(
 async def _delete_file(files: FileStore, changes: ChangeSets, path: str, config: MaintenanceConfig) -> bool:
     try:
         edit = Edit(path=path, expected=(await files.read(path)).version, data=None)
-        why = f"it lay in the trash for more than {config.trash_days} days"
-        await changes.apply([edit], act="delete", who=_PRUNE_AUTHOR, why=why)
+        reason = f"it lay in the trash for more than {config.trash_days} days"
+        await changes.apply([edit], act="delete", who=_PRUNE_AUTHOR, why=reason)
     except (FileMissing, VersionConflict):
         return False
     return True
@@ -358,31 +362,33 @@ async def apply_retention(
 
     `eviction_path` and `scope` are as in `plan_retention`. Raises: StorageError.
     """
-    found = await plan_retention(files, rules, now=now, eviction_path=eviction_path, scope=scope)
-    gone = []
-    for each in found.memories[:_MAX_MEMORIES]:
+    plan = await plan_retention(files, rules, now=now, eviction_path=eviction_path, scope=scope)
+    removed = []
+    for each in plan.memories[:_MAX_MEMORIES]:
         with suppress(EntryNotFound):
             await forget(
                 files, changes, each.entry.id, key=key, who=_RETENTION_AUTHOR, why=each.rule.text, config=config
             )
-            gone.append(each)
-    for session in found.sessions:
+            removed.append(each)
+    for session in plan.sessions:
         await _trash_session(files, changes, session, now)
-    return RetentionPlan(memories=gone, sessions=found.sessions)
+    return RetentionPlan(memories=removed, sessions=plan.sessions)
 
 
 async def _find_memories(
     files: FileStore, rules: Sequence[RetentionRule], now: datetime, scope: Scope | None
 ) -> list[ExpiredMemory]:
     usage = await _read_usage(files)
-    located = {found.entry.id: found.entry for found in reversed(await read_all_entries(files)) if found.entry.id}
-    known = []
+    located = {item.entry.id: item.entry for item in reversed(await read_all_entries(files)) if item.entry.id}
+    memories = []
     for entry in located.values():
         used = usage.get(entry.id, MemoryUsage())
         confirmed = max((each for each in (entry.confirmed, used.confirmed.last) if each), default=None)
         accessed = max((each for each in (used.used.last, confirmed) if each), default=None)
-        known.append((entry, accessed, confirmed))
-    return sorted(find_expired_memories(known, rules, now=now, own=scope), key=lambda each: (each.since, each.entry.id))
+        memories.append((entry, accessed, confirmed))
+    return sorted(
+        find_expired_memories(memories, rules, now=now, root_scope=scope), key=lambda each: (each.since, each.entry.id)
+    )
 
 
 async def _read_usage(files: FileStore) -> dict[str, MemoryUsage]:
@@ -398,32 +404,32 @@ async def _find_sessions(
 ) -> list[ExpiredSession]:
     if not rules:
         return []
-    glances = await TranscriptCatalog(files).list_overviews()
-    found = []
-    for glance in reversed(glances):
-        rule = next((each for each in rules if now - glance.last > each.after), None)
+    overviews = await TranscriptCatalog(files).list_overviews()
+    expired = []
+    for overview in reversed(overviews):
+        rule = next((each for each in rules if now - overview.last > each.after), None)
         if rule:
-            others = [each for each in glances if each.file.path != glance.file.path]
-            paths = await _find_session_files(files, glance, others, folder)
-            found.append(ExpiredSession(session=glance.session, rule=rule, files=paths))
-    return found
+            others = [each for each in overviews if each.file.path != overview.file.path]
+            paths = await _find_session_files(files, overview, others, folder)
+            expired.append(ExpiredSession(session=overview.session, rule=rule, files=paths))
+    return expired
 
 
 async def _find_session_files(
-    files: FileStore, glance: SessionOverview, others: Sequence[SessionOverview], folder: str
+    files: FileStore, overview: SessionOverview, others: Sequence[SessionOverview], folder: str
 ) -> tuple[str, ...]:
     """Return every file of a session, without evicted results in `folder` that another session refers to."""
-    listed = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
-    records = {path: record for path in listed if (record := parse_record_path(path))}
+    paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    records = {path: record for path in paths if (record := parse_record_path(path))}
     own = [
         path
         for path, record in records.items()
-        if path.startswith(f"{WORKSPACE}/agents/{glance.agent}/")
-        and record.session == glance.session
+        if path.startswith(f"{WORKSPACE}/agents/{overview.agent}/")
+        and record.session == overview.session
         and not record.is_set_aside
     ]
-    shared = any(each.session == glance.session for each in others)
-    evicted = [] if shared else await files.list(f"{folder}/{encode_folder_name(glance.session)}")
+    shared = any(each.session == overview.session for each in others)
+    evicted = [] if shared else await files.list(f"{folder}/{encode_folder_name(overview.session)}")
     elsewhere = [path for path, record in records.items() if record.kind in _MENTIONING_KINDS and path not in own]
     mentioned = await find_references(files, elsewhere if evicted else [])
     return (*own, *(info.path for info in evicted if reference_suffix(info.path) not in mentioned))

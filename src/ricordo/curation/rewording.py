@@ -56,17 +56,17 @@ def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:
 
 
 def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
-    whole = "\n".join(parents)
+    parents_text = "\n".join(parents)
     if (
         not content
         or contains_fence(content)
         or contains_credential(content)
-        or _find_orders(content) - _find_orders(whole)
+        or _find_orders(content) - _find_orders(parents_text)
     ):
         yield "order"
-    if len(content) > min(_MAX_LINE_CHARACTERS, len(whole)):
+    if len(content) > min(_MAX_LINE_CHARACTERS, len(parents_text)):
         yield "too long"
-    if not GroundingText(whole).supports(content) or _invents(content, whole):
+    if not GroundingText(parents_text).supports(content) or _invents(content, parents_text):
         yield "invented"
     if _loses(content, parents):
         yield "lost"
@@ -78,8 +78,8 @@ def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
 
 def is_topic_name(name: str, contents: Sequence[str]) -> bool:
     """Tell whether a topic of these memories may have this name: it uses their words and gives no instruction."""
-    said, known = content_words(name), set(content_words("\n".join(contents)))
-    return bool(said) and set(said) <= known and not _ORDER_WORDS.search(name)
+    name_words, known_words = content_words(name), set(content_words("\n".join(contents)))
+    return bool(name_words) and set(name_words) <= known_words and not _ORDER_WORDS.search(name)
 
 
 def with_reworded_content(entry: Entry, content: str) -> Entry:
@@ -97,22 +97,22 @@ def _content_digest(content: str) -> str:
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
-def _invents(content: str, whole: str) -> bool:
+def _invents(content: str, parents_text: str) -> bool:
     """Tell whether more than a third of the words of a line, and more than one, are in none of its parents."""
-    said, known = set(content_words(content)), set(content_words(whole))
-    new = said - known
-    return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(said)
+    line_words, known_words = set(content_words(content)), set(content_words(parents_text))
+    new = line_words - known_words
+    return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(line_words)
 
 
 def _find_orders(text: str) -> set[str]:
-    return {found.casefold() for found in _ORDER_WORDS.findall(text)}
+    return {match.casefold() for match in _ORDER_WORDS.findall(text)}
 
 
 def _loses(content: str, parents: Sequence[str]) -> bool:
     """Tell whether a line omits a name, a number, a date, or most words of one of its parents."""
-    said, words = GroundingText(content), content_words(content)
+    grounding, words = GroundingText(content), content_words(content)
     return any(
-        not said.supports(parent)
+        not grounding.supports(parent)
         or not _absolute_dates(parent) <= _absolute_dates(content)
         or containment(content_words(parent), words) < _MIN_KEPT_SHARE
         for parent in parents
@@ -139,28 +139,36 @@ def _belong_together(content: str, parents: Sequence[str]) -> bool:
     )
 
 
-def find_dependent_lines(document: bytes, path: str, gone: Collection[str]) -> frozenset[str]:
-    """Return the ids of reworded lines that include content of one of `gone`."""
-    if not any(name.encode() in document for name in gone):
+def find_dependent_lines(document: bytes, path: str, removed_ids: Collection[str]) -> frozenset[str]:
+    """Return the ids of reworded lines that include content of one of `removed_ids`."""
+    if not any(name.encode() in document for name in removed_ids):
         return frozenset()
-    return frozenset(found.entry.id for found in parse_entries(document, path) if _depends_on(found.entry, gone))
+    return frozenset(
+        located.entry.id for located in parse_entries(document, path) if _depends_on(located.entry, removed_ids)
+    )
 
 
-def restore_own_words(document: bytes, path: str, gone: Collection[str], own: Mapping[str, str]) -> bytes:
-    """Return the document with the ledger text (`own`, by id) in lines that depend on `gone`, or without them."""
-    for found in reversed(parse_entries(document, path)):
-        entry = found.entry
-        if not _depends_on(entry, gone):
+def restore_own_words(document: bytes, path: str, removed_ids: Collection[str], originals: Mapping[str, str]) -> bytes:
+    """Return the document with the ledger text (`originals`, by id) in lines that depend on `removed_ids`, or without
+    them.
+    """
+    for located in reversed(parse_entries(document, path)):
+        entry = located.entry
+        if not _depends_on(entry, removed_ids):
             continue
         bullet = b""
-        if entry.id in own:
-            others = ",".join(name for name in field_ids(entry, MERGED_FIELD) if name not in gone)
+        if entry.id in originals:
+            others = ",".join(name for name in field_ids(entry, MERGED_FIELD) if name not in removed_ids)
             rest = tuple((key, value) for key, value in entry.extra if key not in {MERGED_FIELD, REWORDED_FIELD})
-            shown = replace(entry, content=own[entry.id], extra=(*rest, *([(MERGED_FIELD, others)] if others else [])))
-            bullet = render_entry(shown, long=found.long_path).encode("utf-8", "surrogatepass")
-        document = document[: found.offset] + bullet + document[found.offset + found.length :]
+            restored = replace(
+                entry, content=originals[entry.id], extra=(*rest, *([(MERGED_FIELD, others)] if others else []))
+            )
+            bullet = render_entry(restored, long=located.long_path).encode("utf-8", "surrogatepass")
+        document = document[: located.offset] + bullet + document[located.offset + located.length :]
     return document
 
 
-def _depends_on(entry: Entry, gone: Collection[str]) -> bool:
-    return bool(field_ids(entry, REWORDED_FIELD)) and any(name in gone for name in field_ids(entry, MERGED_FIELD))
+def _depends_on(entry: Entry, removed_ids: Collection[str]) -> bool:
+    return bool(field_ids(entry, REWORDED_FIELD)) and any(
+        name in removed_ids for name in field_ids(entry, MERGED_FIELD)
+    )

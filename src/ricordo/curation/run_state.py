@@ -108,13 +108,13 @@ def find_unread_entries(
 ) -> list[LocatedEntry]:
     """Return the entries of a ledger that no run has read, in its order; `seen` are the digests of read bullets."""
     position = cursor.ledgers.get(path)
-    whole = position is not None and position.offset == len(data) and position.digest == compute_version(data)
-    if whole and position is not None and position.lines <= seen:
+    is_fully_read = position is not None and position.offset == len(data) and position.digest == compute_version(data)
+    if is_fully_read and position is not None and position.lines <= seen:
         return []
     return [
-        found
-        for found in parse_entries(data, path)
-        if not line_digests([data[found.offset : found.offset + found.length]]) <= seen
+        located
+        for located in parse_entries(data, path)
+        if not line_digests([data[located.offset : located.offset + located.length]]) <= seen
     ]
 
 
@@ -191,18 +191,18 @@ class DreamState:
 
 
 def find_reason_to_wait(
-    last: DreamState, *, now: datetime, changed: int, quiet: float, config: ConsolidationConfig
+    last_dream: DreamState, *, now: datetime, changed: int, quiet_seconds: float, config: ConsolidationConfig
 ) -> str:
     """Return why a dream should not start now; empty when it may.
 
-    `changed` is the number of other sessions that changed since the last dream, `quiet` the seconds since the last
-    turn.
+    `changed` is the number of other sessions that changed since the last dream, `quiet_seconds` the seconds since the
+    last turn.
     """
-    if last.at is not None and timedelta(0) <= now - last.at < timedelta(hours=config.dream_hours):
+    if last_dream.at is not None and timedelta(0) <= now - last_dream.at < timedelta(hours=config.dream_hours):
         return "the last dream is not long ago"
     if changed < config.dream_sessions:
         return "few sessions changed"
-    return "a session is at work" if quiet < config.idle_seconds else ""
+    return "a session is at work" if quiet_seconds < config.idle_seconds else ""
 
 
 async def load_dream_state(files: FileStore) -> DreamState:
@@ -213,10 +213,12 @@ async def load_dream_state(files: FileStore) -> DreamState:
         return DreamState()
     try:
         row = decode_json(stored.data)
-        at, marks = row["at"], str(row["sessions"])
+        at, fingerprints = row["at"], str(row["sessions"])
         return DreamState(
             at=datetime.fromisoformat(at) if at else None,
-            sessions=frozenset(marks[start : start + _DIGEST_LENGTH] for start in range(0, len(marks), _DIGEST_LENGTH)),
+            sessions=frozenset(
+                fingerprints[start : start + _DIGEST_LENGTH] for start in range(0, len(fingerprints), _DIGEST_LENGTH)
+            ),
             refused=int(row["refused"]),
             version=stored.version,
         )
@@ -234,14 +236,14 @@ async def save_dream_state(files: FileStore, dreams: DreamState) -> None:
     await files.replace(DREAM_STATE_PATH, json.dumps(row).encode() + b"\n", expected=dreams.version)
 
 
-async def session_fingerprints(files: FileStore, *, without: Collection[str] = ()) -> frozenset[str]:
-    """Return a fingerprint of each session, which changes when it grows; sessions in `without` are left out."""
+async def session_fingerprints(files: FileStore, *, excluded: Collection[str] = ()) -> frozenset[str]:
+    """Return a fingerprint of each session, which changes when it grows; sessions in `excluded` are left out."""
     return frozenset(
         blake2b(
             f"{info.path} {info.size}".encode("utf-8", "surrogatepass"), digest_size=_DIGEST_LENGTH // 2
         ).hexdigest()
         for info in await files.list(_AGENTS_FOLDER)
-        if (named := parse_transcript_path(info.path)) is not None and named[1] not in without
+        if (session := parse_transcript_path(info.path)) is not None and session[1] not in excluded
     )
 
 
@@ -261,13 +263,13 @@ async def hold_lease(files: FileStore, clock: Clock, *, heartbeat: float = _HEAR
     if version is None:
         yield False
         return
-    held = [version]
+    versions = [version]
 
     async def renew() -> None:
         while True:
             await anyio.sleep(heartbeat)
             try:
-                held[0] = await files.replace(LEASE_PATH, _render_lease(clock, token), expected=held[0])
+                versions[0] = await files.replace(LEASE_PATH, _render_lease(clock, token), expected=versions[0])
             except VersionConflict:
                 return
             except StorageError:
@@ -280,7 +282,7 @@ async def hold_lease(files: FileStore, clock: Clock, *, heartbeat: float = _HEAR
     finally:
         _HELD_TOKENS.discard(token)
         with suppress(StorageError, FileMissing):
-            await run_even_if_cancelled(partial(files.delete, LEASE_PATH, expected=held[0]))
+            await run_even_if_cancelled(partial(files.delete, LEASE_PATH, expected=versions[0]))
 
 
 async def _acquire_lease(files: FileStore, clock: Clock, token: str) -> str | None:
@@ -306,8 +308,8 @@ def _is_alive(data: bytes, now: datetime) -> bool:
     """Tell whether the holder lives: its heartbeat is less than an hour old, and its process exists as far as known."""
     try:
         row = decode_json(data)
-        at, pid, host, run = datetime.fromisoformat(row["at"]), int(row["pid"]), row["host"], row["run"]
-        if abs(now - at) >= LEASE_EXPIRY:
+        heartbeat, pid, host, run = datetime.fromisoformat(row["at"]), int(row["pid"]), row["host"], row["run"]
+        if abs(now - heartbeat) >= LEASE_EXPIRY:
             return False
     except (ValueError, TypeError, KeyError, OverflowError):
         return False
@@ -356,22 +358,22 @@ async def load_pending_proposal(files: FileStore) -> PendingProposal | None:
         return None
 
 
-async def save_pending_proposal(files: FileStore, waiting: PendingProposal) -> None:
+async def save_pending_proposal(files: FileStore, proposal: PendingProposal) -> None:
     """Save this proposal as the pending one, replacing another. Raises `VersionConflict`."""
     version = ABSENT
     with suppress(FileMissing):
         version = (await files.read(PROPOSAL_PATH)).version
-    advice = waiting.advice
-    told = None
+    advice = proposal.advice
+    advice_row = None
     if advice:
-        told = {
+        advice_row = {
             "merges": [[[*merge.parents], merge.content] for merge in advice.merges],
             "superseded": [[one.old, one.new] for one in advice.superseded],
             "retired": [[one.id, one.reason] for one in advice.retired],
             "topics": dict(advice.topics),
             "note": advice.note,
         }
-    row = {"basis": waiting.basis, "deep": waiting.deep, "advice": told}
+    row = {"basis": proposal.basis, "deep": proposal.deep, "advice": advice_row}
     await files.replace(PROPOSAL_PATH, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"), expected=version)
 
 
@@ -392,9 +394,9 @@ def _parse_stored_advice(row: Mapping[str, object]) -> Advice:
         superseded=tuple(Supersession(old=str(old), new=str(new)) for old, new in superseded),
         retired=tuple(
             Retirement(id=str(name), reason=reason)
-            for name, given in retired
+            for name, stored_reason in retired
             for reason in RETIREMENT_REASONS
-            if reason == given
+            if reason == stored_reason
         ),
         topics={str(name): str(topic) for name, topic in topics.items()},
         note=str(row["note"]),

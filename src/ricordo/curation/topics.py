@@ -89,11 +89,11 @@ def read_topic(path: str, document: bytes) -> Topic:
     """Return the topic of a file, from its front matter, else from its first heading."""
     text = document.decode("utf-8", "replace")
     front, body = _split_front_matter(text)
-    told = {match[1]: _unquote(match[2]) for match in _FRONT_MATTER_FIELD.finditer(front)}
+    fields = {match[1]: _unquote(match[2]) for match in _FRONT_MATTER_FIELD.finditer(front)}
     headings = [line.lstrip("# ").strip() for line in body.split("\n") if line.startswith("#")]
-    name = told.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
-    described = _to_one_line(told.get("description", ""))
-    return Topic(path=path, name=_to_one_line(name), description=described, type=_to_one_line(told.get("type", "")))
+    name = fields.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
+    description = _to_one_line(fields.get("description", ""))
+    return Topic(path=path, name=_to_one_line(name), description=description, type=_to_one_line(fields.get("type", "")))
 
 
 def topic_type(kind: str) -> str:
@@ -109,12 +109,12 @@ def entry_kind(type_name: str) -> str:
 def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     """Return the path and the head of a new topic for these entries, the most useful first."""
     kinds = Counter(topic_type(entry.kind) for entry in entries)
-    told = {
+    fields = {
         "name": name,
         "description": _describe_entries(name, entries),
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
-    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())
+    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
     return topic_path(name), f"---\n{front}---\n# {_to_one_line(name)}\n\n".encode("utf-8", "replace")
 
 
@@ -137,8 +137,8 @@ def update_description(path: str, before: bytes, after: bytes) -> bytes:
 
 def description_line(name: str, entries: Sequence[Entry]) -> bytes:
     """Return the front matter line that describes a topic of this name by its entries."""
-    told = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
-    return b"description: " + told.encode("utf-8", "replace") + b"\n"
+    description = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
+    return b"description: " + description.encode("utf-8", "replace") + b"\n"
 
 
 def has_generated_description(path: str, document: bytes) -> bool:
@@ -162,28 +162,32 @@ def linked_files(document: bytes) -> frozenset[str]:
 def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
     """Return the lines that list these topics, without those that people link to in `by_hand`."""
     linked = linked_files(by_hand)
-    shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
-    return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
+    unlinked = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
+    return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(unlinked, start=1)]
 
 
-def count_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
-    """Return how many of the entries hold each proper name, only for names in `asked` if given."""
-    if asked is None:
+def count_subjects(entries: Iterable[Entry], subject_entries: Iterable[Entry] | None = None) -> Counter[str]:
+    """Return how many of the entries hold each proper name, only for names in `subject_entries` if given."""
+    if subject_entries is None:
         return Counter(name for entry in entries for name in _find_subjects(entry))
-    wanted = {name for entry in asked for name in _find_subjects(entry)}
-    first = {found[0] for name in wanted if (found := _WORD.match(name))}
-    told = (_find_subjects(entry) & wanted for entry in entries if not first.isdisjoint(_WORD.findall(entry.content)))
-    return Counter(name for names in told for name in names)
+    known_names = {name for entry in subject_entries for name in _find_subjects(entry)}
+    first_words = {match[0] for name in known_names if (match := _WORD.match(name))}
+    names_by_entry = (
+        _find_subjects(entry) & known_names
+        for entry in entries
+        if not first_words.isdisjoint(_WORD.findall(entry.content))
+    )
+    return Counter(name for names in names_by_entry for name in names)
 
 
 def _find_subjects(entry: Entry) -> set[str]:
     yield_point()
-    return {found.text for found in find_names(entry.content)} - _ROLE_NAMES
+    return {mention.text for mention in find_names(entry.content)} - _ROLE_NAMES
 
 
-def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
-    """Return the topic name of an entry: its most common name that `fewest` entries share, else that of its kind."""
-    names = {found.text for found in find_names(entry.content) if subjects.get(found.text, 0) >= fewest}
+def topic_name(entry: Entry, subjects: Mapping[str, int], minimum: int) -> str:
+    """Return the topic name of an entry: its most common name that `minimum` entries share, else that of its kind."""
+    names = {mention.text for mention in find_names(entry.content) if subjects.get(mention.text, 0) >= minimum}
     if names:
         return min(names, key=lambda name: (-subjects[name], name))
     return _KIND_TOPICS.get(entry.kind, _DEFAULT_TOPIC)
@@ -191,9 +195,9 @@ def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
 
 def _topic_line(number: int, topic: Topic) -> str:
     # a description must not add a link to the line
-    described = f": {topic.description.replace('](', '] (')}" if topic.description else ""
+    description = f": {topic.description.replace('](', '] (')}" if topic.description else ""
     name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
-    return f"{number}. [{name}]({_TOPICS_FOLDER}/{topic.file}){described}\n"
+    return f"{number}. [{name}]({_TOPICS_FOLDER}/{topic.file}){description}\n"
 
 
 def _split_front_matter(text: str) -> tuple[str, str]:
@@ -218,19 +222,19 @@ def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
     """Return the words that most entries share, else the beginning of the first; empty without entries."""
     if not entries:
         return ""
-    own = {word for part in split_words(name) for word in (part, f"{part}s")}
-    told = [
-        dict.fromkeys(word for word in split_words(entry.content) if _is_descriptive(word) and word not in own)
+    own_words = {word for part in split_words(name) for word in (part, f"{part}s")}
+    word_rows = [
+        dict.fromkeys(word for word in split_words(entry.content) if _is_descriptive(word) and word not in own_words)
         for entry in entries
     ]
-    shared = Counter(word for row in told for word in row)
+    shared = Counter(word for row in word_rows for word in row)
     common = [word for word, count in shared.most_common() if count > 1]
-    ranked = sorted(common, key=lambda word: (-shared[word], word))[:_MAX_DESCRIPTION_WORDS]
-    return ", ".join(ranked) if len(ranked) >= _MIN_DESCRIPTION_WORDS else preview_line(entries[0].content, 100)
+    top_words = sorted(common, key=lambda word: (-shared[word], word))[:_MAX_DESCRIPTION_WORDS]
+    return ", ".join(top_words) if len(top_words) >= _MIN_DESCRIPTION_WORDS else preview_line(entries[0].content, 100)
 
 
 def _active_entries(path: str, document: bytes) -> list[Entry]:
-    return [found.entry for found in parse_entries(document, path) if found.entry.state == "active"]
+    return [located.entry for located in parse_entries(document, path) if located.entry.state == "active"]
 
 
 def _is_descriptive(word: str) -> bool:
@@ -258,22 +262,25 @@ type: "reference"
 
 
 def select_listed_topics(
-    topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], by_hand: bytes, most: int
+    topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], by_hand: bytes, limit: int
 ) -> list[Topic]:
-    """Return the topics for MEMORY.md to list, at most `most`, by the usefulness of their entries in `documents` by
+    """Return the topics for MEMORY.md to list, at most `limit`, by the usefulness of their entries in `documents` by
     path.
 
     Topics that people link to themselves, in `by_hand`, are left out.
     """
     linked = linked_files(by_hand)
-    told = [topic for topic in topics if topic.file not in linked and topic.path != FURTHER_TOPICS]
-    if len(told) <= most:
-        return told + [
+    candidates = [topic for topic in topics if topic.file not in linked and topic.path != FURTHER_TOPICS]
+    if len(candidates) <= limit:
+        return candidates + [
             topic for topic in topics if topic.path == FURTHER_TOPICS and _has_other_content(documents[FURTHER_TOPICS])
         ]
-    ranked = sorted(told, key=lambda topic: _topic_rank(documents[topic.path]), reverse=True)
-    kept = max(most - 1, 0)
-    return [*ranked[:kept], Topic(path=FURTHER_TOPICS, name=_FURTHER_NAME, description=f"{len(ranked) - kept:,} more")]
+    sorted_topics = sorted(candidates, key=lambda topic: _topic_rank(documents[topic.path]), reverse=True)
+    listed_count = max(limit - 1, 0)
+    return [
+        *sorted_topics[:listed_count],
+        Topic(path=FURTHER_TOPICS, name=_FURTHER_NAME, description=f"{len(sorted_topics) - listed_count:,} more"),
+    ]
 
 
 def update_further_topics(memory: bytes, documents: Mapping[str, MemoryDocument]) -> dict[str, MemoryDocument]:
@@ -281,14 +288,14 @@ def update_further_topics(memory: bytes, documents: Mapping[str, MemoryDocument]
 
     Text that a person wrote into it stays, and so does the topic.
     """
-    found = documents.get(FURTHER_TOPICS, MemoryDocument())
+    further = documents.get(FURTHER_TOPICS, MemoryDocument())
     rest = {path: document for path, document in documents.items() if path != FURTHER_TOPICS}
     linked = linked_files(memory)
-    told = [read_topic(path, document.data) for path, document in rest.items()]
-    lines = render_topic_list([topic for topic in told if topic.file not in linked], b"")
-    if not lines and not _has_other_content(found):
+    topics = [read_topic(path, document.data) for path, document in rest.items()]
+    lines = render_topic_list([topic for topic in topics if topic.file not in linked], b"")
+    if not lines and not _has_other_content(further):
         return rest
-    text = b"".join(part.data for part in found.parts if not TOPIC_LIST_LINE.match(part.data)) or _FURTHER_HEAD
+    text = b"".join(part.data for part in further.parts if not TOPIC_LIST_LINE.match(part.data)) or _FURTHER_HEAD
     return {
         **rest,
         FURTHER_TOPICS: parse_memory_document(text.rstrip(b"\n") + b"\n\n" + b"".join(lines), FURTHER_TOPICS),

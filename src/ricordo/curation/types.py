@@ -96,11 +96,11 @@ class AdviceCost:
 
     def __add__(self, other: "AdviceCost") -> "AdviceCost":
         """Return the sum of both."""
-        known = self.dollars is not None and other.dollars is not None
+        is_known = self.dollars is not None and other.dollars is not None
         return AdviceCost(
             requests=self.requests + other.requests,
             tokens=self.tokens + other.tokens,
-            dollars=(self.dollars or Decimal(0)) + (other.dollars or Decimal(0)) if known else None,
+            dollars=(self.dollars or Decimal(0)) + (other.dollars or Decimal(0)) if is_known else None,
         )
 
 
@@ -207,24 +207,24 @@ class ConsolidationResult:
     undecided: int = 0
 
 
-def event_counts(done: ConsolidationResult) -> dict[str, int]:
+def event_counts(result: ConsolidationResult) -> dict[str, int]:
     """Return the counts for the event of a run; a cost is in millionths of a US dollar."""
     counts = {
-        "entries": done.read,
-        "kept": done.kept,
-        "merged": done.merged,
-        "superseded": done.superseded,
-        "left": done.left,
+        "entries": result.read,
+        "kept": result.kept,
+        "merged": result.merged,
+        "superseded": result.superseded,
+        "left": result.left,
     }
-    asked = {
-        "undecided": done.undecided,
-        "retired": done.retired,
-        "refused": len(done.refused),
-        "requests": done.cost.requests,
-        "tokens": done.cost.tokens,
-        "microdollars": int((done.cost.dollars or 0) * 1_000_000),
+    advice_counts = {
+        "undecided": result.undecided,
+        "retired": result.retired,
+        "refused": len(result.refused),
+        "requests": result.cost.requests,
+        "tokens": result.cost.tokens,
+        "microdollars": int((result.cost.dollars or 0) * 1_000_000),
     }
-    return counts | {name: count for name, count in asked.items() if count}
+    return counts | {name: count for name, count in advice_counts.items() if count}
 
 
 def count_changed_lines(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:

@@ -72,62 +72,73 @@ async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, las
     """
     stored = await _read_documents(files)
     old = {path: one.data for path, one in stored.items()}
-    gone = {found.entry.id: found for found in block}
-    standing = await run_sync(_locate_entries, old, gone)
-    _check_untouched(standing, gone)
-    desk = await run_sync(_retract_entries, old, gone, standing)
-    desk = replace(desk, reopened=[await _restore_curated(files, one) for one in desk.reopened])
-    after = await run_sync(_reconsolidate, desk, last_run)
-    hollow = {
-        path for path, data in after.items() if path in standing and not is_curated(path) and _is_empty_ledger(data)
+    removed = {located.entry.id: located for located in block}
+    occurrences = await run_sync(_locate_entries, old, removed)
+    _check_untouched(occurrences, removed)
+    retraction = await run_sync(_retract_entries, old, removed, occurrences)
+    retraction = replace(retraction, reopened=[await _restore_curated(files, one) for one in retraction.reopened])
+    after = await run_sync(_reconsolidate, retraction, last_run)
+    empty_ledgers = {
+        path for path, data in after.items() if path in occurrences and not is_curated(path) and _is_empty_ledger(data)
     }
-    after |= dict.fromkeys(hollow)
+    after |= dict.fromkeys(empty_ledgers)
     versions = {path: one.version for path, one in stored.items()}
     edits = [
         Edit(path=path, expected=versions.get(path, ABSENT), data=data)
         for path, data in after.items()
         if data != old.get(path)
     ]
-    longs = {f"{WORKSPACE}/{found.long_path}" for rows in standing.values() for found in rows if found.long_path}
-    kept = [(path, await files.read(path)) for path in sorted(longs) if await files.info(path)]
-    return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in kept)]
+    long_paths = {
+        f"{WORKSPACE}/{located.long_path}" for rows in occurrences.values() for located in rows if located.long_path
+    }
+    long_files = [(path, await files.read(path)) for path in sorted(long_paths) if await files.info(path)]
+    return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in long_files)]
 
 
 async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
     """Return the memory documents by path, without ledgers that can't be read."""
-    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
-    found = {}
-    for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+    paths = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    documents = {}
+    for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
-            found[path] = await files.read(path)
+            documents[path] = await files.read(path)
         except FileMissing:
             continue
         except StorageError:
             if is_curated(path):
                 raise
-    return found
+    return documents
 
 
-def _locate_entries(documents: Mapping[str, bytes], gone: Mapping[str, LocatedEntry]) -> dict[str, list[LocatedEntry]]:
+def _locate_entries(
+    documents: Mapping[str, bytes], removed: Mapping[str, LocatedEntry]
+) -> dict[str, list[LocatedEntry]]:
     """Return the occurrences of the entries, by document."""
-    marks = [f"^{name}".encode() for name in gone]
+    marks = [f"^{name}".encode() for name in removed]
     rows = {
-        path: [found for found in parse_entries(data, path) if found.entry.id in gone]
+        path: [located for located in parse_entries(data, path) if located.entry.id in removed]
         for path, data in documents.items()
         if any(mark in data for mark in marks)
     }
-    return {path: found for path, found in rows.items() if found}
+    return {path: located for path, located in rows.items() if located}
 
 
-def _check_untouched(standing: Mapping[str, Sequence[LocatedEntry]], gone: Mapping[str, LocatedEntry]) -> None:
-    written = {found.entry.id: found.entry for path, rows in standing.items() if not is_curated(path) for found in rows}
-    for path, rows in standing.items():
-        for found in rows:
-            name = found.entry.id
-            mine = written.get(name, gone[name].entry)
+def _check_untouched(occurrences: Mapping[str, Sequence[LocatedEntry]], removed: Mapping[str, LocatedEntry]) -> None:
+    written = {
+        located.entry.id: located.entry
+        for path, rows in occurrences.items()
+        if not is_curated(path)
+        for located in rows
+    }
+    for path, rows in occurrences.items():
+        for located in rows:
+            name = located.entry.id
+            ledger_entry = written.get(name, removed[name].entry)
             # a line that a consolidation reworded is no edit of a person
-            shown = replace(found.entry, content=mine.content) if is_reworded(found.entry) else found.entry
-            if is_curated(path) and _person_fields(shown) != _person_fields(mine):
+            curated_entry = (
+                replace(located.entry, content=ledger_entry.content) if is_reworded(located.entry) else located.entry
+            )
+            if is_curated(path) and _person_fields(curated_entry) != _person_fields(ledger_entry):
                 raise UndoRefused(
                     f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
                     " everything."
@@ -139,59 +150,67 @@ def _person_fields(entry: Entry) -> tuple[str, bool, str | None]:
 
 
 def _retract_entries(
-    old: Mapping[str, bytes], gone: Mapping[str, LocatedEntry], standing: Mapping[str, Sequence[LocatedEntry]]
+    old: Mapping[str, bytes], removed: Mapping[str, LocatedEntry], occurrences: Mapping[str, Sequence[LocatedEntry]]
 ) -> _Retraction:
     """Return the documents without the entries; entries that they had superseded are active again."""
     cut = {
-        path: without_curated(data, path, gone) if is_curated(path) else remove_entries(data, path, gone)
+        path: without_curated(data, path, removed) if is_curated(path) else remove_entries(data, path, removed)
         for path, data in old.items()
-        if path in standing
+        if path in occurrences
     }
-    documents = _restore_own_words({**old, **cut}, gone)
-    left = [found.entry for path, data in documents.items() if is_curated(path) for found in parse_entries(data, path)]
-    spoken_for = {name for entry in left for name in _cited_ids(entry)}
-    back: dict[str, CandidateEntry] = {}
+    documents = _restore_own_words({**old, **cut}, removed)
+    curated_entries = [
+        located.entry for path, data in documents.items() if is_curated(path) for located in parse_entries(data, path)
+    ]
+    still_cited_ids = {name for entry in curated_entries for name in _cited_ids(entry)}
+    restored: dict[str, CandidateEntry] = {}
     for path, data in documents.items():
         if ledger_date(path) is not None or is_curated(path):
-            documents[path], reopened = _reopen_superseded(data, path, gone, spoken_for)
-            back |= reopened if ledger_date(path) is not None else {}
-    said = {
+            documents[path], reopened = _reopen_superseded(data, path, removed, still_cited_ids)
+            restored |= reopened if ledger_date(path) is not None else {}
+    cited_ids = {
         name
-        for path, rows in standing.items()
+        for path, rows in occurrences.items()
         if is_curated(path)
-        for found in rows
-        for name in _cited_ids(found.entry)
+        for located in rows
+        for name in _cited_ids(located.entry)
     }
-    same = said - gone.keys() - spoken_for - back.keys()
-    back |= {one.entry.id: one for one in _iter_active(documents, same)}
-    standing_still = {entry.id for entry in left}
-    opened = [one for name, one in back.items() if name not in standing_still and not has_secret(one.entry.content)]
-    return _Retraction(documents=documents, reopened=opened, touched=frozenset(cut))
+    restored_ids = cited_ids - removed.keys() - still_cited_ids - restored.keys()
+    restored |= {one.entry.id: one for one in _iter_active(documents, restored_ids)}
+    curated_ids = {entry.id for entry in curated_entries}
+    to_place = [one for name, one in restored.items() if name not in curated_ids and not has_secret(one.entry.content)]
+    return _Retraction(documents=documents, reopened=to_place, touched=frozenset(cut))
 
 
-def _restore_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
+def _restore_own_words(documents: dict[str, bytes], removed_ids: Collection[str]) -> dict[str, bytes]:
     """Return the documents in which reworded lines that depend on the entries have their original text again."""
-    resting = {path: find_dependent_lines(data, path, gone) for path, data in documents.items() if is_curated(path)}
-    names = frozenset[str]().union(*resting.values())
+    dependent_ids = {
+        path: find_dependent_lines(data, path, removed_ids) for path, data in documents.items() if is_curated(path)
+    }
+    names = frozenset[str]().union(*dependent_ids.values())
     if not names:
         return documents
     ledgers = {path: data for path, data in documents.items() if ledger_date(path) is not None}
-    own = {
-        found.entry.id: found.entry.content
+    originals = {
+        located.entry.id: located.entry.content
         for path, data in ledgers.items()
         if any(f"^{name}".encode() in data for name in names)
-        for found in parse_entries(data, path)
-        if found.entry.id in names
+        for located in parse_entries(data, path)
+        if located.entry.id in names
     }
-    told = {path: restore_own_words(documents[path], path, gone, own) for path, ids in resting.items() if ids}
-    return {**documents, **told}
+    restored = {
+        path: restore_own_words(documents[path], path, removed_ids, originals)
+        for path, ids in dependent_ids.items()
+        if ids
+    }
+    return {**documents, **restored}
 
 
-def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
+def without_curated(data: bytes, path: str, removed_ids: Collection[str]) -> bytes:
     """Return a curated document without the entries, and without generated sections that held no other entries."""
     document = parse_memory_document(data, path)
-    emptied = {part.section for part in document.parts if part.entry and part.entry.id in gone}
-    document = document.without(gone)
+    emptied = {part.section for part in document.parts if part.entry and part.entry.id in removed_ids}
+    document = document.without(removed_ids)
     for title in emptied.intersection(_OWN_SECTIONS) if path == MEMORY_PATH else ():
         document = document.without_section(title)
     return document.data if path == MEMORY_PATH else update_description(path, data, document.data)
@@ -199,27 +218,31 @@ def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
 
 def _cited_ids(entry: Entry) -> set[str]:
     """Return the ids of the other entries that a curated entry replaces."""
-    taken = {entry.supersedes} if entry.supersedes else set()
-    return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *taken}
+    superseded_ids = {entry.supersedes} if entry.supersedes else set()
+    return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *superseded_ids}
 
 
 def _reopen_superseded(
-    data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
+    data: bytes, path: str, removed_ids: Collection[str], still_cited_ids: Collection[str]
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
     """Return the document in which entries superseded by the removed ones are active again, and those entries by id."""
-    if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in gone):
+    if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in removed_ids):
         return data, {}
     reopened: dict[str, CandidateEntry] = {}
-    for found in reversed(parse_entries(data, path)):
-        entry = found.entry
+    for located in reversed(parse_entries(data, path)):
+        entry = located.entry
         successors = field_ids(entry, _SUCCESSOR_FIELD)
-        if entry.state != "superseded" or entry.id in spoken_for or not any(name in gone for name in successors):
+        if (
+            entry.state != "superseded"
+            or entry.id in still_cited_ids
+            or not any(name in removed_ids for name in successors)
+        ):
             continue
         rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR_FIELD)
         active = replace(entry, state="active", extra=rest)
-        bullet = render_entry(active, long=found.long_path).encode("utf-8", "surrogatepass")
-        data = data[: found.offset] + bullet + data[found.offset + found.length :]
-        reopened[entry.id] = CandidateEntry(entry=active, long=found.long_path)
+        bullet = render_entry(active, long=located.long_path).encode("utf-8", "surrogatepass")
+        data = data[: located.offset] + bullet + data[located.offset + located.length :]
+        reopened[entry.id] = CandidateEntry(entry=active, long=located.long_path)
     return data, reopened
 
 
@@ -227,49 +250,53 @@ def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iter
     """Yield the active entries with these ids in the ledgers."""
     for path, data in documents.items():
         if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
-            for found in parse_entries(data, path):
-                if found.entry.id in names and found.entry.state == "active":
-                    yield CandidateEntry(entry=found.entry, long=found.long_path)
+            for located in parse_entries(data, path):
+                if located.entry.id in names and located.entry.state == "active":
+                    yield CandidateEntry(entry=located.entry, long=located.long_path)
 
 
 async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEntry:
     """Return the last version of an entry in curated memory, with the entries merged into it; else the entry itself."""
     async for path, data in iter_replaced_memory(files):
         if is_curated(path) and f"^{one.entry.id}".encode() in data:
-            for found in await run_sync(parse_entries, data, path):
-                if found.entry.id == one.entry.id and found.entry.state == "active":
-                    source = replace(found.entry.source, quote=one.entry.source.quote)
-                    return CandidateEntry(entry=replace(found.entry, source=source), long=found.long_path)
+            for located in await run_sync(parse_entries, data, path):
+                if located.entry.id == one.entry.id and located.entry.state == "active":
+                    source = replace(located.entry.source, quote=one.entry.source.quote)
+                    return CandidateEntry(entry=replace(located.entry, source=source), long=located.long_path)
     return one
 
 
-def _reconsolidate(desk: _Retraction, last_run: str) -> dict[str, bytes | None]:
+def _reconsolidate(retraction: _Retraction, last_run: str) -> dict[str, bytes | None]:
     """Return all documents with the reopened entries placed. Raises `UndoRefused`."""
-    after: dict[str, bytes | None] = dict(desk.documents)
-    if not desk.reopened and not any(map(is_curated, desk.touched)):
+    after: dict[str, bytes | None] = dict(retraction.documents)
+    if not retraction.reopened and not any(map(is_curated, retraction.touched)):
         return after
     material = ConsolidationInput(
-        documents=desk.select_documents(curated=True), ledgers=desk.select_documents(curated=False), fresh=desk.reopened
+        documents=retraction.select_documents(curated=True),
+        ledgers=retraction.select_documents(curated=False),
+        fresh=retraction.reopened,
     )
     memory = material.documents.get(MEMORY_PATH, b"")
     # lines of a root with wider bounds must not move because of an undo
     config = ConsolidationConfig()
-    ours = [part.entry for part in parse_memory_document(memory, MEMORY_PATH).parts if part.entry and is_movable(part)]
-    longest = max((len(entry.content) for entry in ours), default=0)
+    movable_entries = [
+        part.entry for part in parse_memory_document(memory, MEMORY_PATH).parts if part.entry and is_movable(part)
+    ]
+    longest = max((len(entry.content) for entry in movable_entries), default=0)
     config = replace(config, index_characters=max(config.index_characters, longest))
     if not fits_bounds(memory, config):
         config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_memory_tokens=_UNBOUNDED)
     proposal = propose(material, config)
-    wrong = find_faults(material, proposal, config)
-    if wrong:
-        raise UndoRefused(f"Curated memory rests on it, and {wrong[0]}: undo the consolidation {last_run} first.")
+    faults = find_faults(material, proposal, config)
+    if faults:
+        raise UndoRefused(f"Curated memory rests on it, and {faults[0]}: undo the consolidation {last_run} first.")
     return after | dict(proposal.documents)
 
 
 def _is_empty_ledger(document: bytes | None) -> bool:
     """Tell whether a ledger holds nothing but its heading."""
-    left = (document or b"").strip()
-    return left.startswith(b"# ") and b"\n" not in left
+    content = (document or b"").strip()
+    return content.startswith(b"# ") and b"\n" not in content
 
 
 _UNDO_LOCK = "undo"
@@ -297,14 +324,14 @@ async def undo_change(
         if item.id in undone:
             raise UndoRefused(f"The change {item.id} is undone already.")
         if item.entries:
-            standing = await _find_remaining_entries(files, item)
-            if not standing:
+            remaining = await _find_remaining_entries(files, item)
+            if not remaining:
                 raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
             runs = (change.id for change in records if change.act == CONSOLIDATE_ACT and change.id not in undone)
-            edits = await retract_append(files, standing, last_run=next(runs, ""))
-            taken = [found.entry for found in standing]
-            edits += await build_session_edits(files, [entry.content for entry in taken], item.entries)
-            edits += await build_profile_edits(files, taken, by_hand=False)
+            edits = await retract_append(files, remaining, last_run=next(runs, ""))
+            entries = [located.entry for located in remaining]
+            edits += await build_session_edits(files, [entry.content for entry in entries], item.entries)
+            edits += await build_profile_edits(files, entries, by_hand=False)
             return await add_room_edits(files, await add_topic_list_edits(files, edits, bounds), bounds)
         try:
             reversals = [
@@ -318,7 +345,7 @@ async def undo_change(
         exact = all(edit.data == before for edit, before in reversals)
         edits = await _drop_forgotten(files, [edit for edit, _ in reversals])
         edits = edits if exact else await add_topic_list_edits(files, edits, bounds)
-        return await add_room_edits(files, edits, bounds, must=exact)
+        return await add_room_edits(files, edits, bounds, best_effort=exact)
 
     # one undo at a time, because the records say what is undone; and none during a forget or a consolidation, which
     # would write what they read before the undo
@@ -343,38 +370,44 @@ def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) ->
                 " undo by its id, which `ricordo history` shows."
             )
         return newest
-    named = [item for item in items if change_id in {item.id, *item.entries}]
-    if not named:
-        named = [item for item in items if any(matches_id(change_id, one) for one in (item.id, *item.entries))]
-        if len(named) > 1:
-            raise ChangeNotFound(f"{len(named)} changes have ids that begin or end with {change_id}: write more of it.")
-    if not named:
+    matches = [item for item in items if change_id in {item.id, *item.entries}]
+    if not matches:
+        matches = [item for item in items if any(matches_id(change_id, one) for one in (item.id, *item.entries))]
+        if len(matches) > 1:
+            raise ChangeNotFound(
+                f"{len(matches)} changes have ids that begin or end with {change_id}: write more of it."
+            )
+    if not matches:
         raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
-    return named[0]
+    return matches[0]
 
 
 async def _find_remaining_entries(files: FileStore, item: HistoryItem) -> list[LocatedEntry]:
     """Return the entries of an append that are still in ledgers."""
-    wanted = frozenset(item.entries)
+    entry_ids = frozenset(item.entries)
     paths = item.paths or [info.path for info in await files.list(LEDGERS) if ledger_date(info.path)]
     return [
-        found
+        located
         for path in paths
         async for block in iter_appends(files, path)
-        for found in block
-        if found.entry.id in wanted
+        for located in block
+        if located.entry.id in entry_ids
     ]
 
 
 async def _drop_forgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
     """Return the edits without forgotten entries: only undoing the forget itself restores those."""
     tombstones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
-    gone = parse_tombstones(tombstones.data or b"").ids if tombstones else (await read_tombstones(files)).ids
-    kept = []
+    forgotten_ids = parse_tombstones(tombstones.data or b"").ids if tombstones else (await read_tombstones(files)).ids
+    remaining_edits = []
     for edit in edits:
-        names = {name for name in gone if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data}
-        kept.append(replace(edit, data=remove_entries(edit.data, edit.path, names)) if names and edit.data else edit)
-    return kept
+        names = {
+            name for name in forgotten_ids if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data
+        }
+        remaining_edits.append(
+            replace(edit, data=remove_entries(edit.data, edit.path, names)) if names and edit.data else edit
+        )
+    return remaining_edits
 
 
 async def _reverse_file(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:

@@ -64,39 +64,41 @@ def parse_lessons_answer(text: str) -> LessonsAnswer | None:
     text = _THINKING.sub(" ", text[:_MAX_ANSWER_CHARS])
     if is_no_reply(text):
         return LessonsAnswer(lessons=[])
-    found = next((each for each in _iter_objects(text) if LESSONS_PART in each), None)
-    if found is None:
+    document = next((each for each in _iter_objects(text) if LESSONS_PART in each), None)
+    if document is None:
         return None
-    lessons = found[LESSONS_PART]
+    lessons = document[LESSONS_PART]
     if lessons is None or (isinstance(lessons, str) and (not lessons.strip() or is_no_reply(lessons))):
         lessons = []
-    return LessonsAnswer(lessons=lessons, parts={name: value for name, value in found.items() if name != LESSONS_PART})
+    return LessonsAnswer(
+        lessons=lessons, parts={name: value for name, value in document.items() if name != LESSONS_PART}
+    )
 
 
 def _iter_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
     """Yield the outermost objects of a text, last one first. An incomplete object hides the objects in it."""
-    found: list[Mapping[str, JsonValue]] = []
-    at = text.find("{")
+    objects: list[Mapping[str, JsonValue]] = []
+    start = text.find("{")
     for _ in range(_MAX_STARTS):
-        if at < 0:
+        if start < 0:
             break
-        end = _find_object_end(text, at)
+        end = _find_object_end(text, start)
         if end < 0:
-            at = text.find("{", at + 1)
+            start = text.find("{", start + 1)
             continue
         try:
-            value = loads(text[at:end])
+            value = loads(text[start:end])
         except InvalidMessage:
             value = None
         if isinstance(value, dict):
-            found.append(value)
-        at = text.find("{", end)
-    yield from reversed(found)
+            objects.append(value)
+        start = text.find("{", end)
+    yield from reversed(objects)
 
 
-def _find_object_end(text: str, at: int) -> int:
+def _find_object_end(text: str, start: int) -> int:
     try:
-        return _DECODER.raw_decode(text, at)[1]
+        return _DECODER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):
         return -1
 
@@ -139,25 +141,27 @@ _MIN_CONFIDENCE = 0.05
 
 def is_learnable(message: Message) -> bool:
     """Return whether a message can be a source: written by a user or the assistant, not by a tool or memory."""
-    said = message.role in _DEFAULT_CONFIDENCE and not message.tool_results and get_mark(message) in {None, "cut"}
-    return said and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
+    is_authored = (
+        message.role in _DEFAULT_CONFIDENCE and not message.tool_results and get_mark(message) in {None, "cut"}
+    )
+    return is_authored and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
 
 
-def parse_lessons(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
+def parse_lessons(value: JsonValue, messages: Sequence[Message], *, context: str = "") -> tuple[Finding, ...] | None:
     """Return the lessons of an answer, in order, each once; `messages` are their possible sources.
 
-    Names and numbers in a lesson must occur in `messages` or in `around`. None if the answer is unusable: it is not a
+    Names and numbers in a lesson must occur in `messages` or in `context`. None if the answer is unusable: it is not a
     list, or none of its notes is supported by the messages. Empty if there was nothing to learn.
     """
     if not isinstance(value, list):
         return None
-    gate = _NoteValidator(messages=messages, context=around)
-    found: dict[str, Finding] = {}
-    for each in value[:MAX_LESSONS]:
-        finding = gate.to_finding(each) if isinstance(each, dict) else None
+    validator = _NoteValidator(messages=messages, context=context)
+    findings: dict[str, Finding] = {}
+    for note in value[:MAX_LESSONS]:
+        finding = validator.to_finding(note) if isinstance(note, dict) else None
         if finding is not None:
-            found.setdefault(finding.content.casefold(), finding)
-    return tuple(found.values()) if found or not value else None
+            findings.setdefault(finding.content.casefold(), finding)
+    return tuple(findings.values()) if findings or not value else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,9 +180,9 @@ class _NoteValidator:
             return None
         quote = _text_field(note, "quote")
         for message in _rank_messages(self.messages, _text_field(note, "message").strip(" []")):
-            words = _find_quote(quote, message.text)
-            if words and not contains_credential(words):
-                return _build_finding(note, content, message, words)
+            matched_quote = _find_quote(quote, message.text)
+            if matched_quote and not contains_credential(matched_quote):
+                return _build_finding(note, content, message, matched_quote)
         return None
 
     @cached_property
@@ -187,7 +191,7 @@ class _NoteValidator:
         return GroundingText("\n".join([*(message.text for message in self.messages), *names, self.context]))
 
 
-def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message, words: str) -> Finding:
+def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message, quote: str) -> Finding:
     kind = _text_field(note, "kind").casefold()
     since = _parse_day(note.get("since"))
     return Finding(
@@ -195,7 +199,7 @@ def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message
         kind=kind if kind in LESSON_KINDS else "fact",
         confidence=_parse_confidence(note.get("confidence"), message.role),
         message_ids=(message.id,),
-        quote=words,
+        quote=quote,
         tags=tuple(_parse_tags(note.get("tags"))),
         since=datetime(since.year, since.month, since.day, tzinfo=UTC) if since else message.time,
         corrects=note.get("corrects") is True,
@@ -207,8 +211,8 @@ def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]
     """Yield the cited message, then messages of people, then the rest; the quote decides among them."""
 
     def rank(message: Message) -> int:
-        named = bool(cited) and (message.id.startswith(cited) or message.id.endswith(cited))
-        return 0 if named else 1 if message.role == "user" else 2
+        is_cited = bool(cited) and (message.id.startswith(cited) or message.id.endswith(cited))
+        return 0 if is_cited else 1 if message.role == "user" else 2
 
     yield from sorted(messages, key=rank)
 
@@ -216,25 +220,25 @@ def _rank_messages(messages: Sequence[Message], cited: str) -> Iterator[Message]
 def _find_quote(quote: str, text: str) -> str:
     """Return `quote` as it appears in `text`, ignoring white space; empty if it does not appear."""
     words = quote[: _MAX_QUOTE_CHARS + 1].split()
-    if len(quote) > _MAX_QUOTE_CHARS or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_CHARS:
+    if len(quote) > _MAX_QUOTE_CHARS or sum(char.isalnum() for char in quote) < _MIN_QUOTE_CHARS:
         return ""
-    found = re.search(r"\s+".join(map(re.escape, words)), text)
-    if found is None or len(found[0]) <= _MAX_KEPT_QUOTE_CHARS:
-        return found[0] if found else ""
+    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    if match is None or len(match[0]) <= _MAX_KEPT_QUOTE_CHARS:
+        return match[0] if match else ""
     # The beginning of a quote identifies its position and is verbatim too.
-    return found[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
+    return match[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
 
 
 def _parse_confidence(value: JsonValue, role: str) -> float:
     """Return the confidence, limited by role: an assistant's is below a person's, and both below a saved entry's."""
-    given = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-    sure = float(value) if given and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
-    return round(min(max(sure, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)
+    is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    confidence = float(value) if is_valid and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
+    return round(min(max(confidence, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)
 
 
 def _parse_tags(value: JsonValue) -> Iterator[str]:
-    given = [each.strip().lstrip("#").casefold() for each in _as_list(value) if isinstance(each, str)]
-    yield from list(dict.fromkeys(each for each in given if _TAG_PATTERN.fullmatch(each)))[:_MAX_TAGS]
+    tags = [each.strip().lstrip("#").casefold() for each in _as_list(value) if isinstance(each, str)]
+    yield from list(dict.fromkeys(each for each in tags if _TAG_PATTERN.fullmatch(each)))[:_MAX_TAGS]
 
 
 def _as_list(value: JsonValue) -> Sequence[JsonValue]:
@@ -249,5 +253,5 @@ def _parse_day(value: JsonValue) -> date | None:
 
 
 def _text_field(note: Mapping[str, JsonValue], name: str) -> str:
-    found = note.get(name)
-    return found.strip() if isinstance(found, str) else ""
+    value = note.get(name)
+    return value.strip() if isinstance(value, str) else ""

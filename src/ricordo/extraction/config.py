@@ -118,12 +118,12 @@ class FlushConfig:
         validate_model_name(self.model, self.base_url, self.model_settings)
         if self.reference not in {"today", "all"}:
             raise InvalidSetting(f"reference is today or all, not {self.reference!r}.")
-        for name, least, most in (
+        for name, minimum, maximum in (
             ("max_input_tokens", _MIN_TOKENS, None),
             ("head_tail", 0, None),
             ("attempts", 1, _MAX_ATTEMPTS),
         ):
-            _check_integer(name, getattr(self, name), least, most)
+            _check_integer(name, getattr(self, name), minimum, maximum)
         if self.flush_prompt is not None:
             _check_prompt(self.flush_prompt)
             if self.max_input_tokens < self.min_input_tokens:
@@ -136,8 +136,8 @@ class FlushConfig:
     @property
     def min_gap(self) -> float:
         """The minimum number of seconds between two flushes of one scope."""
-        found = _THROTTLE_PATTERN.fullmatch(self.flush_trigger)
-        return float(found[1]) if found else 0.0
+        match = _THROTTLE_PATTERN.fullmatch(self.flush_trigger)
+        return float(match[1]) if match else 0.0
 
     @property
     def is_enabled(self) -> bool:
@@ -172,9 +172,14 @@ def _check_prompt(prompt: object) -> None:
         )
 
 
-def _check_integer(name: str, value: object, least: int, most: int | None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+def _check_integer(name: str, value: object, minimum: int, maximum: int | None) -> None:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value < minimum
+        or (maximum is not None and value > maximum)
+    ):
+        bound = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
         raise InvalidSetting(f"{name} is a whole number {bound}, not {value!r}.")
 
 

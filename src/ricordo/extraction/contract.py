@@ -89,6 +89,6 @@ class ExtractionSection:
 class SectionFactory(Protocol):
     """Creates the section for one flush."""
 
-    async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
+    async def __call__(self, section_input: SectionInput) -> ExtractionSection | None:
         """Return a section to add to the request; None if there is nothing to extract."""
         ...

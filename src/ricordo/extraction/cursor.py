@@ -67,8 +67,8 @@ class ExtractionCursor:
 
     def position(self, messages: Iterable[str]) -> int:
         """Return how many of these ids, in the order of the log, were extracted."""
-        done = frozenset(self.done)
-        return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
+        done_ids = frozenset(self.done)
+        return max((number for number, name in enumerate(messages, start=1) if name in done_ids), default=0)
 
     def advance(self, messages: Sequence[str], *, place: int, anchor: str) -> "ExtractionCursor":
         """Return the cursor that is about to move past `messages`."""
@@ -81,16 +81,16 @@ class ExtractionCursor:
         )
 
 
-async def load_cursor(files: FileStore, at: str) -> ExtractionCursor:
-    """Return the cursor stored at `at`. A missing one has extracted nothing, an unreadable one is `damaged`."""
+async def load_cursor(files: FileStore, path: str) -> ExtractionCursor:
+    """Return the cursor stored at `path`. A missing one has extracted nothing, an unreadable one is `damaged`."""
     try:
-        stored = await files.read(at)
+        stored = await files.read(path)
     except FileMissing:
-        return ExtractionCursor(file_path=at)
+        return ExtractionCursor(file_path=path)
     try:
-        return _decode_cursor(at, stored.version, decode_json(stored.data))
+        return _decode_cursor(path, stored.version, decode_json(stored.data))
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ExtractionCursor(file_path=at, version=stored.version, damaged=True)
+        return ExtractionCursor(file_path=path, version=stored.version, damaged=True)
 
 
 async def save_cursor(files: FileStore, cursor: ExtractionCursor) -> ExtractionCursor:
@@ -109,9 +109,9 @@ async def save_cursor(files: FileStore, cursor: ExtractionCursor) -> ExtractionC
     return replace(cursor, version=await files.replace(cursor.file_path, data, expected=cursor.version), damaged=False)
 
 
-def _decode_cursor(at: str, version: str, value: Mapping[str, JsonValue]) -> ExtractionCursor:
+def _decode_cursor(file_path: str, version: str, value: Mapping[str, JsonValue]) -> ExtractionCursor:
     return ExtractionCursor(
-        file_path=at,
+        file_path=file_path,
         version=version,
         done=_parse_ids(value["done"]),
         next=_parse_ids(value["next"]),
@@ -139,13 +139,13 @@ def _parse_offset(value: JsonValue) -> int:
 _ENTRY_FIELDS = b" [at:: "
 
 
-async def recover_cursor(files: FileStore, at: str, session: str, *, key: bytes) -> ExtractionCursor:
+async def recover_cursor(files: FileStore, path: str, session: str, *, key: bytes) -> ExtractionCursor:
     """Complete the cursor's block in the ledger and return the cursor; the caller holds the lock of the session.
 
     A damaged cursor is set aside as `<name>.broken-<n>` and rebuilt. `key` identifies entries forgotten in the
     meantime.
     """
-    cursor = await load_cursor(files, at)
+    cursor = await load_cursor(files, path)
     if cursor.damaged:
         return await _rebuild_cursor(files, cursor, session)
     if not cursor.next:
@@ -155,60 +155,62 @@ async def recover_cursor(files: FileStore, at: str, session: str, *, key: bytes)
         if missing:
             await _remove_torn_bullet(files, cursor, missing[0])
             heading = cursor.path.rpartition("/")[2].removesuffix(".md")
-            wanted = await _drop_forgotten(files, missing, key)
-            if wanted:
-                await files.append(cursor.path, b"".join(wanted), header=f"# {heading}\n\n".encode())
+            remaining = await _drop_forgotten(files, missing, key)
+            if remaining:
+                await files.append(cursor.path, b"".join(remaining), header=f"# {heading}\n\n".encode())
     return await save_cursor(files, cursor.complete())
 
 
 async def load_extracted_entries(files: FileStore, session: str) -> list[Entry]:
     """Return all entries extracted from a session, oldest first, including entries undone since."""
-    found = [located.entry for located in await _load_all_entries(files)]
-    mine = {entry.id: entry for entry in found if entry.by == "flush" and entry.source.session == session}
-    return [mine[name] for name in sorted(mine)]
+    entries = [located.entry for located in await _load_all_entries(files)]
+    session_entries = {entry.id: entry for entry in entries if entry.by == "flush" and entry.source.session == session}
+    return [session_entries[name] for name in sorted(session_entries)]
 
 
 async def _rebuild_cursor(files: FileStore, damaged: ExtractionCursor, session: str) -> ExtractionCursor:
     with suppress(FileMissing):
         await _back_up_file(files, damaged.file_path)
     entries = await load_extracted_entries(files, session)
-    done = dict.fromkeys(name for entry in entries for name in reversed(entry.source.messages))
-    return await save_cursor(files, replace(damaged, done=tuple(done), rebuilt=True))
+    done_ids = dict.fromkeys(name for entry in entries for name in reversed(entry.source.messages))
+    return await save_cursor(files, replace(damaged, done=tuple(done_ids), rebuilt=True))
 
 
-async def _back_up_file(files: FileStore, at: str) -> None:
-    data = (await files.read(at)).data
+async def _back_up_file(files: FileStore, path: str) -> None:
+    data = (await files.read(path)).data
     number = 1
     while True:
         with suppress(AlreadyExists):
-            await files.create(f"{at}.broken-{number}", data)
+            await files.create(f"{path}.broken-{number}", data)
             return
         number += 1
 
 
 async def _missing_bullets(files: FileStore, cursor: ExtractionCursor) -> list[bytes]:
     data = cursor.block.encode("utf-8", "surrogatepass")
-    bullets = [(found.entry.id, data[found.offset : found.offset + found.length]) for found in parse_entries(data, "")]
-    seen = {located.entry.id for located in await _load_entries(files, cursor.path)}
-    if bullets and bullets[-1][0] not in seen:
-        seen |= {located.entry.id for located in await _load_all_entries(files)}
-        seen |= (await read_tombstones(files)).ids
-    written = max((number for number, (name, _) in enumerate(bullets, start=1) if name in seen), default=0)
+    bullets = [(item.entry.id, data[item.offset : item.offset + item.length]) for item in parse_entries(data, "")]
+    known_ids = {located.entry.id for located in await _load_entries(files, cursor.path)}
+    if bullets and bullets[-1][0] not in known_ids:
+        known_ids |= {located.entry.id for located in await _load_all_entries(files)}
+        known_ids |= (await read_tombstones(files)).ids
+    written = max((number for number, (name, _) in enumerate(bullets, start=1) if name in known_ids), default=0)
     return [bullet for _, bullet in bullets[written:]]
 
 
 async def _drop_forgotten(files: FileStore, bullets: list[bytes], key: bytes) -> list[bytes]:
     digests = (await read_tombstones(files)).digests
-    said = [content_digest(found.entry.content, key) for bullet in bullets for found in parse_entries(bullet, "")]
-    return [bullet for bullet, digest in zip(bullets, said, strict=True) if digest not in digests]
+    bullet_digests = [
+        content_digest(located.entry.content, key) for bullet in bullets for located in parse_entries(bullet, "")
+    ]
+    return [bullet for bullet, digest in zip(bullets, bullet_digests, strict=True) if digest not in digests]
 
 
 async def _load_all_entries(files: FileStore) -> list[LocatedEntry]:
     """Return the current entries of memory and those replaced by change sets."""
-    found = await read_all_entries(files)
+    entries = await read_all_entries(files)
     async for path, data in iter_replaced_memory(files):
-        found += await run_sync(parse_entries, data, path)
-    return found
+        entries += await run_sync(parse_entries, data, path)
+    return entries
 
 
 async def _load_entries(files: FileStore, path: str) -> list[LocatedEntry]:
@@ -231,8 +233,8 @@ async def _remove_torn_bullet(files: FileStore, cursor: ExtractionCursor, bullet
     for located in reversed(parse_entries(stored.data, cursor.path)):
         start, end = located.offset, located.offset + located.length
         piece = stored.data[start:end]
-        torn = bullet.startswith(piece.rstrip(b"\n")) and piece.rstrip(b"\n") != bullet.rstrip(b"\n")
-        if torn and start >= cursor.offset and (_ENTRY_FIELDS in piece or not stored.data.endswith(b"\n")):
+        is_torn = bullet.startswith(piece.rstrip(b"\n")) and piece.rstrip(b"\n") != bullet.rstrip(b"\n")
+        if is_torn and start >= cursor.offset and (_ENTRY_FIELDS in piece or not stored.data.endswith(b"\n")):
             await files.replace(cursor.path, stored.data[:start] + stored.data[end:], expected=stored.version)
             return
 
@@ -243,18 +245,18 @@ async def find_unextracted_sessions(files: FileStore) -> list[tuple[str, str]]:
     Sessions that must not be extracted are left out, and so are sessions whose folder does not tell the agent's name;
     the next flush of such a session extracts everything.
     """
-    found = []
+    sessions = []
     for info in await files.list(f"{WORKSPACE}/agents"):
-        named = parse_transcript_path(info.path)
-        agent = agent_from_folder(named[0]) if named else None
+        parsed_path = parse_transcript_path(info.path)
+        agent = agent_from_folder(parsed_path[0]) if parsed_path else None
         if (
-            named
+            parsed_path
             and agent is not None
             and await _is_behind(files, info.path)
-            and await _may_learn(files, agent, named[1])
+            and await _may_learn(files, agent, parsed_path[1])
         ):
-            found.append((agent, named[1]))
-    return found
+            sessions.append((agent, parsed_path[1]))
+    return sessions
 
 
 async def read_log_from_cursor(files: FileStore, path: str, cursor: ExtractionCursor) -> TranscriptContents:

@@ -82,17 +82,17 @@ class MessageDelta:
 
     def apply_processing(self, messages: Sequence[Message]) -> list[Message]:
         """Return `messages` as extraction reads them; a dropped message stays in place without its parts."""
-        kept = {message.id: message for message in self.processed_messages.messages}
-        return [kept.get(message.id, replace(message, parts=())) for message in messages]
+        processed = {message.id: message for message in self.processed_messages.messages}
+        return [processed.get(message.id, replace(message, parts=())) for message in messages]
 
     def build_section_input(self, covers: int, findings: Sequence[Finding] = ()) -> SectionInput:
         """Return the input of a section for the first `covers` new messages."""
-        told = [message for message in self.apply_processing(self.new[:covers]) if message.parts]
+        messages = [message for message in self.apply_processing(self.new[:covers]) if message.parts]
         return SectionInput(
             agent=self.agent,
             session=self.session,
             scope=self.scope,
-            messages=told,
+            messages=messages,
             findings=tuple(findings),
             signals=self.signals | self.processed_messages.signals,
             trace=self.trace,
@@ -145,34 +145,34 @@ class RuleExtractor:
         """Return the sections that also extract from the first `covers` new messages."""
         if not self.sections:
             return []
-        studied = await run_sync(delta.build_section_input, covers)
-        return [section for make in self.sections if (section := await make(studied)) is not None]
+        section_input = await run_sync(delta.build_section_input, covers)
+        return [section for make in self.sections if (section := await make(section_input)) is not None]
 
     def _find(self, delta: MessageDelta, covers: int) -> Sequence[Finding]:
-        shown = delta.apply_processing([*delta.context, *delta.new[:covers]])
-        found = self.rules([message for message in shown if message.parts])
-        return [*found, *self.extract_of_tools(delta, covers)]
+        messages = delta.apply_processing([*delta.context, *delta.new[:covers]])
+        findings = self.rules([message for message in messages if message.parts])
+        return [*findings, *self.extract_of_tools(delta, covers)]
 
     @staticmethod
     def extract_of_tools(delta: MessageDelta, covers: int) -> Sequence[Finding]:
         """Return the lessons of failed and successful tool calls in the first `covers` new messages."""
-        fresh = {message.id for message in delta.new[:covers]}
+        new_ids = {message.id for message in delta.new[:covers]}
         lessons = extract_tool_lessons([*delta.context, *delta.new[:covers]])
-        return [lesson for lesson in lessons if not fresh.isdisjoint(lesson.message_ids)]
+        return [lesson for lesson in lessons if not new_ids.isdisjoint(lesson.message_ids)]
 
 
 async def accept_sections(extracted: ExtractionResult, delta: MessageDelta) -> list[str]:
     """Let each section accept its part, and return the errors in words for events."""
-    wrong: list[str] = []
+    errors: list[str] = []
     if not extracted.sections:
-        return wrong
-    studied = await run_sync(delta.build_section_input, extracted.covers, extracted.findings)
+        return errors
+    section_input = await run_sync(delta.build_section_input, extracted.covers, extracted.findings)
     for section in extracted.sections:
         try:
-            await section.accept(extracted.answers.get(section.name), studied)
+            await section.accept(extracted.answers.get(section.name), section_input)
         except RicordoError as error:
-            wrong.append(f"{section.name} was not kept: {type(error).__name__}")
-    return wrong
+            errors.append(f"{section.name} was not kept: {type(error).__name__}")
+    return errors
 
 
 _TRANSIENT_ERRORS = (ModelRateLimited, ModelTimeout, ModelUnavailable)
@@ -212,102 +212,102 @@ class ModelExtractor:
         """
         config, delta = self.config, delta.take_first(self._count_within_limit(delta))
         covers = len(delta.new)
-        for tried in range(1, _MAX_SHRINKS + 1):
+        for attempt in range(1, _MAX_SHRINKS + 1):
             request, sections = await self._build_request(delta, config)
             covers = request.covers
             if not request.learnable:
                 return ExtractionResult(findings=(), covers=covers)
             try:
-                heard = await self._ask_with_retry(request)
+                answer = await self._ask_with_retry(request)
             except ModelOverflow as error:
                 config = _shrink_config(config, error.window)
             except _TRANSIENT_ERRORS:
                 raise
             except ModelError as error:
                 return await self.rules.extract(
-                    delta, covers, note=_fallback_note(type(error).__name__), requests=tried
+                    delta, covers, note=_fallback_note(type(error).__name__), requests=attempt
                 )
             else:
-                return await self._build_result(delta, request, sections, heard)
+                return await self._build_result(delta, request, sections, answer)
         return await self.rules.extract(
             delta, covers, note=_fallback_note(ModelOverflow.__name__), requests=_MAX_SHRINKS
         )
 
     def _count_within_limit(self, delta: MessageDelta) -> int:
         """Return an upper bound of the new messages in one request, so that no more of a long delta is read."""
-        room = self.config.max_input_tokens * _CHARS_PER_TOKEN
+        remaining_chars = self.config.max_input_tokens * _CHARS_PER_TOKEN
         for count, message in enumerate(delta.new, start=1):
             size = len(message.text)
-            room -= _MIN_ITEM_CHARS + (min(size, self.config.head_tail) if self.config.head_tail else size)
-            if room < 0:
+            remaining_chars -= _MIN_ITEM_CHARS + (min(size, self.config.head_tail) if self.config.head_tail else size)
+            if remaining_chars < 0:
                 return count
         return len(delta.new)
 
     async def _build_request(
         self, delta: MessageDelta, config: FlushConfig
     ) -> tuple[LessonsRequest, Sequence[ExtractionSection]]:
-        known = await load_known_memory(
-            self.files, self.clock.today(), reference=config.reference, most_tokens=config.max_input_tokens
+        known_memory = await load_known_memory(
+            self.files, self.clock.today(), reference=config.reference, max_tokens=config.max_input_tokens
         )
         context, new = await run_sync(
             lambda: (delta.apply_processing(delta.context), delta.apply_processing(delta.new))
         )
-        studied = await run_sync(delta.build_section_input, len(new))
-        sections = [section for make in self.rules.sections if (section := await make(studied)) is not None]
-        material = RequestMaterial(new=new, context=context, known=known, sections=sections)
+        section_input = await run_sync(delta.build_section_input, len(new))
+        sections = [section for make in self.rules.sections if (section := await make(section_input)) is not None]
+        material = RequestMaterial(new=new, context=context, known=known_memory, sections=sections)
         return await run_sync(partial(build_request, material, config, window=self.model.window)), sections
 
     async def _ask_with_retry(self, request: LessonsRequest) -> _ModelAnswer:
         """Send the request, and once more if the answer is unusable. Raises `ModelError`."""
-        heard = await self._ask(request)
-        if not heard.flaw:
-            return heard
-        again = await self._ask(request.retry(heard.flaw))
-        return replace(again, requests=2, parts=again.parts or heard.parts)
+        answer = await self._ask(request)
+        if not answer.flaw:
+            return answer
+        retried = await self._ask(request.retry(answer.flaw))
+        return replace(retried, requests=2, parts=retried.parts or answer.parts)
 
     async def _ask(self, request: LessonsRequest) -> _ModelAnswer:
         answer = await self._call_model(request)
         if answer is None:
             return _ModelAnswer(parts={}, requests=1, flaw=_UNREADABLE_FLAW)
-        lessons = await run_sync(partial(parse_lessons, answer.lessons, request.learnable, around=request.grounding))
+        lessons = await run_sync(partial(parse_lessons, answer.lessons, request.learnable, context=request.grounding))
         flaw = "" if lessons is not None else _UNGROUNDED_FLAW if isinstance(answer.lessons, list) else _UNREADABLE_FLAW
         return _ModelAnswer(lessons=lessons, parts=dict(answer.parts), requests=1, flaw=flaw)
 
     async def _call_model(self, request: LessonsRequest) -> LessonsAnswer | None:
         """Return the model's answer within the time limit. An answer in an invalid form is parsed anyway."""
-        asked = [Message(role="user", parts=(Text(text=request.text),))]
+        messages = [Message(role="user", parts=(Text(text=request.text),))]
         try:
             with anyio.fail_after(self.config.flush_seconds):
-                reply = await self.model.complete(asked, schema=request.schema)
+                reply = await self.model.complete(messages, schema=request.schema)
         except TimeoutError as error:
             raise ModelTimeout("The model did not answer in time.") from error
         except ReplyInvalid as error:
             return await run_sync(parse_lessons_answer, error.said)
-        said = reply.message.text or (dumps(reply.parsed) if reply.parsed is not None else "")
-        return await run_sync(parse_lessons_answer, said)
+        text = reply.message.text or (dumps(reply.parsed) if reply.parsed is not None else "")
+        return await run_sync(parse_lessons_answer, text)
 
     async def _build_result(
-        self, delta: MessageDelta, request: LessonsRequest, sections: Sequence[ExtractionSection], heard: _ModelAnswer
+        self, delta: MessageDelta, request: LessonsRequest, sections: Sequence[ExtractionSection], answer: _ModelAnswer
     ) -> ExtractionResult:
-        if heard.lessons is not None:
-            tools = await run_sync(self.rules.extract_of_tools, delta, request.covers)
+        if answer.lessons is not None:
+            tool_lessons = await run_sync(self.rules.extract_of_tools, delta, request.covers)
             return ExtractionResult(
-                findings=(*heard.lessons, *tools),
+                findings=(*answer.lessons, *tool_lessons),
                 covers=request.covers,
                 sections=sections,
-                answers=heard.parts,
-                requests=heard.requests,
+                answers=answer.parts,
+                requests=answer.requests,
             )
         note = _fallback_note("the model's answer could not be used")
-        found = await self.rules.extract(delta, request.covers, note=note, requests=heard.requests)
-        return replace(found, sections=sections, answers=heard.parts)
+        result = await self.rules.extract(delta, request.covers, note=note, requests=answer.requests)
+        return replace(result, sections=sections, answers=answer.parts)
 
 
 def _shrink_config(config: FlushConfig, window: int | None) -> FlushConfig:
     """Return the configuration with half of the room, or half of the provider's reported window if that is less."""
-    most = config.max_input_tokens if window is None else min(window, config.max_input_tokens)
-    return replace(config, max_input_tokens=max(config.min_input_tokens, most // 2))
+    max_tokens = config.max_input_tokens if window is None else min(window, config.max_input_tokens)
+    return replace(config, max_input_tokens=max(config.min_input_tokens, max_tokens // 2))
 
 
-def _fallback_note(why: str) -> str:
-    return f"the rules extracted: {why}"
+def _fallback_note(reason: str) -> str:
+    return f"the rules extracted: {reason}"

@@ -78,8 +78,8 @@ class FlushResult:
     @property
     def counts(self) -> dict[str, int]:
         """The number of messages read, of entries written and, if a model was called, of requests."""
-        asked = {"requests": self.requests} if self.requests else {}
-        return {"messages": self.messages, "entries": len(self.entries), **asked}
+        request_counts = {"requests": self.requests} if self.requests else {}
+        return {"messages": self.messages, "entries": len(self.entries), **request_counts}
 
     def combine(self, later: "FlushResult") -> "FlushResult":
         """Return the sum of both parts, with `later` last; `block` is the last one written."""
@@ -111,8 +111,8 @@ class _PendingLog:
 
     def messages_through(self, ids: Collection[str]) -> Sequence[Message]:
         """Return the messages after the cursor up to the last of `ids`; empty if none of them is there."""
-        found = max((number for number, each in enumerate(self.messages, start=1) if each.id in ids), default=0)
-        return self.messages[:found]
+        count = max((number for number, each in enumerate(self.messages, start=1) if each.id in ids), default=0)
+        return self.messages[:count]
 
     def advance_cursor(self, messages: Sequence[Message]) -> ExtractionCursor:
         """Return the cursor that is about to move past `messages`, the first ones after it."""
@@ -160,31 +160,33 @@ class Flusher:
         messages does nothing. Raises: ModelRateLimited, ModelTimeout, ModelUnavailable; then nothing is written.
         """
         while True:
-            ahead = await self._read_pending(agent, session)
-            if not ahead.messages:
+            pending_log = await self._read_pending(agent, session)
+            if not pending_log.messages:
                 return FlushResult()
-            delta = MessageDelta(agent, session, scope, ahead.context, ahead.messages, signals, trace, self.detector)
+            delta = MessageDelta(
+                agent, session, scope, pending_log.context, pending_log.messages, signals, trace, self.detector
+            )
             # With a rebuilt cursor, only findings of the rules can be compared with earlier findings.
-            asked = None if by_rules or ahead.cursor.rebuilt else self.model
-            extracted = await (asked or self._rule_extractor)(delta)
+            extractor = None if by_rules or pending_log.cursor.rebuilt else self.model
+            extracted = await (extractor or self._rule_extractor)(delta)
             with suppress(VersionConflict):
-                return await self._write_result(ahead, delta, extracted)
+                return await self._write_result(pending_log, delta, extracted)
 
     async def _write_result(
-        self, ahead: "_PendingLog", delta: MessageDelta, extracted: ExtractionResult
+        self, pending_log: "_PendingLog", delta: MessageDelta, extracted: ExtractionResult
     ) -> FlushResult:
         """Write the extracted findings. Raises `VersionConflict` if another process moved the cursor first."""
         new = delta.new[: extracted.covers]
         entries = await self._build_entries(delta, extracted)
-        if ahead.cursor.rebuilt:
+        if pending_log.cursor.rebuilt:
             entries = await self._drop_extracted(delta.session, entries)
-        wrong = await accept_sections(extracted, delta)
+        errors = await accept_sections(extracted, delta)
         return FlushResult(
-            block=await self._write(ahead.advance_cursor(new), entries),
+            block=await self._write(pending_log.advance_cursor(new), entries),
             messages=len(new),
-            has_more=len(new) < len(ahead.messages),
+            has_more=len(new) < len(pending_log.messages),
             requests=extracted.requests,
-            notes=tuple(filter(None, [extracted.note, *wrong])),
+            notes=tuple(filter(None, [extracted.note, *errors])),
         )
 
     async def extract_again(
@@ -195,19 +197,19 @@ class Flusher:
         `scope` is stored on the entries.
         """
         messages = (await read_transcript(self.files, transcript_path(agent, session))).messages
-        places = [number for number, message in enumerate(messages) if message.id in ids]
-        done = FlushResult()
-        while places:
+        indices = [number for number, message in enumerate(messages) if message.id in ids]
+        result = FlushResult()
+        while indices:
             cursor = await self._recover_cursor(cursor_path(agent, session), session)
-            context = messages[max(0, places[0] - _CONTEXT_MESSAGES) : places[0]]
-            delta = MessageDelta(agent, session, scope, context, [messages[number] for number in places])
+            context = messages[max(0, indices[0] - _CONTEXT_MESSAGES) : indices[0]]
+            delta = MessageDelta(agent, session, scope, context, [messages[number] for number in indices])
             extracted = await self._rule_extractor(delta)
             entries = await self._build_entries(delta, extracted)
             with suppress(VersionConflict):
                 block = await self._write(replace(cursor, next=cursor.done), entries)
                 part = FlushResult(block=block, messages=extracted.covers, requests=extracted.requests)
-                done, places = done.combine(part), places[extracted.covers :]
-        return done
+                result, indices = result.combine(part), indices[extracted.covers :]
+        return result
 
     async def _build_entries(self, delta: MessageDelta, extracted: ExtractionResult) -> list[Entry]:
         """Return the entries of the findings that quote the messages and that memory does not hold already."""
@@ -228,15 +230,19 @@ class Flusher:
         """Drop findings that only repeat an entry or recalled text."""
         if not findings:
             return []
-        known, said = await load_known_words(self.files, self.clock.today()), RecalledTexts(recalled)
-        people = {message.id for message in messages if message.role == "user"}
+        known_words, recalled_texts = await load_known_words(self.files, self.clock.today()), RecalledTexts(recalled)
+        user_message_ids = {message.id for message in messages if message.role == "user"}
 
         def is_new(each: Finding) -> bool:
-            is_known = not known.isdisjoint({split_words(each.content), split_words(each.quote)})
-            return not (is_known or said.covers(each.content) or said.covers(each.quote))
+            is_known = not known_words.isdisjoint({split_words(each.content), split_words(each.quote)})
+            return not (is_known or recalled_texts.covers(each.content) or recalled_texts.covers(each.quote))
 
-        fresh = await run_in_thread(lambda: [each for each in findings if is_new(each)])
-        return [each for each in fresh if not (people.isdisjoint(each.message_ids) and await self._is_echo(each))]
+        new_findings = await run_in_thread(lambda: [each for each in findings if is_new(each)])
+        return [
+            each
+            for each in new_findings
+            if not (user_message_ids.isdisjoint(each.message_ids) and await self._is_echo(each))
+        ]
 
     async def _is_echo(self, finding: Finding) -> bool:
         """Return whether an agent's statement repeats an entry, which the prompt may have shown without a record."""
@@ -250,8 +256,8 @@ class Flusher:
 
     async def filter_pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Return those of the messages `ids` that were not extracted yet, in transcript order."""
-        ahead, wanted = await self._read_pending(agent, session), frozenset(ids)
-        return tuple(message.id for message in ahead.messages if message.id in wanted)
+        pending_log, wanted_ids = await self._read_pending(agent, session), frozenset(ids)
+        return tuple(message.id for message in pending_log.messages if message.id in wanted_ids)
 
     async def record_findings(
         self,
@@ -273,27 +279,32 @@ class Flusher:
 
         Raises: InvalidEntry if one of them cannot be stored; then nothing is written.
         """
-        asked = frozenset(pending)
-        given = [finding for finding in findings if not asked.isdisjoint(finding.message_ids)]
+        pending_ids = frozenset(pending)
+        pending_findings = [finding for finding in findings if not pending_ids.isdisjoint(finding.message_ids)]
         while True:
-            ahead = await self._read_pending(agent, session)
-            if ahead.cursor.rebuilt:
+            pending_log = await self._read_pending(agent, session)
+            if pending_log.cursor.rebuilt:
                 return await self.flush(agent, session, scope=scope, signals=signals, trace=trace)
-            new = ahead.messages_through(asked)
+            new = pending_log.messages_through(pending_ids)
             if not new:
                 return FlushResult()
-            between = {each.id for each in new if each.id not in asked and get_mark(each) in {None, "cut"}}
-            delta = MessageDelta(agent, session, scope, ahead.context, new, signals, trace, self.detector)
-            rest = (await self._rule_extractor(delta)).findings if between else ()
-            found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
+            extra_ids = {each.id for each in new if each.id not in pending_ids and get_mark(each) in {None, "cut"}}
+            delta = MessageDelta(agent, session, scope, pending_log.context, new, signals, trace, self.detector)
+            extra_findings = (await self._rule_extractor(delta)).findings if extra_ids else ()
+            all_findings = [
+                *pending_findings,
+                *(each for each in extra_findings if not extra_ids.isdisjoint(each.message_ids[:1])),
+            ]
             sections = await self._rule_extractor.build_sections(delta, len(new))
-            fresh = await self._drop_repeats(found, new)
-            entries = await run_in_thread(self._to_entries, session, fresh, ahead.context, new, scope)
-            checked = [entry.validate() for entry in entries]
-            wrong = await accept_sections(ExtractionResult(findings=found, covers=len(new), sections=sections), delta)
+            new_findings = await self._drop_repeats(all_findings, new)
+            entries = await run_in_thread(self._to_entries, session, new_findings, pending_log.context, new, scope)
+            validated = [entry.validate() for entry in entries]
+            errors = await accept_sections(
+                ExtractionResult(findings=all_findings, covers=len(new), sections=sections), delta
+            )
             with suppress(VersionConflict):
-                block = await self._write(ahead.advance_cursor(new), checked)
-                return FlushResult(block=block, messages=len(new), notes=tuple(wrong))
+                block = await self._write(pending_log.advance_cursor(new), validated)
+                return FlushResult(block=block, messages=len(new), notes=tuple(errors))
 
     async def _read_pending(self, agent: str, session: str) -> _PendingLog:
         cursor = await self._recover_cursor(cursor_path(agent, session), session)
@@ -323,8 +334,8 @@ class Flusher:
         scope: Scope | None,
     ) -> list[Entry]:
         """Return the entries of `findings` about `new`, without those that the conversation saved itself."""
-        fresh = {message.id for message in new}
-        saved = collect_saved_words([*context, *new])
+        new_ids = {message.id for message in new}
+        saved_words = collect_saved_words([*context, *new])
         now = self.clock.now()
         return [
             Entry(
@@ -344,19 +355,21 @@ class Flusher:
                 confidence=finding.confidence,
             )
             for finding in findings
-            if not fresh.isdisjoint(finding.message_ids) and split_words(finding.content) not in saved
+            if not new_ids.isdisjoint(finding.message_ids) and split_words(finding.content) not in saved_words
         ]
 
     async def _drop_forgotten(self, entries: list[Entry]) -> list[Entry]:
-        forgotten = (await read_tombstones(self.files)).digests
-        return [entry for entry in entries if content_digest(entry.content, self.key) not in forgotten]
+        forgotten_digests = (await read_tombstones(self.files)).digests
+        return [entry for entry in entries if content_digest(entry.content, self.key) not in forgotten_digests]
 
     async def _drop_extracted(self, session: str, entries: list[Entry]) -> list[Entry]:
         """Drop entries that were extracted from the same messages before."""
-        known = {(entry.source.messages, entry.content) for entry in await load_extracted_entries(self.files, session)}
+        extracted = {
+            (entry.source.messages, entry.content) for entry in await load_extracted_entries(self.files, session)
+        }
         stored = await all_redacted_beside(entries, self.redactor)
         pairs = zip(entries, stored, strict=True)
-        return [entry for entry, clean in pairs if (entry.source.messages, clean.content) not in known]
+        return [entry for entry, clean in pairs if (entry.source.messages, clean.content) not in extracted]
 
     async def _write(self, cursor: ExtractionCursor, entries: list[Entry]) -> LedgerBlock | None:
         """Append the entries that were not forgotten and move the cursor.

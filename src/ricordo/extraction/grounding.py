@@ -26,8 +26,8 @@ _MARKED_WORD = lazy_compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
 def _purpose_and_sign() -> str:
     """Return the pattern between the name of a secret and its value."""
     purpose = rf"(?: (?:{pack_phrases('purpose_lead')}) [^.,;:=\n]{{1,40}}?)?"
-    said = rf"(?<![a-z])(?:{pack_phrases('secret_copula')})(?![a-z])|{pack_phrases('secret_copula_joined')}"
-    return purpose + rf"[*_`]{{0,2}}\s{{0,3}}(?::=|[:=：]|{said})\s{{0,3}}"
+    copula = rf"(?<![a-z])(?:{pack_phrases('secret_copula')})(?![a-z])|{pack_phrases('secret_copula_joined')}"
+    return purpose + rf"[*_`]{{0,2}}\s{{0,3}}(?::=|[:=：]|{copula})\s{{0,3}}"
 
 
 def _password_statement() -> str:
@@ -71,8 +71,8 @@ def asks_for_credential(question: str) -> bool:
 
 def _contains_password(text: str) -> bool:
     return any(
-        not is_placeholder(said["value"].rstrip(".")) and not _DESCRIPTION.fullmatch(said["value"].rstrip("."))
-        for said in _PASSWORD_STATEMENT.finditer(text)
+        not is_placeholder(match["value"].rstrip(".")) and not _DESCRIPTION.fullmatch(match["value"].rstrip("."))
+        for match in _PASSWORD_STATEMENT.finditer(text)
     )
 
 
@@ -128,15 +128,15 @@ class GroundingText:
 
 def _find_name_words(note: str) -> list[str]:
     """Return the words of names in a note, without a sentence's first word that may be capitalized as such."""
-    found: list[str] = []
+    names: list[str] = []
     for mention in find_names(note):
         before = note[: mention.start].rstrip(" \"'“”‘’(*_`")
-        opens = not before or before[-1] in _SENTENCE_END
+        is_sentence_start = not before or before[-1] in _SENTENCE_END
         words = mention.text.split()
-        if opens and words and words[0][1:] == words[0][1:].lower():
+        if is_sentence_start and words and words[0][1:] == words[0][1:].lower():
             words = words[1:]
-        found += [_normalize(word).removesuffix("'s").removesuffix("’s") for word in words]
-    return [word for word in found if word not in pack_words("name_part") and word not in pack_words("always_grounded")]
+        names += [_normalize(word).removesuffix("'s").removesuffix("’s") for word in words]
+    return [word for word in names if word not in pack_words("name_part") and word not in pack_words("always_grounded")]
 
 
 def _find_numbers(note: str) -> list[str]:

@@ -36,18 +36,20 @@ _BYTES_PER_TOKEN = 8
 _EXTRACTED_FIELD = b"[by:: flush]"
 
 
-async def load_known_memory(files: FileStore, today: date, *, reference: str, most_tokens: int) -> KnownMemory:
+async def load_known_memory(files: FileStore, today: date, *, reference: str, max_tokens: int) -> KnownMemory:
     """Return MEMORY.md and today's ledger; with the `reference` "all" also the older ledgers.
 
-    Older ledgers are read newest first, up to the size that could fit in `most_tokens` tokens.
+    Older ledgers are read newest first, up to the size that could fit in `max_tokens` tokens.
     """
     ledgers = [(ledger_path(today), await _read_text(files, ledger_path(today)))]
     if reference == "all":
-        room = most_tokens * _BYTES_PER_TOKEN
-        listed = [info for info in await files.list(LEDGERS) if is_ledger(info.path) and info.path != ledgers[0][0]]
-        for info in sorted(listed, key=lambda each: each.path.rpartition("/")[2], reverse=True):
-            room -= info.size
-            if room < 0:
+        remaining_bytes = max_tokens * _BYTES_PER_TOKEN
+        older_ledgers = [
+            info for info in await files.list(LEDGERS) if is_ledger(info.path) and info.path != ledgers[0][0]
+        ]
+        for info in sorted(older_ledgers, key=lambda each: each.path.rpartition("/")[2], reverse=True):
+            remaining_bytes -= info.size
+            if remaining_bytes < 0:
                 break
             ledgers.append((info.path, await _read_text(files, info.path)))
     return KnownMemory(memory=await _read_text(files, MEMORY_PATH), ledgers=tuple(ledgers))
@@ -58,12 +60,12 @@ async def load_known_words(files: FileStore, today: date) -> frozenset[tuple[str
 
     Extracted entries are not included: consolidation evaluates their repetitions.
     """
-    found: set[tuple[str, ...]] = set()
+    known_words: set[tuple[str, ...]] = set()
     for path in (MEMORY_PATH, ledger_path(today), ledger_path(today - timedelta(days=1))):
         with suppress(FileMissing, StorageError):
             data = (await files.read(path)).data
-            found |= await run_sync(_collect_words, data, path)
-    return frozenset(found - {()})
+            known_words |= await run_sync(_collect_words, data, path)
+    return frozenset(known_words - {()})
 
 
 def _collect_words(data: bytes, path: str) -> set[tuple[str, ...]]:
@@ -97,9 +99,9 @@ class RecalledTexts:
 
     def covers(self, statement: str) -> bool:
         """Return whether `statement` says nothing beyond one of the texts."""
-        own = _comparison_keys(statement)
-        return len(own) >= _MIN_KEYS and any(
-            own <= other and not (other - own) & pack_words("denial_word") for other in self._keys
+        keys = _comparison_keys(statement)
+        return len(keys) >= _MIN_KEYS and any(
+            keys <= other and not (other - keys) & pack_words("denial_word") for other in self._keys
         )
 
     @cached_property
@@ -138,10 +140,10 @@ def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
 
     `messages` are the messages of the finding in order, with some before them.
     """
-    stated = next((at for at, message in enumerate(messages) if message.id == finding.message_ids[0]), None)
-    if stated is None or messages[stated].role != "assistant":
+    source_index = next((index for index, message in enumerate(messages) if message.id == finding.message_ids[0]), None)
+    if source_index is None or messages[source_index].role != "assistant":
         return False
-    before = messages[:stated]
+    before = messages[:source_index]
     if not any(message.tool_results for message in before):
         return False
     if any(repeats_sentence(finding.quote, message.text) for message in before if message.role == "user"):

@@ -38,11 +38,11 @@ async def find_overdue_work(queue: JobQueue, files: FileStore) -> OverdueWork:
     newest_first = await queue.jobs(limit=_MAX_JOBS)
     waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
     failed = find_unresolved_failures(newest_first)
-    known = [record.job for record in (*waiting, *failed)]
+    existing_jobs = [record.job for record in (*waiting, *failed)]
     sessions = [
         Job(kind="flush", agent=agent, session=session) for agent, session in await find_unextracted_sessions(files)
     ]
-    behind = [job for job in sessions if not any(is_same_work(job, each) for each in known)]
+    behind = [job for job in sessions if not any(is_same_work(job, each) for each in existing_jobs)]
     return OverdueWork(waiting=waiting, failed=failed, behind=behind)
 
 
@@ -57,17 +57,17 @@ async def check_unlearned(queue: JobQueue, files: FileStore) -> Check:
         behind = []
     detail = "sessions that were not learned from to their end, for which no job waits"
     if behind:
-        more = f" and {len(behind) - _MAX_NAMED} more" if len(behind) > _MAX_NAMED else ""
-        detail += f"; `ricordo maintain` asks for them again: {', '.join(behind[:_MAX_NAMED])}{more}"
+        suffix = f" and {len(behind) - _MAX_NAMED} more" if len(behind) > _MAX_NAMED else ""
+        detail += f"; `ricordo maintain` asks for them again: {', '.join(behind[:_MAX_NAMED])}{suffix}"
     return Check(name="unlearned", ok=True, count=len(behind), detail=detail)
 
 
-async def resume_overdue_work(queue: JobQueue, found: OverdueWork, *, retry: bool = False) -> None:
+async def resume_overdue_work(queue: JobQueue, overdue: OverdueWork, *, retry: bool = False) -> None:
     """Make all overdue work due at once; with `retry` also failed jobs, with a new count of attempts."""
-    again = [
+    retried = [
         Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user)
-        for job in (record.job for record in found.failed)
+        for job in (record.job for record in overdue.failed)
     ]
-    for job in (*found.behind, *(again if retry else ())):
+    for job in (*overdue.behind, *(retried if retry else ())):
         await queue.put(job)
     await queue.make_due()

@@ -64,21 +64,21 @@ _ORIGINAL_TEXT_KEY = "original_user_content"
 
 def metadata_value(metadata: Mapping[str, JsonValue], key: str) -> JsonValue:
     """Return a value of a message's metadata, including a framework's `additional_kwargs`."""
-    inner = metadata.get("additional_kwargs")
-    return metadata.get(key, inner.get(key) if isinstance(inner, dict) else None)
+    additional = metadata.get("additional_kwargs")
+    return metadata.get(key, additional.get(key) if isinstance(additional, dict) else None)
 
 
 def strip_uploads(text: str, metadata: Mapping[str, JsonValue]) -> str:
     """Return `text` without the tags around uploaded files and their content; the same text without such tags."""
-    lists = [found for key in _FILE_LIST_KEYS if isinstance(found := metadata_value(metadata, key), list)]
+    lists = [value for key in _FILE_LIST_KEYS if isinstance(value := metadata_value(metadata, key), list)]
     if "<" not in text or (lists and not any(lists)):
         return text
-    left: list[str] = []
-    at = 0
+    parts: list[str] = []
+    position = 0
     for start, end in _find_upload_blocks(text, cut_off=any(lists)):
-        left.append(text[at:start])
-        at = end
-    return join_with_gaps((*left, text[at:])) if left else text
+        parts.append(text[position:start])
+        position = end
+    return join_with_gaps((*parts, text[position:])) if parts else text
 
 
 def _find_upload_blocks(text: str, *, cut_off: bool) -> Iterator[tuple[int, int]]:
@@ -89,14 +89,14 @@ def _find_upload_blocks(text: str, *, cut_off: bool) -> Iterator[tuple[int, int]
         if not any(start <= match.start() < end for start, end in code):
             yield match.span()
             last = match.end()
-    if cut_off and (rest := _UNCLOSED_UPLOAD.search(text, last)) is not None:
-        yield rest.span()
+    if cut_off and (unclosed := _UNCLOSED_UPLOAD.search(text, last)) is not None:
+        yield unclosed.span()
 
 
 def original_user_text(metadata: Mapping[str, JsonValue]) -> str | None:
     """Return the user's text before a host inserted tags; None if the metadata does not hold it."""
-    found = metadata_value(metadata, _ORIGINAL_TEXT_KEY)
-    return found if isinstance(found, str) else None
+    text = metadata_value(metadata, _ORIGINAL_TEXT_KEY)
+    return text if isinstance(text, str) else None
 
 
 _HIDDEN_FLAGS = ("hide_from_ui", "is_visually_hidden_from_conversation", "isMeta")
@@ -118,11 +118,13 @@ def is_clarification_answer(payload: JsonValue) -> bool:
     version = payload.get("version")
     if isinstance(version, bool) or version != 1:
         return False
-    needed = ["source", "request_id", "value"]
+    required_keys = ["source", "request_id", "value"]
     response = payload.get("response_kind")
     if response not in {"text", "option"}:
         return False
-    return all(_is_nonblank(payload.get(key)) for key in [*needed, *(["option_id"] if response == "option" else [])])
+    return all(
+        _is_nonblank(payload.get(key)) for key in [*required_keys, *(["option_id"] if response == "option" else [])]
+    )
 
 
 def _is_nonblank(value: JsonValue) -> bool:
@@ -140,19 +142,19 @@ _MAX_KEYED_CHARS = 2_000
 
 def strip_fences(text: str) -> tuple[str, tuple[str, ...]]:
     """Return `text` without the blocks of memory, and those blocks; a truncated block is removed whole."""
-    left: list[str] = []
+    parts: list[str] = []
     blocks: list[str] = []
-    at = 0
-    while (opening := _FENCE_OPENING.search(text, at)) is not None:
+    position = 0
+    while (opening := _FENCE_OPENING.search(text, position)) is not None:
         closing = f"\n</{opening['name']}>"
         end = text.find(closing, opening.end())
         stop = len(text) if end < 0 else end + len(closing)
-        left.append(text[at : opening.start()])
+        parts.append(text[position : opening.start()])
         blocks.append(text[opening.start() : stop])
-        at = stop
+        position = stop
     if not blocks:
         return text, ()
-    return join_with_gaps((*left, text[at:])), tuple(blocks)
+    return join_with_gaps((*parts, text[position:])), tuple(blocks)
 
 
 def find_recalled_texts(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -162,10 +164,10 @@ def find_recalled_texts(messages: Sequence[Message]) -> tuple[str, ...]:
 
 def is_restatement(statement: str, recalled: Sequence[frozenset[str]]) -> bool:
     """Return whether a statement says no more than one of the recalled texts (see `comparison_keys`)."""
-    own = comparison_keys(statement)
-    if len(own) < _MIN_KEYS:
+    keys = comparison_keys(statement)
+    if len(keys) < _MIN_KEYS:
         return False
-    return any(_has_same_content(own, other) for other in recalled)
+    return any(_has_same_content(keys, other) for other in recalled)
 
 
 def comparison_keys(text: str) -> frozenset[str]:
@@ -181,25 +183,27 @@ def strip_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
     Each run of them becomes a gap. Empty if nothing else is left."""
     if not recalled:
         return text
-    left: list[str] = []
-    rest = at = 0
+    parts: list[str] = []
+    kept_count = position = 0
     for sentence in split_sentences(text):
         if sentence.kind in {"prose", "item"} and is_restatement(sentence.text, recalled):
-            left.append(text[at : sentence.start])
-            at = sentence.end
+            parts.append(text[position : sentence.start])
+            position = sentence.end
         else:
-            rest += 1
-    if not at:
+            kept_count += 1
+    if not position:
         return text
-    return join_with_gaps(part.strip(" \t\n-*•") for part in (*left, text[at:])) if rest else ""
+    return join_with_gaps(part.strip(" \t\n-*•") for part in (*parts, text[position:])) if kept_count else ""
 
 
-def _has_same_content(own: frozenset[str], other: frozenset[str]) -> bool:
+def _has_same_content(keys: frozenset[str], other_keys: frozenset[str]) -> bool:
     """Return whether a statement adds almost nothing to the other, or covers most of the other and adds little."""
-    shared = len(own & other)
-    if shared < min(_MIN_KEYS, len(other)) or not other:
+    shared = len(keys & other_keys)
+    if shared < min(_MIN_KEYS, len(other_keys)) or not other_keys:
         return False
-    return shared >= _MIN_SHARED * len(own) or (shared >= _MIN_SHARED * len(other) and len(own) <= 2 * len(other) + 1)
+    return shared >= _MIN_SHARED * len(keys) or (
+        shared >= _MIN_SHARED * len(other_keys) and len(keys) <= 2 * len(other_keys) + 1
+    )
 
 
 def _iter_recalled_texts(message: Message) -> Iterator[str]:
@@ -276,18 +280,18 @@ def process_messages(
     Recalled text is searched in all of them, so pass the context of new messages too.
     """
     recalled = find_recalled_texts(messages)
-    reading = _MessageReader(recalled=tuple(comparison_keys(text) for text in recalled))
+    reader = _MessageReader(recalled=tuple(comparison_keys(text) for text in recalled))
     for message in messages:
-        reading.read(message)
-    dropped = reading.dropped
-    kept = reading.kept
-    if config.both_sides and not _has_both_sides(kept):
-        dropped["one-sided"] += len(kept)
-        kept = []
+        reader.read(message)
+    drop_counts = reader.dropped
+    kept_messages = reader.kept
+    if config.both_sides and not _has_both_sides(kept_messages):
+        drop_counts["one-sided"] += len(kept_messages)
+        kept_messages = []
     return ProcessedMessages(
-        messages=tuple(_shorten_message(message, config.max_message_chars) for message in kept),
-        dropped={reason: count for reason, count in sorted(dropped.items()) if count},
-        signals=detect_signals(kept, config=config),
+        messages=tuple(_shorten_message(message, config.max_message_chars) for message in kept_messages),
+        dropped={reason: count for reason, count in sorted(drop_counts.items()) if count},
+        signals=detect_signals(kept_messages, config=config),
         recalled=recalled,
     )
 
@@ -297,13 +301,15 @@ def detect_signals(messages: Sequence[Message], *, config: ProcessingConfig = _D
 
     A "no" that answers a question is not a correction.
     """
-    found: set[Signal] = set()
+    signals: set[Signal] = set()
     window = messages[-config.signal_window - 1 :]
-    for before, message in zip((None, *window), window, strict=False):
-        if message.role == "user" and (before is not None or len(window) <= config.signal_window):
+    for previous, message in zip((None, *window), window, strict=False):
+        if message.role == "user" and (previous is not None or len(window) <= config.signal_window):
             text = message.text
-            found |= config.detector.detect(_LEADING_NO.sub("", text) if before and _is_question(before) else text)
-    return frozenset(found)
+            signals |= config.detector.detect(
+                _LEADING_NO.sub("", text) if previous and _is_question(previous) else text
+            )
+    return frozenset(signals)
 
 
 @dataclass
@@ -320,39 +326,39 @@ class _MessageReader:
         """Keep the message, or count the reason for dropping it."""
         reason = _drop_reason(message)
         if reason is None:
-            said, reason = self._clean_message(message)
-            if said is not None:
-                self.kept.append(said)
+            cleaned, reason = self._clean_message(message)
+            if cleaned is not None:
+                self.kept.append(cleaned)
         if reason is not None:
             self.dropped[reason] += 1
         if reason in {None, "tool call", "reply", "echo"}:
             self.question_speaker = _speaker(message) if _is_question(message) else None
 
     def _clean_message(self, message: Message) -> tuple[Message | None, DropReason | None]:
-        clean, reason = _strip_injected_text(message)
+        cleaned, reason = _strip_injected_text(message)
         if message.role == "assistant":
             if self.unanswered:
                 return None, "reply"
-            return self._clean_assistant_message(clean, reason)
+            return self._clean_assistant_message(cleaned, reason)
         if reason in {"memory", "empty"}:
             return None, reason
-        self.unanswered = reason == "upload" or self._only_acknowledges(clean)
+        self.unanswered = reason == "upload" or self._only_acknowledges(cleaned)
         if reason is None and self.unanswered:
             reason = "acknowledgement"
-        return (None, reason) if reason else (clean, None)
+        return (None, reason) if reason else (cleaned, None)
 
     def _clean_assistant_message(
-        self, clean: Message, reason: DropReason | None
+        self, cleaned: Message, reason: DropReason | None
     ) -> tuple[Message | None, DropReason | None]:
         if reason:
             return None, reason
-        text = strip_echoes(clean.text, self.recalled)
-        return (_replace_text(clean, text), None) if text.strip() else (None, "echo")
+        text = strip_echoes(cleaned.text, self.recalled)
+        return (_replace_text(cleaned, text), None) if text.strip() else (None, "echo")
 
     def _only_acknowledges(self, message: Message) -> bool:
-        answers = self.question_speaker is not None and self.question_speaker != _speaker(message)
-        bare = not any(isinstance(part, Media) for part in message.parts)
-        return bare and not answers and is_acknowledgement(message.text)
+        is_answer = self.question_speaker is not None and self.question_speaker != _speaker(message)
+        is_text_only = not any(isinstance(part, Media) for part in message.parts)
+        return is_text_only and not is_answer and is_acknowledgement(message.text)
 
 
 def _drop_reason(message: Message) -> DropReason | None:
@@ -369,29 +375,31 @@ def _drop_reason(message: Message) -> DropReason | None:
 
 def _strip_injected_text(message: Message) -> tuple[Message, DropReason | None]:
     """Return a message without injected text, and the reason if nothing is left of it."""
-    before = original_user_text(message.metadata) if message.role == "user" else None
-    texts = [part.text for part in message.parts if isinstance(part, Text)] if before is None else [before]
-    left, fenced, tagged = [], False, before is not None and not before.strip()
+    original = original_user_text(message.metadata) if message.role == "user" else None
+    texts = [part.text for part in message.parts if isinstance(part, Text)] if original is None else [original]
+    stripped_texts, had_fence, had_upload = [], False, original is not None and not original.strip()
     for text in texts:
-        bare, blocks = strip_fences(text)
-        said = strip_uploads(bare, message.metadata) if message.role == "user" else bare
-        fenced, tagged = fenced or bool(blocks), tagged or said != bare
-        left.append(said)
-    if not any(text.strip() for text in left):
+        unfenced, blocks = strip_fences(text)
+        stripped = strip_uploads(unfenced, message.metadata) if message.role == "user" else unfenced
+        had_fence, had_upload = had_fence or bool(blocks), had_upload or stripped != unfenced
+        stripped_texts.append(stripped)
+    if not any(text.strip() for text in stripped_texts):
         media = any(isinstance(part, Media) for part in message.parts)
-        return message, "upload" if tagged or (media and message.role == "user") else "memory" if fenced else "empty"
-    return _replace_texts(message, left), None
+        return message, "upload" if had_upload or (
+            media and message.role == "user"
+        ) else "memory" if had_fence else "empty"
+    return _replace_texts(message, stripped_texts), None
 
 
 def _replace_texts(message: Message, texts: Sequence[str]) -> Message:
     """Return the message with its texts replaced in place; the same message if they are equal."""
-    own = [part.text for part in message.parts if isinstance(part, Text)]
-    if own == list(texts):
+    current = [part.text for part in message.parts if isinstance(part, Text)]
+    if current == list(texts):
         return message
-    if len(own) != len(texts):
+    if len(current) != len(texts):
         return _replace_text(message, "\n".join(texts))
-    following = iter(texts)
-    parts = [replace(part, text=next(following)) if isinstance(part, Text) else part for part in message.parts]
+    replacements = iter(texts)
+    parts = [replace(part, text=next(replacements)) if isinstance(part, Text) else part for part in message.parts]
     return replace(message, parts=tuple(part for part in parts if not isinstance(part, Text) or part.text.strip()))
 
 
@@ -423,15 +431,15 @@ def _has_both_sides(messages: Sequence[Message]) -> bool:
     return roles >= {"user", "assistant"} or len(people) > 1
 
 
-def _shorten_message(message: Message, longest: int) -> Message:
+def _shorten_message(message: Message, max_chars: int) -> Message:
     """Return the message with the beginning and the end of its text, cut between words if possible."""
     text = message.text
-    if len(text) <= longest:
+    if len(text) <= max_chars:
         return message
-    half = (longest - len(GAP)) // 2
+    half = (max_chars - len(GAP)) // 2
     head, tail = text[:half], text[-half:]
     if (space := max(head.rfind(" "), head.rfind("\n"))) > half - 80:
         head = head[:space]
-    if (space := min((found for mark in " \n" if (found := tail.find(mark)) >= 0), default=half)) < 80:
+    if (space := min((index for mark in " \n" if (index := tail.find(mark)) >= 0), default=half)) < 80:
         tail = tail[space:]
     return _replace_text(message, f"{head.rstrip()}{GAP}{tail.lstrip()}")

@@ -132,22 +132,26 @@ def build_request(material: RequestMaterial, config: FlushConfig, *, window: int
     `window` is the model's, in tokens; the request leaves room in it for the answer.
     """
     layout = _RequestLayout(material=material, config=config, limit=_token_limit(config, window))
-    known = layout.render_known()
-    room = max(_MIN_FREE_TOKENS, layout.free_tokens - _total_tokens(*known))
-    items, learn, covers = layout.select_items(room)
-    text = layout.render(known, items)
+    known_blocks = layout.render_known()
+    token_budget = max(_MIN_FREE_TOKENS, layout.free_tokens - _total_tokens(*known_blocks))
+    items, learnable, covers = layout.select_items(token_budget)
+    text = layout.render(known_blocks, items)
     return LessonsRequest(
         text=text,
         schema=_answer_schema(material.sections),
-        learnable=learn,
+        learnable=learnable,
         covers=covers,
         grounding=layout.grounding_text(),
     )
 
 
 def _token_limit(config: FlushConfig, window: int | None) -> int:
-    most = config.max_input_tokens - estimate_text(RETRY_PROMPT) - 30
-    return most if window is None else max(_MIN_FREE_TOKENS * 2, min(most, window - _ANSWER_TOKENS, int(window * 0.8)))
+    max_tokens = config.max_input_tokens - estimate_text(RETRY_PROMPT) - 30
+    return (
+        max_tokens
+        if window is None
+        else max(_MIN_FREE_TOKENS * 2, min(max_tokens, window - _ANSWER_TOKENS, int(window * 0.8)))
+    )
 
 
 def _answer_schema(sections: Sequence[ExtractionSection]) -> Mapping[str, JsonValue]:
@@ -176,40 +180,40 @@ class _RequestLayout:
 
     def render_known(self) -> tuple[str, str]:
         """Return the blocks of MEMORY.md and of the ledgers, in at most half of the room."""
-        room = self.free_tokens // 2
-        memory = _render_known_block([("MEMORY.md", self.material.known.memory)], room)
-        room -= estimate_text(memory)
+        token_budget = self.free_tokens // 2
+        memory = _render_known_block([("MEMORY.md", self.material.known.memory)], token_budget)
+        token_budget -= estimate_text(memory)
         ledgers = self.material.known.ledgers
-        return memory, _render_ledger_block(ledgers, room)
+        return memory, _render_ledger_block(ledgers, token_budget)
 
-    def select_items(self, room: int) -> tuple[list[FencedItem], tuple[Message, ...], int]:
+    def select_items(self, token_budget: int) -> tuple[list[FencedItem], tuple[Message, ...], int]:
         """Return the items that fit, the messages to extract from, and the number of new messages covered."""
         items: list[FencedItem] = []
-        learn: list[Message] = []
-        left = room - room // _CONTEXT_SHARE if self.material.context else room
+        learnable: list[Message] = []
+        remaining = token_budget - token_budget // _CONTEXT_SHARE if self.material.context else token_budget
         covers = 0
         for message in self.material.new:
             if is_learnable(message):
                 item = self._build_item(message, NEW_KIND)
                 size = _item_tokens(item)
-                if size > left and learn:
+                if size > remaining and learnable:
                     break
-                if size > left:
-                    item = _fit_item(item, left)
+                if size > remaining:
+                    item = _fit_item(item, remaining)
                     size = _item_tokens(item)
                 items.append(item)
-                learn.append(message)
-                left -= size
+                learnable.append(message)
+                remaining -= size
             covers += 1
-        left += room // _CONTEXT_SHARE if self.material.context else 0
-        return [*self._context_items(left), *items] if items else [], tuple(learn), covers
+        remaining += token_budget // _CONTEXT_SHARE if self.material.context else 0
+        return [*self._context_items(remaining), *items] if items else [], tuple(learnable), covers
 
-    def render(self, known: tuple[str, str], items: Sequence[FencedItem]) -> str:
+    def render(self, known_blocks: tuple[str, str], items: Sequence[FencedItem]) -> str:
         """Return the whole text of the request."""
         template = self.config.flush_prompt or EXTRACTION_PROMPT
         blocks = {
-            MEMORY_PLACEHOLDER: known[0],
-            LEDGER_PLACEHOLDER: known[1],
+            MEMORY_PLACEHOLDER: known_blocks[0],
+            LEDGER_PLACEHOLDER: known_blocks[1],
             MESSAGES_PLACEHOLDER: render_fence(items, name="conversation", note=RECORD_NOTE),
         }
         unplaced = [
@@ -219,65 +223,65 @@ class _RequestLayout:
         ]
         blocks[MESSAGES_PLACEHOLDER] = "\n\n".join([*unplaced, blocks[MESSAGES_PLACEHOLDER]])
         # Replace all placeholders in one pass, so that none in the blocks is replaced.
-        asked = _PLACEHOLDER.sub(lambda place: blocks[place[0]], template)
+        prompt = _PLACEHOLDER.sub(lambda place: blocks[place[0]], template)
         sections = [
             SECTION_PROMPT.format(name=each.name, instructions=self._section_instructions(each))
             for each in self.material.sections
         ]
-        return "".join([asked, ANSWER_FORMAT.format(most=MAX_LESSONS), *sections])
+        return "".join([prompt, ANSWER_FORMAT.format(most=MAX_LESSONS), *sections])
 
     def grounding_text(self) -> str:
         """Return further text in which the names of a lesson may occur."""
-        spoken = [f"{message.name or ''} {message.text}" for message in self.material.context]
-        known = self.material.known
-        return "\n".join([*spoken, known.memory, *(text for _, text in known.ledgers)])
+        context_texts = [f"{message.name or ''} {message.text}" for message in self.material.context]
+        known_memory = self.material.known
+        return "\n".join([*context_texts, known_memory.memory, *(text for _, text in known_memory.ledgers)])
 
     def _section_instructions(self, section: ExtractionSection) -> str:
         if not section.reference.strip():
             return section.instructions
         item = FencedItem(text=section.reference, source=section.name, trust=Trust.AGENT)
-        shown = _fit_item(item, max(_MIN_ITEM_TOKENS, self.limit // _SECTION_SHARE))
-        return f"{section.instructions}\n{render_fence([shown], name='known', note=KNOWN_NOTE)}"
+        fitted = _fit_item(item, max(_MIN_ITEM_TOKENS, self.limit // _SECTION_SHARE))
+        return f"{section.instructions}\n{render_fence([fitted], name='known', note=KNOWN_NOTE)}"
 
-    def _context_items(self, room: int) -> list[FencedItem]:
-        found: list[FencedItem] = []
+    def _context_items(self, token_budget: int) -> list[FencedItem]:
+        items: list[FencedItem] = []
         for message in reversed([each for each in self.material.context if is_learnable(each)]):
             item = self._build_item(message, CONTEXT_KIND)
-            room -= _item_tokens(item)
-            if room < 0:
+            token_budget -= _item_tokens(item)
+            if token_budget < 0:
                 break
-            found.insert(0, item)
-        return found
+            items.insert(0, item)
+        return items
 
     def _build_item(self, message: Message, kind: str) -> FencedItem:
-        who = f"{message.role} {message.name}" if message.name else message.role
+        speaker = f"{message.role} {message.name}" if message.name else message.role
         when = f", {message.time:%Y-%m-%d %A}" if message.time else ""
         trust = Trust.USER if message.role == "user" else Trust.AGENT
         text = _head_and_tail(message.text, self.config.head_tail) if self.config.head_tail else message.text
-        return FencedItem(text=text, source=f"{who}{when}", trust=trust, kind=kind, id=message.id)
+        return FencedItem(text=text, source=f"{speaker}{when}", trust=trust, kind=kind, id=message.id)
 
 
-def _render_known_block(texts: Sequence[tuple[str, str]], room: int) -> str:
+def _render_known_block(texts: Sequence[tuple[str, str]], token_budget: int) -> str:
     """Return the block of existing memory, each text with its source; the middle of a long text is omitted."""
     items = [FencedItem(text=text, source=source, trust=Trust.AGENT) for source, text in texts if text.strip()]
-    if not items or room < _MIN_ITEM_TOKENS:
+    if not items or token_budget < _MIN_ITEM_TOKENS:
         return ""
-    each = room // len(items)
-    return render_fence([_fit_item(item, each) for item in items], name="known", note=KNOWN_NOTE)
+    item_tokens = token_budget // len(items)
+    return render_fence([_fit_item(item, item_tokens) for item in items], name="known", note=KNOWN_NOTE)
 
 
-def _render_ledger_block(ledgers: Sequence[tuple[str, str]], room: int) -> str:
+def _render_ledger_block(ledgers: Sequence[tuple[str, str]], token_budget: int) -> str:
     """Return the block of the ledgers that fit: today's as far as it fits, the others only whole."""
-    chosen: list[tuple[str, str]] = []
-    left = room
-    for at, (path, text) in enumerate(ledgers):
+    selected: list[tuple[str, str]] = []
+    remaining = token_budget
+    for index, (path, text) in enumerate(ledgers):
         size = _item_tokens(FencedItem(text=text, source=path, trust=Trust.AGENT))
-        if size <= left:
-            chosen.append((path, text))
-            left -= size
-        elif at == 0:
-            return _render_known_block([(path, text)], room)
-    items = [FencedItem(text=text, source=path, trust=Trust.AGENT) for path, text in chosen if text.strip()]
+        if size <= remaining:
+            selected.append((path, text))
+            remaining -= size
+        elif index == 0:
+            return _render_known_block([(path, text)], token_budget)
+    items = [FencedItem(text=text, source=path, trust=Trust.AGENT) for path, text in selected if text.strip()]
     return render_fence(items, name="known", note=KNOWN_NOTE)
 
 
@@ -294,10 +298,10 @@ def _fit_item(item: FencedItem, max_tokens: int) -> FencedItem:
     return item
 
 
-def _head_and_tail(text: str, longest: int) -> str:
-    if len(text) <= longest:
+def _head_and_tail(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
         return text
-    half = max(1, longest // 2)
+    half = max(1, max_chars // 2)
     head = cut(text, safe_boundary(text, half))
     tail = cut_start(text, safe_boundary(text, len(text) - half))
     return f"{head}\n{OMISSION.format(count=len(text) - len(head) - len(tail))}\n{tail}"

@@ -82,45 +82,45 @@ class Speaker:
 
 def rewrite_statements(
     statements: Sequence[Statement],
-    voice: Speaker,
+    speaker: Speaker,
     *,
-    said: datetime | None = None,
+    stated_at: datetime | None = None,
     question: Statement | None = None,
     media: Sequence[str] = (),
 ) -> tuple[str, bool]:
     """Return the statements as one self-contained line, and whether it contains the question."""
     english = statements[0].language == "en"
-    line = " ".join(_rewrite_sentence(statement, voice, said) for statement in statements)
-    asked = question is not None and _needs_question(statements, voice)
-    if question is not None and asked:
-        line = f"{voice.name}, asked “{_one_line(question.text)}”: {line}"
-    elif (voice.needs_name or _mentions_self(statements, english=english)) and not mentions_name(line, voice.name):
-        line = attribute_to_speaker(line, voice.name, statements[0].language)
-    shown = "; ".join(_one_line(item) for item in media if item.strip())
-    return (f"{line} [shows: {shown}]" if shown else line), asked
+    line = " ".join(_rewrite_sentence(statement, speaker, stated_at) for statement in statements)
+    has_question = question is not None and _needs_question(statements, speaker)
+    if question is not None and has_question:
+        line = f"{speaker.name}, asked “{_one_line(question.text)}”: {line}"
+    elif (speaker.needs_name or _mentions_self(statements, english=english)) and not mentions_name(line, speaker.name):
+        line = attribute_to_speaker(line, speaker.name, statements[0].language)
+    descriptions = "; ".join(_one_line(item) for item in media if item.strip())
+    return (f"{line} [shows: {descriptions}]" if descriptions else line), has_question
 
 
-def _rewrite_sentence(statement: Statement, voice: Speaker, said: datetime | None) -> str:
+def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetime | None) -> str:
     text = statement.text
-    if said is not None:
-        text = annotate_dates(text, said.date())
+    if stated_at is not None:
+        text = annotate_dates(text, stated_at.date())
     text = _one_line(text)
-    introduction = None if voice.needs_name else find_introduction(text)
+    introduction = None if speaker.needs_name else find_introduction(text)
     if introduction and introduction.is_whole and introduction.language == "en":
         verb = " goes by" if _NICKNAME.search(text) else "'s name is"
-        return f"{voice.name}{verb} {introduction.name}."
+        return f"{speaker.name}{verb} {introduction.name}."
     if statement.language != "en":
-        return text if voice.needs_name else strip_opener(text)
-    text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), voice.name)
-    if voice.is_impersonal:
+        return text if speaker.needs_name else strip_opener(text)
+    text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), speaker.name)
+    if speaker.is_impersonal:
         text = _OWN_WORK.sub(_passive_clause, text)
-    if not voice.needs_name:
+    if not speaker.needs_name:
         text = _capitalize(_LINKING_WORDS.sub("", text))
-    if not voice.needs_name and not keeps_grammar(text):
-        return attribute_to_speaker(text, voice.name, statement.language)
-    if voice.listener and "self" in statement.acts:
-        text = name_listener(text, voice.listener)
-    text = to_third_person(text, voice.name)
+    if not speaker.needs_name and not keeps_grammar(text):
+        return attribute_to_speaker(text, speaker.name, statement.language)
+    if speaker.listener and "self" in statement.acts:
+        text = name_listener(text, speaker.listener)
+    text = to_third_person(text, speaker.name)
     return _capitalize(text)
 
 
@@ -135,17 +135,19 @@ def _capitalize(text: str) -> str:
 
 def _strip_introduction(text: str, name: str) -> str:
     """Remove the speaker's own name from the beginning of a statement: "I'm Ana, I'm on the data team"."""
-    own = rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
-    return re.sub(f"^{own}", "", text, flags=re.IGNORECASE)
+    intro = (
+        rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
+    )
+    return re.sub(f"^{intro}", "", text, flags=re.IGNORECASE)
 
 
-def _needs_question(statements: Sequence[Statement], voice: Speaker) -> bool:
-    answering = statements if voice.needs_name else statements[:1]
-    words = frozenset[str]().union(*(statement.words for statement in answering))
-    own = _POINTS_TO_ACTION.search(statements[0].text) is None
+def _needs_question(statements: Sequence[Statement], speaker: Speaker) -> bool:
+    answer = statements if speaker.needs_name else statements[:1]
+    words = frozenset[str]().union(*(statement.words for statement in answer))
+    is_self_contained = _POINTS_TO_ACTION.search(statements[0].text) is None
     if (
-        not voice.needs_name
-        and own
+        not speaker.needs_name
+        and is_self_contained
         and len(words) >= _MIN_STANDALONE_WORDS
         and _STANDS_ALONE.match(strip_opener(statements[0].text))
     ):
@@ -172,47 +174,47 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
 
     Only user and assistant messages are read. A repetition by the same speaker in the same words is dropped.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     seen: set[tuple[str, str]] = set()
-    read = tuple(build_turns(utterances, config))
-    for turn, reply in zip(read, (*read[1:], None), strict=False):
-        for pick in select_groups(turn, reply, config):
-            if pick.question and asks_for_credential(pick.question.text):
+    turns = tuple(build_turns(utterances, config))
+    for turn, reply in zip(turns, (*turns[1:], None), strict=False):
+        for selected in select_groups(turn, reply, config):
+            if selected.question and asks_for_credential(selected.question.text):
                 continue
-            finding = _build_finding(turn, pick)
+            finding = _build_finding(turn, selected)
             key = (finding.kind, finding.content.casefold())
             if finding.confidence >= config.min_confidence and key not in seen:
                 seen.add(key)
-                found.append(finding)
-    return tuple(found)
+                findings.append(finding)
+    return tuple(findings)
 
 
-def _build_finding(turn: ConversationTurn, pick: SelectedGroup) -> Finding:
-    said, group = turn.utterance, pick.statements
-    name = said.speaker or ("User" if said.role == "user" else "Assistant")
-    content, used = rewrite_statements(
+def _build_finding(turn: ConversationTurn, selected: SelectedGroup) -> Finding:
+    utterance, group = turn.utterance, selected.statements
+    name = utterance.speaker or ("User" if utterance.role == "user" else "Assistant")
+    content, includes_question = rewrite_statements(
         _drop_bare_denials(group),
         Speaker(name=name, needs_name=turn.among_people, listener=turn.listener, is_impersonal=name == "Assistant"),
-        said=said.time,
-        question=pick.question,
-        media=said.media if pick.is_first else (),
+        stated_at=utterance.time,
+        question=selected.question,
+        media=utterance.media if selected.is_first else (),
     )
-    asker = (turn.question_utterance.message_id,) if used and turn.question_utterance else ()
+    question_ids = (turn.question_utterance.message_id,) if includes_question and turn.question_utterance else ()
     return Finding(
         content=content,
-        kind=pick.kind,
-        confidence=pick.confidence,
-        message_ids=(said.message_id, *asker),
+        kind=selected.kind,
+        confidence=selected.confidence,
+        message_ids=(utterance.message_id, *question_ids),
         quote=_choose_quote(turn, group),
-        since=said.time,
+        since=utterance.time,
         corrects=any(_is_correction(statement, turn) for statement in group),
     )
 
 
 def _drop_bare_denials(group: Sequence[Statement]) -> Sequence[Statement]:
     """Drop a bare "that's not right" next to the statement of what is right."""
-    told = [each for each in group if "denial" not in each.acts or len(each.words) >= _MIN_TELLING_WORDS]
-    return told or group
+    remaining = [each for each in group if "denial" not in each.acts or len(each.words) >= _MIN_TELLING_WORDS]
+    return remaining or group
 
 
 def _is_correction(statement: Statement, turn: ConversationTurn) -> bool:
@@ -228,9 +230,9 @@ def _choose_quote(turn: ConversationTurn, group: Sequence[Statement]) -> str:
 
     If much text, a credential or a gap is between them, return the statement with the most words instead."""
     start, end = group[0].start, group[-1].end
-    close = end - start <= sum(len(statement.text) for statement in group) + _MAX_GAP_CHARS
-    close = close and GAP_MARK not in turn.utterance.text[start:end]
-    if close and not any(contains_credential(each.text) for each in turn.sentences if start < each.start < end):
+    is_contiguous = end - start <= sum(len(statement.text) for statement in group) + _MAX_GAP_CHARS
+    is_contiguous = is_contiguous and GAP_MARK not in turn.utterance.text[start:end]
+    if is_contiguous and not any(contains_credential(each.text) for each in turn.sentences if start < each.start < end):
         return turn.utterance.text[start:end]
     return max(group, key=lambda statement: len(statement.words)).text
 
@@ -251,8 +253,8 @@ def _iter_utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
         if message.role not in {"user", "assistant"} or message.tool_calls:
             continue
         text = message.text
-        said = get_mark(message) in {None, "cut"}
-        if said and text.strip() and not contains_fence(text):
+        is_authored = get_mark(message) in {None, "cut"}
+        if is_authored and text.strip() and not contains_fence(text):
             yield Utterance(
                 message_id=message.id,
                 role=message.role,

@@ -59,7 +59,7 @@ class SalienceFeatures:
     specifics: int = 0
 
 
-def score_salience(statements: Sequence[Statement], around: SalienceFeatures) -> float:
+def score_salience(statements: Sequence[Statement], features: SalienceFeatures) -> float:
     """Return the score of one message's statements: about 0 for small talk, at least 1 for news.
 
     0 for no statements.
@@ -73,10 +73,10 @@ def score_salience(statements: Sequence[Statement], around: SalienceFeatures) ->
         _WORD_WEIGHT * min(words, _MAX_WORDS)
         + _SELF_WEIGHT * min(about_self, _MAX_SELF)
         + _SENTENCE_WEIGHT * len(statements)
-        + _DATE_WEIGHT * bool(around.dates)
-        + _ANSWER_WEIGHT * around.is_answer
-        + _OPENING_WEIGHT * around.is_opening
-        + _SPECIFIC_WEIGHT * min(around.specifics, _MAX_SPECIFIC)
+        + _DATE_WEIGHT * bool(features.dates)
+        + _ANSWER_WEIGHT * features.is_answer
+        + _OPENING_WEIGHT * features.is_opening
+        + _SPECIFIC_WEIGHT * min(features.specifics, _MAX_SPECIFIC)
         + _UNSURE_WEIGHT * unsure
     )
 
@@ -90,12 +90,12 @@ _POINTS_TO_OBJECT = lazy_compile(lambda: rf"^(?:{pack_phrases('points_to_object'
 _RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
 
-def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
-    """Return the statements in order, in groups of at most `longest` characters (a single one may exceed it)."""
+def group_by_length(statements: Sequence[Statement], max_chars: int) -> list[list[Statement]]:
+    """Return the statements in order, in groups of at most `max_chars` characters (a single one may exceed it)."""
     groups: list[list[Statement]] = []
     size = 0
     for statement in statements:
-        if not groups or size + len(statement.text) > longest:
+        if not groups or size + len(statement.text) > max_chars:
             groups.append([])
             size = 0
         groups[-1].append(statement)
@@ -103,7 +103,7 @@ def group_by_length(statements: Sequence[Statement], longest: int) -> list[list[
     return groups
 
 
-def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
+def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], max_chars: int) -> list[list[Statement]]:
     """Return groups in order: each cued statement opens one; a statement that points back joins the previous one.
 
     Adjacent plain statements share a group. A statement that only denies something ("No, not 8080") is merged with the
@@ -111,12 +111,14 @@ def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest:
     """
     groups: list[list[Statement]] = []
     for statement in statements:
-        room = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= longest
-        both_plain = room and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
-        back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
-        told = room and any(other.acts & cues for other in groups[-1]) and _POINTS_TO_OBJECT.match(statement.text)
-        incomplete = not statement.item and (told or _INCOMPLETE.match(statement.text))
-        if room and (both_plain or back or incomplete):
+        fits = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= max_chars
+        both_plain = fits and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
+        points_back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
+        points_to_object = (
+            fits and any(other.acts & cues for other in groups[-1]) and _POINTS_TO_OBJECT.match(statement.text)
+        )
+        incomplete = not statement.item and (points_to_object or _INCOMPLETE.match(statement.text))
+        if fits and (both_plain or points_back or incomplete):
             groups[-1].append(statement)
         else:
             groups.append([statement])
@@ -129,17 +131,17 @@ def leading_statement(group: Sequence[Statement]) -> Statement:
 
 
 def _merge_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
-    joined: list[list[Statement]] = []
-    waiting: list[Statement] = []
+    merged: list[list[Statement]] = []
+    pending: list[Statement] = []
     for group in groups:
         if "denial" not in leading_statement(group).acts:
-            joined.append([*waiting, *group])
-            waiting = []
-        elif joined and not waiting and joined[-1][0].acts & _RULE_ACTS:
-            joined[-1].extend(group)
+            merged.append([*pending, *group])
+            pending = []
+        elif merged and not pending and merged[-1][0].acts & _RULE_ACTS:
+            merged[-1].extend(group)
         else:
-            waiting.extend(group)
-    return [*joined, waiting] if waiting else joined
+            pending.extend(group)
+    return [*merged, pending] if pending else merged
 
 
 _KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preference")
@@ -192,22 +194,24 @@ def _select_of_person(turn: ConversationTurn, config: RuleExtractionConfig) -> I
     score = _score_group(turn, turn.statements)
     if score < config.min_salience:
         return
-    for at, group in enumerate(group_by_length(turn.statements, config.max_entry_chars)):
+    for index, group in enumerate(group_by_length(turn.statements, config.max_entry_chars)):
         kind = _group_kind(group, _KINDS_AMONG_PEOPLE)
-        question = turn.question if at == 0 else None
+        question = turn.question if index == 0 else None
         yield SelectedGroup(
-            statements=group, kind=kind, confidence=_confidence_of_score(score), is_first=at == 0, question=question
+            statements=group, kind=kind, confidence=_confidence_of_score(score), is_first=index == 0, question=question
         )
 
 
 def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
     groups = group_by_cue(turn.statements, _CUES, config.max_entry_chars)
-    for at, group in enumerate(groups):
-        question = turn.question if at == 0 and answers_question(turn) else None
-        weighed = _rate_user_group(turn, group, question, config)
-        if weighed is not None:
-            kind, confidence = weighed
-            yield SelectedGroup(statements=group, kind=kind, confidence=confidence, is_first=at == 0, question=question)
+    for index, group in enumerate(groups):
+        question = turn.question if index == 0 and answers_question(turn) else None
+        rating = _rate_user_group(turn, group, question, config)
+        if rating is not None:
+            kind, confidence = rating
+            yield SelectedGroup(
+                statements=group, kind=kind, confidence=confidence, is_first=index == 0, question=question
+            )
     if not groups:
         yield from _select_confirmed_question(turn)
 
@@ -219,10 +223,10 @@ def _rate_user_group(
     leading = leading_statement(group)
     if "denial" in leading.acts and len(leading.words) < _MIN_DENIAL_WORDS:
         return None
-    replaces = leading is not group[0] and "denial" in group[0].acts
-    cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_LASTING)
-    standing = any(each.acts & LASTING_ACTS for each in group if "denial" not in each.acts)
-    if standing or cued or replaces:
+    is_replacement = leading is not group[0] and "denial" in group[0].acts
+    is_cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_LASTING)
+    is_lasting = any(each.acts & LASTING_ACTS for each in group if "denial" not in each.acts)
+    if is_lasting or is_cued or is_replacement:
         return _group_kind(group, _KINDS), _confidence_of_cue(leading)
     if "request" in leading.acts:
         return None
@@ -250,8 +254,8 @@ def _agent_kind(statement: Statement) -> str | None:
     if statement.acts & _TRANSIENT_ACTS or _REPORTS.match(statement.text):
         return None
     # In English "doubt" marks a guess; a cause may contain "might".
-    guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
-    if guess:
+    is_guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
+    if is_guess:
         return None
     if "lesson" in statement.acts or _RULE.match(statement.text):
         return "lesson"
@@ -273,8 +277,8 @@ def _is_taken_up(reply: ConversationTurn | None) -> bool:
 
 def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup]:
     """Yield the group of a bare yes or no to a factual question: the question carries the content."""
-    bare = turn.sentences and "acknowledgement" in turn.sentences[0].acts
-    if turn.question and bare and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
+    is_acknowledgement = turn.sentences and "acknowledgement" in turn.sentences[0].acts
+    if turn.question and is_acknowledgement and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
         kind = _group_kind(preceding_question(turn), _KINDS)
         yield SelectedGroup(
             statements=turn.sentences[:1],
@@ -287,23 +291,23 @@ def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup
 
 def _group_kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
     """Return the first of the kinds that any statement has a cue for; a fact if there is none."""
-    telling = [statement for statement in group if "denial" not in statement.acts] or group
-    found = frozenset[Act]().union(*(statement.acts for statement in telling))
-    if "remember" in found and "convention" in kinds and "fact" not in found:
-        told = telling[0].language == "en" and not _TO_DO.search(telling[0].text)
-        return next((kind for kind in kinds if kind in found), "fact" if told else "convention")
-    return next((kind for kind in kinds if kind in found), "fact")
+    affirmed = [statement for statement in group if "denial" not in statement.acts] or group
+    acts = frozenset[Act]().union(*(statement.acts for statement in affirmed))
+    if "remember" in acts and "convention" in kinds and "fact" not in acts:
+        is_fact = affirmed[0].language == "en" and not _TO_DO.search(affirmed[0].text)
+        return next((kind for kind in kinds if kind in acts), "fact" if is_fact else "convention")
+    return next((kind for kind in kinds if kind in acts), "fact")
 
 
 def _score_group(turn: ConversationTurn, group: Sequence[Statement]) -> float:
     text = " ".join(statement.text for statement in group)
-    around = SalienceFeatures(
+    features = SalienceFeatures(
         is_answer=turn.question is not None,
         is_opening=turn.opening,
         dates=len(find_dates(text, turn.utterance.time or _REFERENCE_DAY)),
         specifics=len(find_names(text)) + len(_SPECIFIC.findall(text)),
     )
-    return score_salience(group, around)
+    return score_salience(group, features)
 
 
 def _confidence_of_score(score: float) -> float:
@@ -312,6 +316,6 @@ def _confidence_of_score(score: float) -> float:
 
 def _confidence_of_cue(statement: Statement) -> float:
     """Return the confidence: highest for requests to remember, then rules and decisions, then preferences and plans."""
-    found = statement.acts
-    confidence = 0.95 if "remember" in found else 0.9 if found & LASTING_ACTS else 0.8 if "fact" not in found else 0.75
-    return round(confidence - 0.2 * ("hypothetical" in found), 2)
+    acts = statement.acts
+    confidence = 0.95 if "remember" in acts else 0.9 if acts & LASTING_ACTS else 0.8 if "fact" not in acts else 0.75
+    return round(confidence - 0.2 * ("hypothetical" in acts), 2)

@@ -83,29 +83,29 @@ class SessionExtraction:
         """Extract the messages `ids` of the job's session again, and index the entries."""
         if not self.config.is_enabled:
             return self._skip("the flush is off")
-        again = partial(self.flusher.extract_again, job.agent, job.session, ids)
-        return await self._run_and_index(partial(again, scope=self._authorship(job)))
+        extract = partial(self.flusher.extract_again, job.agent, job.session, ids)
+        return await self._run_and_index(partial(extract, scope=self._authorship(job)))
 
     async def _extract_all(self, job: Job) -> FlushResult:
         """Extract part by part."""
-        given_up = self.flusher.model is not None and job.attempts > self.config.attempts
+        by_rules = self.flusher.model is not None and job.attempts > self.config.attempts
         flush = partial(
-            self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=given_up,
+            self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=by_rules,
             signals=job.signals, trace=job.trace,
         )  # fmt: skip
-        if given_up:
-            tries = f"the rules extracted: the model did not answer in {self.config.attempts} tries"
-            return await self._run_and_index(flush, tries)
-        done = part = await self._run_and_index(flush)
+        if by_rules:
+            note = f"the rules extracted: the model did not answer in {self.config.attempts} tries"
+            return await self._run_and_index(flush, note)
+        result = part = await self._run_and_index(flush)
         while part.has_more:
             part = await self._run_and_index(flush)
-            done = done.combine(part)
-        return done
+            result = result.combine(part)
+        return result
 
-    def _skip(self, why: str) -> FlushResult:
+    def _skip(self, reason: str) -> FlushResult:
         with self.emitter.stage("extract", self.scope) as progress:
             progress.counts.update(FlushResult().counts)
-            progress.skipped = why
+            progress.skipped = reason
         return FlushResult()
 
     @property
@@ -118,24 +118,24 @@ class SessionExtraction:
 
     async def record_findings(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> FlushResult:
         """Write findings of another request about the messages `pending` of the job's session, and index them."""
-        learned = partial(self.flusher.record_findings, job.agent, job.session, findings, pending=pending)
-        flushed = await self._run_and_index(
-            partial(learned, scope=self._authorship(job), signals=job.signals, trace=job.trace)
+        record = partial(self.flusher.record_findings, job.agent, job.session, findings, pending=pending)
+        result = await self._run_and_index(
+            partial(record, scope=self._authorship(job), signals=job.signals, trace=job.trace)
         )
-        if flushed.messages:
+        if result.messages:
             await self._throttle.acquire(self._throttle_scope(job))
-        return flushed
+        return result
 
-    async def _run_and_index(self, act: Callable[[], Awaitable[FlushResult]], *notes: str) -> FlushResult:
+    async def _run_and_index(self, extract: Callable[[], Awaitable[FlushResult]], *notes: str) -> FlushResult:
         with self.emitter.stage("extract", self.scope) as progress:
-            flushed = await act()
-            progress.counts.update(flushed.counts)
-            progress.reason = "; ".join([*notes, *flushed.notes]) or None
-            if not flushed.messages:
+            result = await extract()
+            progress.counts.update(result.counts)
+            progress.reason = "; ".join([*notes, *result.notes]) or None
+            if not result.messages:
                 progress.skipped = _NOTHING_NEW
-        if flushed.block:
-            await self._index_block(flushed.block)
-        return flushed
+        if result.block:
+            await self._index_block(result.block)
+        return result
 
     async def _index_block(self, block: LedgerBlock) -> None:
         """Report that extraction has written a block to its ledger, and index it."""
@@ -150,7 +150,7 @@ class SessionExtraction:
 
         The default agent of sessions without an agent is not stored.
         """
-        named = {"user": job.user, "agent": "" if job.agent == DEFAULT_AGENT else job.agent}
-        parts = {name: value for name, value in named.items() if value}
-        inside = self.place.to_stored_entry(Entry(content="-", scope=Scope(**parts))) if parts else None
-        return inside.scope if inside else None
+        authors = {"user": job.user, "agent": "" if job.agent == DEFAULT_AGENT else job.agent}
+        parts = {name: value for name, value in authors.items() if value}
+        stored_entry = self.place.to_stored_entry(Entry(content="-", scope=Scope(**parts))) if parts else None
+        return stored_entry.scope if stored_entry else None

@@ -50,39 +50,39 @@ def _load_list(path: Path) -> list[object]:
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InvalidSetting(f"{path}: the file is larger than {_MAX_FILE_BYTES:,} bytes.")
-        found = yaml.safe_load(path.read_text("utf-8"))
+        patterns = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError:
         raise InvalidSetting(f"{path}: the file is missing; a directory of signal patterns has one a signal.") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidSetting(f"{path}: the file can't be read: {error}") from error
-    if not isinstance(found, list):
+    if not isinstance(patterns, list):
         raise InvalidSetting(f"{path}: the file is no list of patterns.")
-    return found
+    return patterns
 
 
 def _compile_entry(path: Path, entry: object) -> re.Pattern[str]:
-    given: object = entry
-    names: object = ["ignorecase"]
+    pattern: object = entry
+    flag_names: object = ["ignorecase"]
     if isinstance(entry, dict):
-        given, names = entry.get("pattern"), entry.get("flags", [])
-    if not isinstance(given, str) or not given.strip():
+        pattern, flag_names = entry.get("pattern"), entry.get("flags", [])
+    if not isinstance(pattern, str) or not pattern.strip():
         raise InvalidSetting(f"{path}: {entry!r} is no pattern, which is a text or a mapping with `pattern`.")
-    if not isinstance(names, list) or any(name not in _FLAGS for name in names):
-        raise InvalidSetting(f"{path}: the flags of a pattern are {', '.join(_FLAGS)}, not {names!r}.")
-    if _repeats_without_bound(given):
-        raise InvalidSetting(f"{path}: {given!r} repeats a repetition; bound one of them, as in {{0,40}}.")
+    if not isinstance(flag_names, list) or any(name not in _FLAGS for name in flag_names):
+        raise InvalidSetting(f"{path}: the flags of a pattern are {', '.join(_FLAGS)}, not {flag_names!r}.")
+    if _repeats_without_bound(pattern):
+        raise InvalidSetting(f"{path}: {pattern!r} repeats a repetition; bound one of them, as in {{0,40}}.")
     try:
-        return re.compile(given, reduce(or_, (_FLAGS[name] for name in names), re.NOFLAG))
+        return re.compile(pattern, reduce(or_, (_FLAGS[name] for name in flag_names), re.NOFLAG))
     except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidSetting(f"{path}: {given!r} is no regular expression: {error}") from None
+        raise InvalidSetting(f"{path}: {pattern!r} is no regular expression: {error}") from None
 
 
 def _repeats_without_bound(pattern: str) -> bool:
     """Return whether one unbounded repetition is nested in another: "(a+)+" can take very long on a short text."""
-    left = _ATOM.sub("x", pattern)
-    while (group := _INNERMOST_GROUP.search(left)) is not None:
-        inner = bool(_UNBOUNDED_REPEAT.search(group[1])) or "\x00" in group[1]
-        if inner and _UNBOUNDED_REPEAT.match(left, group.end()):
+    remaining = _ATOM.sub("x", pattern)
+    while (group := _INNERMOST_GROUP.search(remaining)) is not None:
+        is_unbounded = bool(_UNBOUNDED_REPEAT.search(group[1])) or "\x00" in group[1]
+        if is_unbounded and _UNBOUNDED_REPEAT.match(remaining, group.end()):
             return True
-        left = left[: group.start()] + ("\x00" if inner else "x") + left[group.end() :]
+        remaining = remaining[: group.start()] + ("\x00" if is_unbounded else "x") + remaining[group.end() :]
     return False

@@ -83,12 +83,12 @@ def _build_statement(sentence: Sentence, language: Language, *, among_people: bo
     """Return the statement of a sentence. A user's own name is a fact, even in a short or polite sentence."""
     introduction = None if among_people else find_introduction(sentence.text)
     language = introduction.language if introduction else language
-    found = detect_acts(sentence.text, language) if among_people else _detect_chat_acts(sentence.text, language)
+    acts = detect_acts(sentence.text, language) if among_people else _detect_chat_acts(sentence.text, language)
     return Statement(
         text=sentence.text,
         start=sentence.start,
         end=sentence.end,
-        acts=(found - _NOISE_ACTS - {"reaction", "moment", "request"}) | {"fact", "self"} if introduction else found,
+        acts=(acts - _NOISE_ACTS - {"reaction", "moment", "request"}) | {"fact", "self"} if introduction else acts,
         words=frozenset(content_words(sentence.text, language)),
         language=language,
         item=sentence.kind == "item",
@@ -97,24 +97,24 @@ def _build_statement(sentence: Sentence, language: Language, *, among_people: bo
 
 def _detect_chat_acts(text: str, language: Language) -> frozenset[Act]:
     """Return the acts of a sentence, including the text after an opener: "Before you start: use uv, not pip"."""
-    rest = strip_opener(text)
-    return detect_acts(text, language) | (detect_acts(rest, language) if rest != text else frozenset())
+    remainder = strip_opener(text)
+    return detect_acts(text, language) | (detect_acts(remainder, language) if remainder != text else frozenset())
 
 
 def select_statements(sentences: tuple[Statement, ...], *, among_people: bool) -> tuple[Statement, ...]:
     """Return the sentences that state something, in order; empty for small talk, questions and tasks."""
-    kept: list[Statement] = []
-    for at, sentence in enumerate(sentences):
-        follows = bool(kept) and sentences[at - 1] is kept[-1]
-        if _is_statement(sentence, follows=follows, among_people=among_people):
-            kept.append(sentence)
-    return tuple(kept)
+    selected: list[Statement] = []
+    for index, sentence in enumerate(sentences):
+        is_adjacent = bool(selected) and sentences[index - 1] is selected[-1]
+        if _is_statement(sentence, follows=is_adjacent, among_people=among_people):
+            selected.append(sentence)
+    return tuple(selected)
 
 
 def find_last_question(sentences: tuple[Statement, ...]) -> Statement | None:
     """Return the last question of a message that has content; None if it has no question."""
-    asked = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
-    return asked[-1] if asked else None
+    questions = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
+    return questions[-1] if questions else None
 
 
 def _iter_sentences(text: str, config: RuleExtractionConfig) -> Iterator[Sentence]:
@@ -128,25 +128,25 @@ def _iter_sentences(text: str, config: RuleExtractionConfig) -> Iterator[Sentenc
             )
 
 
-def _outer_paragraphs(text: str, longest: int) -> list[tuple[int, int]]:
+def _outer_paragraphs(text: str, max_chars: int) -> list[tuple[int, int]]:
     """Return the first and last paragraph of a paste, each only if it is short enough to be typed."""
     head, tail = text.find("\n\n"), text.rfind("\n\n")
     spans = [(0, head), (tail + 2, len(text))] if 0 <= head < tail else []
-    return [(start, end) for start, end in spans if end - start <= longest]
+    return [(start, end) for start, end in spans if end - start <= max_chars]
 
 
 def _is_statement(sentence: Statement, *, follows: bool, among_people: bool) -> bool:
-    found = sentence.acts
-    about_listener = among_people and "listener" in found and "self" not in found
-    if "question" in found or about_listener or not sentence.words:
+    acts = sentence.acts
+    about_listener = among_people and "listener" in acts and "self" not in acts
+    if "question" in acts or about_listener or not sentence.words:
         return False
-    if found & LASTING_ACTS and not ("praise" in found or among_people):
+    if acts & LASTING_ACTS and not ("praise" in acts or among_people):
         return True
-    if found & _NOISE_ACTS and not _has_news(sentence):
+    if acts & _NOISE_ACTS and not _has_news(sentence):
         return False
-    if "reaction" in found:
+    if "reaction" in acts:
         return follows
-    return "request" not in found or ("self" in found if among_people else "preference" in found)
+    return "request" not in acts or ("self" in acts if among_people else "preference" in acts)
 
 
 def _has_news(sentence: Statement) -> bool:
@@ -171,41 +171,43 @@ _BARE_POINTER = lazy_compile(lambda: rf"^(?:{pack_phrases('bare_pointer')})$", r
 def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return the statements of a user's or an agent's message, in order; empty for tasks and small talk."""
     by_user = utterance.role == "user"
-    lasting = _apply_headings(sentences) if by_user else _agent_statements(sentences)
+    candidates = _apply_headings(sentences) if by_user else _agent_statements(sentences)
     name = utterance.speaker
     return select_statements(
-        tuple(each for each in lasting if not _is_transient(each) and not (name and _is_introduction(each, name))),
+        tuple(each for each in candidates if not _is_transient(each) and not (name and _is_introduction(each, name))),
         among_people=False,
     )
 
 
 def _agent_statements(sentences: Sequence[Statement]) -> list[Statement]:
     """Return an agent's statements. Its "you should never …" is a rule, not praise of the listener."""
-    said = [each for each in sentences if not _is_heading(each, None)]
-    return [replace(each, acts=each.acts - _LISTENER_ACTS) if "convention" in each.acts else each for each in said]
+    statements = [each for each in sentences if not _is_heading(each, None)]
+    return [
+        replace(each, acts=each.acts - _LISTENER_ACTS) if "convention" in each.acts else each for each in statements
+    ]
 
 
 def _apply_headings(sentences: Sequence[Statement]) -> list[Statement]:
     """Drop headings and add their acts to the statements below them."""
-    kept: list[Statement] = []
-    given: frozenset[Act] = frozenset()
-    listed = False
-    for at, sentence in enumerate(sentences):
-        following = sentences[at + 1] if at + 1 < len(sentences) else None
-        if _is_heading(sentence, following):
-            given = _heading_acts(sentence)
-            listed = following is not None and following.item
+    statements: list[Statement] = []
+    heading_acts: frozenset[Act] = frozenset()
+    is_list = False
+    for index, sentence in enumerate(sentences):
+        next_sentence = sentences[index + 1] if index + 1 < len(sentences) else None
+        if _is_heading(sentence, next_sentence):
+            heading_acts = _heading_acts(sentence)
+            is_list = next_sentence is not None and next_sentence.item
             continue
-        if listed and not sentence.item:
-            given = frozenset()
-        inherits = given and not sentence.acts & (_TRANSIENT_ACTS | _INHERITED_ACTS)
-        kept.append(replace(sentence, acts=sentence.acts | given) if inherits else sentence)
-    return kept
+        if is_list and not sentence.item:
+            heading_acts = frozenset()
+        inherits = heading_acts and not sentence.acts & (_TRANSIENT_ACTS | _INHERITED_ACTS)
+        statements.append(replace(sentence, acts=sentence.acts | heading_acts) if inherits else sentence)
+    return statements
 
 
-def _is_heading(sentence: Statement, following: Statement | None) -> bool:
+def _is_heading(sentence: Statement, next_sentence: Statement | None) -> bool:
     """Return whether a line is a heading: it ends in a colon, or announces rules ("Some ground rules.")."""
-    if "heading" in sentence.acts and following is not None:
+    if "heading" in sentence.acts and next_sentence is not None:
         return True
     return sentence.text.rstrip("*_ ").endswith((":", "："))
 
@@ -218,9 +220,9 @@ def _is_transient(sentence: Statement) -> bool:
     """Return whether a sentence concerns only the current moment, or refers to something outside the text."""
     if "remember" in sentence.acts or _LASTING_WORDS.search(sentence.text):
         return False
-    nodding = "acknowledgement" in sentence.acts and len(sentence.words) < _MIN_ACKNOWLEDGING_WORDS
-    pointing = "denial" not in sentence.acts and _BARE_POINTER.match(sentence.text) is not None
-    return "moment" in sentence.acts or nodding or pointing
+    is_acknowledgement = "acknowledgement" in sentence.acts and len(sentence.words) < _MIN_ACKNOWLEDGING_WORDS
+    is_bare_pointer = "denial" not in sentence.acts and _BARE_POINTER.match(sentence.text) is not None
+    return "moment" in sentence.acts or is_acknowledgement or is_bare_pointer
 
 
 def _is_introduction(sentence: Statement, name: str) -> bool:
@@ -259,32 +261,32 @@ class ConversationTurn:
 
 def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> Iterator[ConversationTurn]:
     """Yield the user's and the assistant's messages in order, without blank ones."""
-    spoken = [
+    spoken_utterances = [
         utterance for utterance in utterances if utterance.role in {"user", "assistant"} and utterance.text.strip()
     ]
-    names = {utterance.speaker for utterance in spoken if utterance.speaker}
+    names = {utterance.speaker for utterance in spoken_utterances if utterance.speaker}
     among_people = len(names) > 1
-    before: ConversationTurn | None = None
-    for at, utterance in enumerate(spoken):
+    previous: ConversationTurn | None = None
+    for index, utterance in enumerate(spoken_utterances):
         sentences = read_statements(utterance, config, among_people=among_people)
-        follows = before if before and _speaker(before.utterance) != _speaker(utterance) else None
-        question = find_last_question(follows.sentences) if follows else None
-        told = (
+        previous_speaker_turn = previous if previous and _speaker(previous.utterance) != _speaker(utterance) else None
+        question = find_last_question(previous_speaker_turn.sentences) if previous_speaker_turn else None
+        statements = (
             select_statements(sentences, among_people=True)
             if among_people
             else select_chat_statements(utterance, sentences)
         )
-        before = ConversationTurn(
+        previous = ConversationTurn(
             utterance=utterance,
             sentences=sentences,
-            statements=tuple(statement for statement in told if not contains_credential(statement.text)),
+            statements=tuple(statement for statement in statements if not contains_credential(statement.text)),
             among_people=among_people,
             listener=min(names - {utterance.speaker}) if len(names) == 2 and utterance.speaker else None,
-            opening=among_people and at < 2,
-            question_utterance=follows.utterance if follows and question else None,
+            opening=among_people and index < 2,
+            question_utterance=previous_speaker_turn.utterance if previous_speaker_turn and question else None,
             question=question,
         )
-        yield before
+        yield previous
 
 
 def answers_question(turn: ConversationTurn) -> bool:

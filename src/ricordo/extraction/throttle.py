@@ -46,10 +46,10 @@ class Throttle:
             if until is not None:
                 return until
             now = self.clock.now()
-            kept = {key: time for key, time in slots.items() if self._gap_end(time) is not None}
-            kept[_slot_key(scope)] = now
+            active_slots = {key: time for key, time in slots.items() if self._gap_end(time) is not None}
+            active_slots[_slot_key(scope)] = now
             try:
-                await self._save(kept, version)
+                await self._save(active_slots, version)
             except VersionConflict:
                 continue
             return None
@@ -81,8 +81,8 @@ class Throttle:
             return {}, ABSENT
         try:
             value = loads(stored.data)
-            given = value.items() if isinstance(value, dict) else ()
-            return {key: datetime.fromisoformat(str(time)) for key, time in given}, stored.version
+            items = value.items() if isinstance(value, dict) else ()
+            return {key: datetime.fromisoformat(str(time)) for key, time in items}, stored.version
         except (InvalidMessage, ValueError):
             return {}, stored.version
 

@@ -63,29 +63,32 @@ def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tupl
     Each has the kind lesson and the tag `tool`. Its sources are the failed result, its call and the fix. Its confidence
     is moderate unless a person said what to do.
     """
-    tries = tuple(_iter_attempts(messages))
-    found: dict[str, Finding] = {}
-    for number, failed in enumerate(tries):
+    attempts = tuple(_iter_attempts(messages))
+    lessons: dict[str, Finding] = {}
+    for index, failed in enumerate(attempts):
         if not failed.failed:
             continue
-        lesson = _lesson_from_person(messages, failed) or _lesson_from_success(messages, failed, tries[number + 1 :])
+        lesson = _lesson_from_person(messages, failed) or _lesson_from_success(messages, failed, attempts[index + 1 :])
         if lesson is not None:
-            found.setdefault(lesson.content.casefold(), lesson)
-    return tuple(found.values())[:limit]
+            lessons.setdefault(lesson.content.casefold(), lesson)
+    return tuple(lessons.values())[:limit]
 
 
 def _iter_attempts(messages: Sequence[Message]) -> Iterator[_ToolAttempt]:
-    for asked, answered in pair_calls(messages).answered:
-        call, result = messages[asked.message].parts[asked.part], messages[answered.message].parts[answered.part]
+    for call_position, result_position in pair_calls(messages).answered:
+        call, result = (
+            messages[call_position.message].parts[call_position.part],
+            messages[result_position.message].parts[result_position.part],
+        )
         if (
             isinstance(call, ToolCall)
             and isinstance(result, ToolResult)
-            and get_mark(messages[answered.message]) is None
+            and get_mark(messages[result_position.message]) is None
         ):
             arguments = _parse_arguments(call)
             yield _ToolAttempt(
-                call_index=asked.message,
-                result_index=answered.message,
+                call_index=call_position.message,
+                result_index=result_position.message,
                 call=call,
                 result=result,
                 arguments=arguments,
@@ -95,10 +98,10 @@ def _iter_attempts(messages: Sequence[Message]) -> Iterator[_ToolAttempt]:
 
 def _parse_arguments(call: ToolCall) -> Mapping[str, object]:
     try:
-        given = loads(call.arguments)
+        arguments = loads(call.arguments)
     except InvalidMessage:
         return {}
-    return dict(given) if isinstance(given, dict) else {}
+    return dict(arguments) if isinstance(arguments, dict) else {}
 
 
 def _is_failure(result: ToolResult, arguments: Mapping[str, object]) -> bool:
@@ -107,9 +110,9 @@ def _is_failure(result: ToolResult, arguments: Mapping[str, object]) -> bool:
     The content that a tool only reads, such as a log, may contain unrelated failures."""
     if result.is_error:
         return True
-    ends = _head_and_tail(result.text)
-    ran = not _COMMAND_KEYS.isdisjoint(arguments)
-    return ran and any(pattern.search(ends) for pattern in (_EXIT_CODE, _EXIT_CODE_FIELD, _TRACEBACK))
+    excerpt = _head_and_tail(result.text)
+    is_command = not _COMMAND_KEYS.isdisjoint(arguments)
+    return is_command and any(pattern.search(excerpt) for pattern in (_EXIT_CODE, _EXIT_CODE_FIELD, _TRACEBACK))
 
 
 def _head_and_tail(text: str) -> str:
@@ -121,54 +124,54 @@ def _lesson_from_success(
 ) -> Finding | None:
     """Return the lesson of the next similar try. If that fails too, it has its own lesson."""
     between: list[_ToolAttempt] = []
-    for each in later:
-        if each.call_index - failed.result_index > _MAX_DISTANCE or each.call_index < failed.result_index:
+    for attempt in later:
+        if attempt.call_index - failed.result_index > _MAX_DISTANCE or attempt.call_index < failed.result_index:
             return None
-        same = each.call.name == failed.call.name and _are_similar(each.arguments, failed.arguments)
-        if same and each.failed:
+        is_similar = attempt.call.name == failed.call.name and _are_similar(attempt.arguments, failed.arguments)
+        if is_similar and attempt.failed:
             return None
-        if same:
-            how = _describe_fix(failed, each, between)
-            return None if how is None else _build_finding(messages, failed, how, (*between[-1:], each))
-        if not each.failed:
-            between.append(each)
+        if is_similar:
+            fix = _describe_fix(failed, attempt, between)
+            return None if fix is None else _build_finding(messages, failed, fix, (*between[-1:], attempt))
+        if not attempt.failed:
+            between.append(attempt)
     return None
 
 
-def _describe_fix(failed: _ToolAttempt, worked: _ToolAttempt, between: Sequence[_ToolAttempt]) -> str | None:
+def _describe_fix(failed: _ToolAttempt, succeeded: _ToolAttempt, between: Sequence[_ToolAttempt]) -> str | None:
     """Return the difference in words, from names and short arguments; None if there is none to describe."""
     changed = [
         key
-        for key in (*failed.arguments, *(key for key in worked.arguments if key not in failed.arguments))
-        if failed.arguments.get(key) != worked.arguments.get(key)
+        for key in (*failed.arguments, *(key for key in succeeded.arguments if key not in failed.arguments))
+        if failed.arguments.get(key) != succeeded.arguments.get(key)
     ]
     if not changed and between:
         last = between[-1]
         return f"it worked after `{_clean_name(last.call.name)}`{_format_argument(last.arguments)}"
-    told = [_describe_change(key, worked.arguments) for key in changed[:2]]
-    return f"it worked with {' and '.join(told)}" if told else None
+    changes = [_describe_change(key, succeeded.arguments) for key in changed[:2]]
+    return f"it worked with {' and '.join(changes)}" if changes else None
 
 
-def _describe_change(key: str, worked: Mapping[str, object]) -> str:
-    if key not in worked:
+def _describe_change(key: str, arguments: Mapping[str, object]) -> str:
+    if key not in arguments:
         return f"no `{_clean_name(key)}`"
-    shown = _format_value(worked[key])
-    return f"another `{_clean_name(key)}`" if shown is None else f"{_clean_name(key)} `{shown}`"
+    value = _format_value(arguments[key])
+    return f"another `{_clean_name(key)}`" if value is None else f"{_clean_name(key)} `{value}`"
 
 
 def _build_finding(
-    messages: Sequence[Message], failed: _ToolAttempt, how: str, fixing: Sequence[_ToolAttempt]
+    messages: Sequence[Message], failed: _ToolAttempt, fix: str, fix_attempts: Sequence[_ToolAttempt]
 ) -> Finding:
     error = _ERROR_NAME.search(_head_and_tail(failed.result.text))
     first, second = (failed.result_index, failed.call_index) if error else (failed.call_index, failed.result_index)
-    places = dict.fromkeys(
-        (first, second, *(place for each in fixing for place in (each.call_index, each.result_index)))
+    message_indexes = dict.fromkeys(
+        (first, second, *(index for each in fix_attempts for index in (each.call_index, each.result_index)))
     )
     return Finding(
-        content=f"{_describe_failure(failed)}; {how}.",
+        content=f"{_describe_failure(failed)}; {fix}.",
         kind="lesson",
         confidence=_CONFIDENCE,
-        message_ids=tuple(messages[place].id for place in places),
+        message_ids=tuple(messages[index].id for index in message_indexes),
         quote=error.group() if error else failed.call.name,
         tags=(TOOL_TAG,),
         since=messages[failed.result_index].time,
@@ -177,14 +180,14 @@ def _build_finding(
 
 def _describe_failure(failed: _ToolAttempt) -> str:
     error = _ERROR_NAME.search(_head_and_tail(failed.result.text))
-    why = f" with {error.group()}" if error else ""
-    return f"Tool `{_clean_name(failed.call.name)}` failed{why}{_format_argument(failed.arguments, ' for')}"
+    reason = f" with {error.group()}" if error else ""
+    return f"Tool `{_clean_name(failed.call.name)}` failed{reason}{_format_argument(failed.arguments, ' for')}"
 
 
 def _lesson_from_person(messages: Sequence[Message], failed: _ToolAttempt) -> Finding | None:
     """Return the lesson of a person's next message, from its first sentence with a correction."""
-    for at in range(failed.result_index + 1, min(len(messages), failed.result_index + 4)):
-        message = messages[at]
+    for index in range(failed.result_index + 1, min(len(messages), failed.result_index + 4)):
+        message = messages[index]
         if message.tool_calls or message.role in {"tool", "system"}:
             return None
         if message.role == "user" and get_mark(message) is None:
@@ -210,10 +213,8 @@ def _find_fix(message: Message) -> str | None:
     for sentence in (each for text in texts for each in split_sentences(text)):
         if sentence.kind not in {"prose", "item"} or not 3 <= len(split_words(sentence.text)) <= 60:
             continue
-        found = detect_acts(sentence.text)
-        if "question" not in found and (
-            found & _FIXING_ACTS or "correction" in default_detector().detect(sentence.text)
-        ):
+        acts = detect_acts(sentence.text)
+        if "question" not in acts and (acts & _FIXING_ACTS or "correction" in default_detector().detect(sentence.text)):
             return sentence.text
     return None
 
@@ -229,10 +230,10 @@ def _argument_words(arguments: Mapping[str, object]) -> frozenset[str]:
     return frozenset(word for value in arguments.values() for word in _WORD.findall(str(value)[:2_000].casefold()))
 
 
-def _format_argument(arguments: Mapping[str, object], before: str = "") -> str:
+def _format_argument(arguments: Mapping[str, object], prefix: str = "") -> str:
     """Return the first argument that can be shown, as code; "" if there is none."""
-    shown = next((text for value in arguments.values() if (text := _format_value(value)) is not None), None)
-    return "" if shown is None else f"{before} `{shown}`"
+    value_text = next((text for value in arguments.values() if (text := _format_value(value)) is not None), None)
+    return "" if value_text is None else f"{prefix} `{value_text}`"
 
 
 def _format_value(value: object) -> str | None:

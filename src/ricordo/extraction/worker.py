@@ -107,8 +107,8 @@ class JobWorker:
         self._scope = scope
         self._pace = pace or WorkerPace()
         self._workers = workers
-        given = {"flush": True, "consolidate": consolidate is not None, MAINTAIN_KIND: maintain is not None}
-        self._kinds = frozenset(kind for kind, can in given.items() if can)
+        available = {"flush": True, "consolidate": consolidate is not None, MAINTAIN_KIND: maintain is not None}
+        self._kinds = frozenset(kind for kind, is_available in available.items() if is_available)
         self._wake_events: set[anyio.Event] = set()
         self._tracked_keys: set[str] = set()
         self._began = clock.now()
@@ -116,13 +116,13 @@ class JobWorker:
 
     async def drain(self, *, seconds: float, kinds: Collection[str] | None = None) -> DrainResult:
         """Run due jobs of these kinds for at most `seconds`; unfinished jobs return to the inbox."""
-        wanted = self._kinds if kinds is None else self._kinds.intersection(kinds)
-        ended = {True: 0, False: 0}
+        job_kinds = self._kinds if kinds is None else self._kinds.intersection(kinds)
+        counts = {True: 0, False: 0}
         running: set[str] = set()
 
         async def work(lease: Lease) -> None:
             try:
-                ended[await self._run_job(lease)] += 1
+                counts[await self._run_job(lease)] += 1
             finally:
                 running.discard(lease.token)
                 self.wake()
@@ -130,16 +130,16 @@ class JobWorker:
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as group:
                 while True:
-                    with self._wake_event() as woken:
-                        lease = await self._lease_next(wanted) if len(running) < self._workers else None
+                    with self._wake_event() as event:
+                        lease = await self._lease_next(job_kinds) if len(running) < self._workers else None
                         if lease is not None:
                             running.add(lease.token)
                             group.start_soon(work, lease)
                         elif running:
-                            await woken.wait()
+                            await event.wait()
                         else:
                             break
-        return DrainResult(done=ended[True], failed=ended[False], left=len(await self._list_unended(wanted)))
+        return DrainResult(done=counts[True], failed=counts[False], left=len(await self._list_unended(job_kinds)))
 
     async def drain_all(self, *, seconds: float) -> int:
         """Drain, wait for the jobs of other workers, in at most `seconds`, and return the number of jobs left."""
@@ -153,11 +153,11 @@ class JobWorker:
     async def serve(self) -> None:
         """Drain whenever a job is due or `wake` is called, until cancelled."""
         while True:
-            with self._wake_event() as woken:
+            with self._wake_event() as event:
                 await self._schedule()
                 await self.drain(seconds=math.inf)
                 with anyio.move_on_after(await self._seconds_until_due()):
-                    await woken.wait()
+                    await event.wait()
 
     def wake(self) -> None:
         """Make `serve` check the inbox now."""
@@ -183,12 +183,12 @@ class JobWorker:
     @contextmanager
     def _wake_event(self) -> Iterator[anyio.Event]:
         """Yield an event that `wake` sets from now on."""
-        woken = anyio.Event()
-        self._wake_events.add(woken)
+        event = anyio.Event()
+        self._wake_events.add(event)
         try:
-            yield woken
+            yield event
         finally:
-            self._wake_events.discard(woken)
+            self._wake_events.discard(event)
 
     @asynccontextmanager
     async def lifespan(self, *, closing_seconds: float) -> AsyncIterator[None]:
@@ -208,13 +208,13 @@ class JobWorker:
         await self._close(closing_seconds)
 
     async def _close(self, seconds: float) -> None:
-        began = anyio.current_time()
+        started_at = anyio.current_time()
         await self.make_due()
         await self.drain(seconds=seconds)
         if self._has_learned:
             await self._request_consolidation()
-            await self.drain(seconds=max(0.0, seconds - (anyio.current_time() - began)))
-        await self._tidy_up(max(0.0, seconds - (anyio.current_time() - began)))
+            await self.drain(seconds=max(0.0, seconds - (anyio.current_time() - started_at)))
+        await self._tidy_up(max(0.0, seconds - (anyio.current_time() - started_at)))
 
     async def _tidy_up(self, seconds: float) -> None:
         """Tidy for at most `seconds`; the next worker that closes continues."""
@@ -238,26 +238,26 @@ class JobWorker:
             self.wake()
             return await self._flush(job)
         try:
-            flushed = await self._run_renewing(lease, self._flush)
+            result = await self._run_renewing(lease, self._flush)
         except BaseException as error:
             await self._release(lease, error)
             raise
-        await self._complete(lease, flushed.counts)
-        await self.consolidate_if_due(flushed)
-        return flushed
+        await self._complete(lease, result.counts)
+        await self.consolidate_if_due(result)
+        return result
 
-    async def consolidate_if_due(self, flushed: "FlushResult") -> None:
+    async def consolidate_if_due(self, flush_result: "FlushResult") -> None:
         """Request a consolidation if a flush wrote entries and one is due, counting those of other workers."""
-        if self._consolidate is None or flushed.block is None:
+        if self._consolidate is None or flush_result.block is None:
             return
         self._has_learned = True
         try:
-            ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
+            completed = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
         except StorageError as error:
             self._report(error)
             return
-        last = max([self._began, *(record.changed for record in ended)])
-        if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
+        last = max([self._began, *(record.changed for record in completed)])
+        if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flush_result.block.entries))):
             await self._request_consolidation()
 
     async def _lease_next(self, kinds: Collection[str]) -> Lease | None:
@@ -298,12 +298,12 @@ class JobWorker:
 
     async def _schedule(self) -> None:
         """Request the next maintenance if due: one interval after the last one, or after the first job."""
-        known, now = self._cycle, self._clock.now()
-        if self._maintain is None or (known and now < known.at):
+        cycle, now = self._cycle, self._clock.now()
+        if self._maintain is None or (cycle and now < cycle.at):
             return
         try:
             self._cycle = await self._find_next_cycle()
-            overdue = known and self._cycle and known.after == self._cycle.after
+            overdue = cycle and self._cycle and cycle.after == self._cycle.after
             if self._cycle and (overdue or now >= self._cycle.at):
                 await self._queue.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
                 self._cycle = None
@@ -315,28 +315,28 @@ class JobWorker:
         records = await self._queue.jobs(kinds={MAINTAIN_KIND}, limit=1)
         if any(record.state in _UNENDED_STATES for record in records):
             return None
-        since = [record.changed for record in records] or [
+        timestamps = [record.changed for record in records] or [
             record.created for record in (await self._queue.jobs(limit=_MAX_JOBS))[-1:]
         ]
-        if not since:
+        if not timestamps:
             return None
         # A clock that was set back must not delay it for long.
-        at = min(since[0], self._clock.now()) + self._interval
-        return _NextCycle(at=at, after=records[0].job.id if records else "")
+        due_at = min(timestamps[0], self._clock.now()) + self._interval
+        return _NextCycle(at=due_at, after=records[0].job.id if records else "")
 
     async def _perform(self, job: Job) -> Mapping[str, int]:
         if job.kind == MAINTAIN_KIND and self._maintain is not None:
             return await self._maintain()
         if job.kind == "consolidate" and self._consolidate is not None:
             return await self._consolidate()
-        flushed = await self._flush(job)
-        await self.consolidate_if_due(flushed)
-        return flushed.counts
+        result = await self._flush(job)
+        await self.consolidate_if_due(result)
+        return result.counts
 
-    async def _run_renewing(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
-        """Return the result of `act`, and renew the lease meanwhile."""
+    async def _run_renewing(self, lease: Lease, work: Callable[[Job], Awaitable[_T]]) -> _T:
+        """Return the result of `work`, and renew the lease meanwhile."""
         async with background_task(partial(self._renew_lease, lease)):
-            return await act(lease.job)
+            return await work(lease.job)
 
     async def _renew_lease(self, lease: Lease) -> None:
         while True:
@@ -359,9 +359,9 @@ class JobWorker:
         """Release the job: after an error with a pause and the error's type, after a cancellation unchanged."""
         failed = isinstance(error, Exception)
         after = self._clock.now() + backoff(lease.job.attempts) if failed else None
-        give_back = partial(self._queue.release, lease, error=type(error).__name__ if failed else None, after=after)
+        release = partial(self._queue.release, lease, error=type(error).__name__ if failed else None, after=after)
         try:
-            await run_even_if_cancelled(give_back)
+            await run_even_if_cancelled(release)
         except (LeaseLost, StorageError) as trouble:
             self._report(trouble)
 
@@ -376,14 +376,14 @@ class JobWorker:
     async def _has_due(self) -> bool:
         """Return whether a job is running, or is waiting only for a worker."""
         now = self._clock.now()
-        unended = await self._list_unended(self._kinds)
-        return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)
+        open_jobs = await self._list_unended(self._kinds)
+        return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in open_jobs)
 
     async def _seconds_until_due(self) -> float:
         """Return how many seconds to sleep."""
         now = self._clock.now()
-        unended = await self._list_unended(self._kinds)
-        times = [(record.until if record.state == "running" else record.job.after) or now for record in unended]
+        open_jobs = await self._list_unended(self._kinds)
+        times = [(record.until if record.state == "running" else record.job.after) or now for record in open_jobs]
         if not times:
             return self._pace.longest_pause
         soonest = (min(times) - now).total_seconds()

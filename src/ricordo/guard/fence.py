@@ -93,12 +93,12 @@ def escape_tags(text: str, names: AbstractSet[str]) -> str:
 
     Return the same object if nothing has to change.
     """
-    return _rewrite(text, names, reading=False)
+    return _rewrite(text, names, unescape=False)
 
 
 def unescape_tags(text: str, names: AbstractSet[str]) -> str:
     """Return the text that was passed to `escape_tags` with the same `names`."""
-    return _rewrite(text, names, reading=True)
+    return _rewrite(text, names, unescape=True)
 
 
 def fold_tag_name(name: str) -> str:
@@ -106,14 +106,14 @@ def fold_tag_name(name: str) -> str:
 
     The form is lower case, without separators, accents and invisible characters, and with lookalikes replaced.
     """
-    return "".join(_fold_character(mark) for mark in name if mark not in _SEPARATORS)
+    return "".join(_fold_character(char) for char in name if char not in _SEPARATORS)
 
 
 @functools.lru_cache(maxsize=4_096)
-def is_invisible(mark: str) -> bool:
+def is_invisible(char: str) -> bool:
     """Return whether a character is invisible and has no width: format or control characters, joiners, bare accents."""
-    return mark in _BLANK_LETTERS or (
-        unicodedata.category(mark) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not mark.isspace()
+    return char in _BLANK_LETTERS or (
+        unicodedata.category(char) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not char.isspace()
     )
 
 
@@ -122,46 +122,46 @@ def is_blank(text: str) -> bool:
 
     Invisible are white space, format and control characters, and blank letters.
     """
-    return all(mark.isspace() or (is_invisible(mark) and not _is_accent(mark)) for mark in text)
+    return all(char.isspace() or (is_invisible(char) and not _is_accent(char)) for char in text)
 
 
-def _is_accent(mark: str) -> bool:
+def _is_accent(char: str) -> bool:
     """Return whether a mark is visible though it has no width, or is not assigned to a character."""
-    return mark not in _INVISIBLE and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
+    return char not in _INVISIBLE and unicodedata.category(char) in {"Mn", "Me", "Cn", "Cs"}
 
 
 @functools.lru_cache(maxsize=4_096)
-def _fold_character(mark: str) -> str:
-    if is_invisible(mark):
+def _fold_character(char: str) -> str:
+    if is_invisible(char):
         return ""
-    plain = "".join(part for part in unicodedata.normalize("NFKD", mark) if not is_invisible(part))
+    plain = "".join(part for part in unicodedata.normalize("NFKD", char) if not is_invisible(part))
     return "".join(_LOOKALIKES.get(part, part) for part in plain.casefold())
 
 
-def _rewrite(text: str, names: AbstractSet[str], *, reading: bool) -> str:
+def _rewrite(text: str, names: AbstractSet[str], *, unescape: bool) -> str:
     parts: list[str] = []
-    done = 0
+    written_to = 0
     for opener in _TAG_OPENER.finditer(text):
-        changed = _replacement(opener, reading=reading)
+        changed = _replacement(opener, unescape=unescape)
         if changed is not None and _is_dangerous(text, opener, names):
-            parts += [text[done : opener.start()], changed]
-            done = opener.end()
-    return "".join([*parts, text[done:]]) if parts else text
+            parts += [text[written_to : opener.start()], changed]
+            written_to = opener.end()
+    return "".join([*parts, text[written_to:]]) if parts else text
 
 
-def _replacement(opener: re.Match[str], *, reading: bool) -> str | None:
+def _replacement(opener: re.Match[str], *, unescape: bool) -> str | None:
     """Return the replacement of a dangerous `opener`; None for an `opener` that stays unchanged."""
-    code, more = opener["code"], opener["more"]
-    mark = _opener_mark(opener)
-    if mark is None or (reading and code is None):
+    code, extra_escapes = opener["code"], opener["more"]
+    char = _opener_mark(opener)
+    if char is None or (unescape and code is None):
         return None
-    if not reading:
-        return f"&{_reference_code(mark)};" if code is None else f"&amp;{more}{code};"
-    return f"&{more.removeprefix('amp;')}{code};" if more else mark
+    if not unescape:
+        return f"&{_reference_code(char)};" if code is None else f"&amp;{extra_escapes}{code};"
+    return f"&{extra_escapes.removeprefix('amp;')}{code};" if extra_escapes else char
 
 
-def _reference_code(mark: str) -> str:
-    return "lt" if mark == "<" else f"#x{ord(mark):X}"
+def _reference_code(char: str) -> str:
+    return "lt" if char == "<" else f"#x{ord(char):X}"
 
 
 def _opener_mark(opener: re.Match[str]) -> str | None:
@@ -169,45 +169,45 @@ def _opener_mark(opener: re.Match[str]) -> str | None:
     code = opener["code"]
     if code is None:
         return opener.group()
-    mark = "<" if code == "lt" else chr(int(code[2:], 16))
-    return mark if _reference_code(mark) == code and mark in _OPENING_BRACKETS + "[［:" else None
+    char = "<" if code == "lt" else chr(int(code[2:], 16))
+    return char if _reference_code(char) == code and char in _OPENING_BRACKETS + "[［:" else None
 
 
 def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> bool:
-    mark = _opener_mark(opener)
-    if mark == ":":
+    char = _opener_mark(opener)
+    if char == ":":
         return _ends_a_turn_name(text, opener.start())
-    if mark in {"[", "［"}:
+    if char in {"[", "［"}:
         return _is_square_tag(text, opener.end())
     return _is_tag(text, opener.end(), names)
 
 
-def _visible_characters(text: str, at: int) -> Iterator[str]:
-    """Yield the visible characters from `at` on."""
-    return (text[index] for index in range(at, len(text)) if not is_invisible(text[index]))
+def _visible_characters(text: str, position: int) -> Iterator[str]:
+    """Yield the visible characters from `position` on."""
+    return (text[index] for index in range(position, len(text)) if not is_invisible(text[index]))
 
 
-def _is_tag(text: str, at: int, names: AbstractSet[str]) -> bool:
-    """Return whether a tag begins with the bracket before `at`.
+def _is_tag(text: str, position: int, names: AbstractSet[str]) -> bool:
+    """Return whether a tag begins with the bracket before `position`.
 
     A name directly after the bracket or a slash makes a tag as soon as the name ends. With white space elsewhere, the
     name must be the only text before the closing bracket, so `used < memory and free > 0` is not a tag.
     """
     word, plain, slash = "", True, False
-    for mark in _visible_characters(text, at):
-        if mark in _BARS and not word and not slash:
-            return _is_special_token(text, text.index(mark, at) + 1)
-        if mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
-            word += "" if mark in _SEPARATORS else letters
+    for char in _visible_characters(text, position):
+        if char in _BARS and not word and not slash:
+            return _is_special_token(text, text.index(char, position) + 1)
+        if char in _SEPARATORS or (letters := _fold_character(char)).isalnum():
+            word += "" if char in _SEPARATORS else letters
             if len(word) > MAX_NAME_LETTERS:
                 return False
-        elif mark.isspace() or mark in _SLASHES:
+        elif char.isspace() or char in _SLASHES:
             if word and plain and _is_tag_name(word, names):
                 return True
-            slash = slash or (not word and mark in _SLASHES)
+            slash = slash or (not word and char in _SLASHES)
             plain = slash and not word
         else:
-            return _is_tag_name(word, names) and (plain or mark in _CLOSING_BRACKETS)
+            return _is_tag_name(word, names) and (plain or char in _CLOSING_BRACKETS)
     return plain and _is_tag_name(word, names)
 
 
@@ -215,17 +215,17 @@ def _is_tag_name(word: str, names: AbstractSet[str]) -> bool:
     return word in names or word in _RESERVED
 
 
-def _is_special_token(text: str, at: int) -> bool:
-    """Return whether a special token such as `<|im_start|>` continues at `at`, after its first bar."""
+def _is_special_token(text: str, position: int) -> bool:
+    """Return whether a special token such as `<|im_start|>` continues at `position`, after its first bar."""
     word, spaced, closing = "", False, False
-    for mark in _visible_characters(text, at):
-        if closing and not mark.isspace():
-            return mark in _CLOSING_BRACKETS and bool(word) and (not spaced or word in _TOKENS)
-        if mark in _BARS:
+    for char in _visible_characters(text, position):
+        if closing and not char.isspace():
+            return char in _CLOSING_BRACKETS and bool(word) and (not spaced or word in _TOKENS)
+        if char in _BARS:
             closing = True
-        elif mark in _SEPARATORS or (letters := _fold_character(mark)).isalnum():
-            word += "" if mark in _SEPARATORS else letters
-        elif mark.isspace():
+        elif char in _SEPARATORS or (letters := _fold_character(char)).isalnum():
+            word += "" if char in _SEPARATORS else letters
+        elif char.isspace():
             spaced = True
         else:
             break
@@ -234,13 +234,13 @@ def _is_special_token(text: str, at: int) -> bool:
     return word in _TOKENS and not spaced
 
 
-def _is_square_tag(text: str, at: int) -> bool:
-    """Return whether a tag in square brackets, always in capitals, continues at `at`."""
+def _is_square_tag(text: str, position: int) -> bool:
+    """Return whether a tag in square brackets, always in capitals, continues at `position`."""
     word = ""
-    for mark in _visible_characters(text, at):
-        if mark in _SLASHES or mark.isspace() or mark in _SEPARATORS:
+    for char in _visible_characters(text, position):
+        if char in _SLASHES or char.isspace() or char in _SEPARATORS:
             continue
-        plain = unicodedata.normalize("NFKC", mark)
+        plain = unicodedata.normalize("NFKC", char)
         if plain == "]":
             return word in _SQUARE_TAGS
         word += plain
@@ -249,9 +249,9 @@ def _is_square_tag(text: str, at: int) -> bool:
     return False
 
 
-def _ends_a_turn_name(text: str, at: int) -> bool:
-    """Return whether a turn marker such as `Human:` after an empty line ends at `at`."""
-    word, lines, index = "", 0, at - 1
+def _ends_a_turn_name(text: str, position: int) -> bool:
+    """Return whether a turn marker such as `Human:` after an empty line ends at `position`."""
+    word, lines, index = "", 0, position - 1
     while index >= 0 and (is_invisible(text[index]) or (text[index].isspace() and text[index] != "\n" and not word)):
         index -= 1
     while (
@@ -315,13 +315,13 @@ def parse_fence(text: str) -> tuple[str, ...] | None:
     opening = _FENCE_OPENING.match(text)
     if opening is None:
         return None if text else ()
-    name, at = opening["name"], opening.end()
+    name, position = opening["name"], opening.end()
     if not _is_valid_name(name):
         return None
     names = _tag_names(name)
     item = re.compile(rf'<{name}-item(?: [a-z]+="[^"\n]*")+>\n')
     ending, texts = f"\n</{name}-item>\n", []
-    while (start := item.match(text, at)) is not None:
+    while (start := item.match(text, position)) is not None:
         end = text.find(ending, start.end() - 1)
         if end < 0:
             return None
@@ -330,8 +330,8 @@ def parse_fence(text: str) -> tuple[str, ...] | None:
         if escape_tags(plain, names) != body:
             return None
         texts.append(plain)
-        at = end + len(ending)
-    return tuple(texts) if texts and text[at:] == f"</{name}>" else None
+        position = end + len(ending)
+    return tuple(texts) if texts and text[position:] == f"</{name}>" else None
 
 
 def contains_fence(text: str, name: str = "memory") -> bool:
@@ -369,13 +369,13 @@ def _attribute(key: str, value: str | None) -> str:
     if value is None:
         return ""
     # most values are ids and names, which need no check of each character
-    shown = value if _PLAIN_VALUE.fullmatch(value) else "".join(_attribute_character(mark) for mark in value)
-    return f' {key}="{shown}"'
+    escaped = value if _PLAIN_VALUE.fullmatch(value) else "".join(_attribute_character(char) for char in value)
+    return f' {key}="{escaped}"'
 
 
-def _attribute_character(mark: str) -> str:
+def _attribute_character(char: str) -> str:
     """Return a character for use in quotes, as a reference if it is invisible or could end the quotes, line or tag."""
-    if mark in _ENTITIES:
-        return _ENTITIES[mark]
-    hidden = is_invisible(mark) or mark in _OTHER_BRACKETS or (mark.isspace() and mark != " ")
-    return f"&#x{ord(mark):X};" if hidden else mark
+    if char in _ENTITIES:
+        return _ENTITIES[char]
+    hidden = is_invisible(char) or char in _OTHER_BRACKETS or (char.isspace() and char != " ")
+    return f"&#x{ord(char):X};" if hidden else char

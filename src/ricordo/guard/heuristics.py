@@ -99,7 +99,7 @@ def is_secret_value(value: str, strength: NameStrength, form: ValueForm) -> bool
         return False
     if form is ValueForm.QUOTED and strength is NameStrength.STRONG:
         return len(value) >= 3 and not (" " in value and _SENTENCE.search(value))
-    if len(value) < _MIN_LENGTHS[strength] or any(mark.isspace() for mark in value):
+    if len(value) < _MIN_LENGTHS[strength] or any(char.isspace() for char in value):
         return False
     if _WORDS.match(value):
         return _is_word_secret(value, strength, form)

@@ -93,11 +93,11 @@ _VALUE_OPENING = (
 )
 
 
-def _sign_pattern(said: str, more: str = "") -> str:
+def _sign_pattern(sign_body: str, more: str = "") -> str:
     """Return the pattern between a name and its value, with the words for "is" and `more`."""
     return (
         rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
-        rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:{pack_phrases('secret_is_now')})(?!\w))?"
+        rf"|(?:(?<=[\s*_\"'`])(?:{sign_body})(?![^\W_])(?:[ \t](?:{pack_phrases('secret_is_now')})(?!\w))?"
         rf"|(?:{pack_phrases('secret_is_joined')}){more})[ \t]?[:：]?|—|–|->|→"
     )
 
@@ -171,20 +171,20 @@ class _Candidate:
 
 def name_strength(name: str) -> NameStrength | None:
     """Return how clearly all of `name` denotes a secret (`DB_PASSWORD`, `clientSecret`); None if it does not."""
-    low = name.encode("ascii", "replace").lower()
-    for found in _find_keywords(low):
-        rest = _AFTER_NAME.match(name + "=", found.end)
+    lower = name.encode("ascii", "replace").lower()
+    for keyword in _find_keywords(lower):
+        rest = _AFTER_NAME.match(name + "=", keyword.end)
         if rest is not None and rest.start("sign") == len(name):
-            strength = _keyword_strength(name, found)
+            strength = _keyword_strength(name, keyword)
             if strength is not None:
                 return strength
     return foreign_name_strength(name)
 
 
-def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
-    """Yield the values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
+def find_keyword_secrets(text: str, lower: bytes) -> Iterator[SecretSpan]:
+    """Yield the values of secret names in `text`; `lower` is its lower-cased view, one byte for each character."""
     position = 0
-    for name in _find_keywords(low):
+    for name in _find_keywords(lower):
         if name.start < position:
             continue
         strength = _keyword_strength(text, name)
@@ -193,7 +193,7 @@ def find_keyword_secrets(text: str, low: bytes) -> Iterator[SecretSpan]:
             if span is not None:
                 yield span
     position = 0
-    for start, end, strength in find_foreign_names(text, low):
+    for start, end, strength in find_foreign_names(text, lower):
         if start >= position:
             span, position = _find_value_span(text, end, start, strength, _AFTER_FOREIGN_NAME)
             if span is not None:
@@ -206,35 +206,39 @@ def _keywords() -> Mapping[bytes, tuple[NameStrength, re.Pattern[bytes]]]:
     return {**_KEYWORDS, **{word: (NameStrength.STRONG, lazy_compile(word)) for word in foreign}}
 
 
-def _find_keywords(low: bytes) -> list[_Keyword]:
-    """Return the keywords in `low`, in the order of their ends."""
+def _find_keywords(lower: bytes) -> list[_Keyword]:
+    """Return the keywords in `lower`, in the order of their ends."""
     return sorted(
         (
             _Keyword(start=match.start(), end=match.end(), strength=strength, is_short=hint in {b"pass", b"pw"})
             for hint, (strength, pattern) in _keywords().items()
-            if hint in low
-            for match in pattern.finditer(low)
+            if hint in lower
+            for match in pattern.finditer(lower)
         ),
         key=lambda name: name.start,
     )
 
 
 def _find_value_span(
-    text: str, at: int, name_start: int, strength: NameStrength, after: re.Pattern[str]
+    text: str, position: int, name_start: int, strength: NameStrength, after: re.Pattern[str]
 ) -> tuple[SecretSpan | None, int]:
-    """Return the secret after the name that ends at `at`, and where the search continues.
+    """Return the secret after the name that ends at `position`, and where the search continues.
 
     `after` matches the text between name and value.
     """
-    sign = after.match(text, at)
+    sign = after.match(text, position)
     plain = after is _AFTER_NAME
     if sign is None or (not sign["sign"] and not _is_flag(text, name_start)):
         # "the password for staging is …"
-        sign, plain = _AFTER_PURPOSE.match(text, at), False
+        sign, plain = _AFTER_PURPOSE.match(text, position), False
     if sign is None:
         if strength is NameStrength.STRONG:
-            return _find_after_user(text, name_start, at) or find_in_sentence(text, name_start, at), at
-        return _find_after_user(text, name_start, at) if text[name_start:at].lower() == "pass" else None, at
+            return _find_after_user(text, name_start, position) or find_in_sentence(
+                text, name_start, position
+            ), position
+        return _find_after_user(text, name_start, position) if text[
+            name_start:position
+        ].lower() == "pass" else None, position
     value = _parse_value(text, name_start, sign, strength, plain=plain)
     if value is None:
         return None, sign.start("sign")
@@ -242,13 +246,13 @@ def _find_value_span(
         type_ = "password" if strength is NameStrength.STRONG else "credential"
         return SecretSpan(start=value.start, end=value.end, type=type_, rank=1), value.end
     short = value.end - value.start <= _MAX_REREAD
-    told = find_in_sentence(text, name_start, at) if strength is NameStrength.STRONG else None
-    return told, at if short else value.end
+    span = find_in_sentence(text, name_start, position) if strength is NameStrength.STRONG else None
+    return span, position if short else value.end
 
 
-def _find_after_user(text: str, name_start: int, at: int) -> SecretSpan | None:
+def _find_after_user(text: str, name_start: int, position: int) -> SecretSpan | None:
     """Return the secret after a name without a sign, as in "user bob, password …"."""
-    value = _WORD_BESIDE.match(text, at)
+    value = _WORD_BESIDE.match(text, position)
     if value is None or _USER_BEFORE.search(text[max(0, name_start - _MAX_USER_DISTANCE) : name_start]) is None:
         return None
     word = value["value"].rstrip(".:?)")
@@ -295,14 +299,14 @@ def _parse_value(
 
     `plain` means that the name also occurs in code, so its value can be a single word.
     """
-    said, opening = sign["sign"], sign["open"]
+    sign_text, opening = sign["sign"], sign["open"]
     if opening is not None:
         end = _find_closing_quote(text, sign.end(), opening)
         if end is not None:
             return _Candidate(start=sign.end(), end=end, form=ValueForm.QUOTED)
-    if _is_environment(text, name_start, said, sign):
+    if _is_environment(text, name_start, sign_text, sign):
         return _parse_line_value(text, sign.end())
-    if said.startswith("|") and strength is not NameStrength.STRONG:
+    if sign_text.startswith("|") and strength is not NameStrength.STRONG:
         return None
     return _parse_bare_value(text, name_start, sign, plain=plain)
 
@@ -313,28 +317,28 @@ def _parse_bare_value(text: str, name_start: int, sign: re.Match[str], *, plain:
     None for a number with a unit, or the beginning of a call or an index. The word ends where Chinese, Japanese or
     Korean text begins.
     """
-    bare = _BARE_WORD.match(text, sign.end())
-    if bare is None:
+    match = _BARE_WORD.match(text, sign.end())
+    if match is None:
         return None
-    word = bare.group().rstrip(".,:?")
-    end = bare.start() + len(word)
+    word = match.group().rstrip(".,:?")
+    end = match.start() + len(word)
     form = _bare_form(text, name_start, sign, end, plain=plain)
     if form is ValueForm.PROSE and word.isdigit() and _UNITS.match(text, end):
         return None
     if form is not ValueForm.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
         return None
-    return _Candidate(start=bare.start(), end=end, form=form)
+    return _Candidate(start=match.start(), end=end, form=form)
 
 
 def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, plain: bool) -> ValueForm:
-    said = sign["sign"]
+    sign_text = sign["sign"]
     if sign["open"] is not None:
         return ValueForm.QUOTED
-    if said and said[0] not in ":=：＝-":
+    if sign_text and sign_text[0] not in ":=：＝-":
         return ValueForm.PROSE
     name_from = name_start - len(_name_before(text, name_start))
-    in_a_list = said == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
-    in_settings = plain and said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
+    in_a_list = sign_text == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
+    in_settings = plain and sign_text in {":", "："} and _is_whole_line_word(text, sign.end(), end)
     return ValueForm.LITERAL if in_a_list or in_settings else ValueForm.BARE
 
 
@@ -349,9 +353,9 @@ def _is_flag(text: str, name_start: int) -> bool:
     return _name_before(text, name_start).startswith("--")
 
 
-def _is_environment(text: str, name_start: int, said: str, sign: re.Match[str]) -> bool:
+def _is_environment(text: str, name_start: int, sign_text: str, sign: re.Match[str]) -> bool:
     """Return whether the name is in capitals at the start of a word, with `=` and no spaces: `DB_PASSWORD=...`."""
-    if said != "=" or sign.start("sign") != sign.end() - 1 or not text[name_start].isupper():
+    if sign_text != "=" or sign.start("sign") != sign.end() - 1 or not text[name_start].isupper():
         return False
     name = text[name_start : sign.start("sign")]
     return name.isupper() and _ENVIRONMENT.search(text[max(0, name_start - 80) : name_start]) is not None

@@ -106,11 +106,11 @@ def _join_quoted(quoted: re.Match[str]) -> str:
 
 
 def _spellings_by_program(words: Sequence[str]) -> Iterator[str]:
-    for place in _program_places(words):
-        yield " ".join(words[place:])
-        name = _program_name(words[place])
-        if name and name != words[place]:
-            yield " ".join((name, *words[place + 1 :]))
+    for index in _program_places(words):
+        yield " ".join(words[index:])
+        name = _program_name(words[index])
+        if name and name != words[index]:
+            yield " ".join((name, *words[index + 1 :]))
 
 
 def _program_places(words: Sequence[str]) -> Iterator[int]:
@@ -119,12 +119,12 @@ def _program_places(words: Sequence[str]) -> Iterator[int]:
     The value of an option can't be told from a program, so both it and the word after it are yielded.
     """
     running, passed = False, 0
-    for place, word in enumerate(words[:_MAX_PROGRAM_PLACES]):
-        yield place
+    for index, word in enumerate(words[:_MAX_PROGRAM_PLACES]):
+        yield index
         name = _program_name(word)
         if name in _WRAPPERS or _REDIRECTION.match(word):
             running, passed = True, int(name in _WRAPPERS_WITH_OPERAND)
-        elif not _ASSIGNMENT.match(word) and not (running and _is_wrapper_argument(word, words[place - 1])):
+        elif not _ASSIGNMENT.match(word) and not (running and _is_wrapper_argument(word, words[index - 1])):
             if not passed:
                 return
             passed = 0
@@ -203,8 +203,8 @@ class _CallMatcher:
             return True
         if not _matches_pattern(pattern, argument) or (self._is_command and is_compound_command(argument)):
             return False
-        others = (collapse_spaces(argument),) if self._is_command else _path_spellings(argument)
-        return any(_matches_pattern(pattern, other) for other in others)
+        spellings = (collapse_spaces(argument),) if self._is_command else _path_spellings(argument)
+        return any(_matches_pattern(pattern, spelling) for spelling in spellings)
 
     def _is_restricted(self, pattern: str) -> bool:
         patterns = dict.fromkeys((pattern, collapse_spaces(pattern))) if self._is_command else (pattern,)
@@ -221,11 +221,11 @@ class _CallMatcher:
         else:
             for path in _path_spellings(text):
                 yield path
-                bare = path.rstrip("/")
-                yield bare
-                if bare:
+                trimmed = path.rstrip("/")
+                yield trimmed
+                if trimmed:
                     # a denial of everything below a folder also applies to the folder
-                    yield f"{bare}/"
+                    yield f"{trimmed}/"
 
 
 def decide(rules: Iterable[PermissionRule], called: PermissionQuery) -> PermissionRule | None:
@@ -234,11 +234,11 @@ def decide(rules: Iterable[PermissionRule], called: PermissionQuery) -> Permissi
     Matching denials come first, then questions, then permissions; among equals the first rule decides.
     """
     seen = _CallMatcher(called)
-    found: dict[Decision, PermissionRule] = {}
+    first_matches: dict[Decision, PermissionRule] = {}
     for rule in rules:
-        if rule.decision not in found and seen.matches(rule):
-            found[rule.decision] = rule
-    return found.get("deny") or found.get("ask") or found.get("allow")
+        if rule.decision not in first_matches and seen.matches(rule):
+            first_matches[rule.decision] = rule
+    return first_matches.get("deny") or first_matches.get("ask") or first_matches.get("allow")
 
 
 def has_restriction(rules: Iterable[PermissionRule], tool: str) -> bool:
@@ -249,16 +249,16 @@ def has_restriction(rules: Iterable[PermissionRule], tool: str) -> bool:
     )
 
 
-def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
+def parse_rule(text: str, *, reason: str = "", source: str = "") -> PermissionRule:
     """Parse a rule such as `deny shell(git push*)`. Raises: InvalidSetting, with the reason."""
     text = _check_text(text)
-    said, rest = (*text.split(None, 1), "", "")[:2]
-    decision = next((each for each in _decisions() if each == said.casefold()), None)
+    decision_word, rest = (*text.split(None, 1), "", "")[:2]
+    decision = next((each for each in _decisions() if each == decision_word.casefold()), None)
     if decision is None:
         raise InvalidSetting(
             f"A permission rule begins with allow, ask or deny, {_EXAMPLE}: not {_quote_rejected(text)}."
         )
-    return PermissionRule(decision=decision, pattern=parse_pattern(rest), why=why, source=source)
+    return PermissionRule(decision=decision, pattern=parse_pattern(rest), why=reason, source=source)
 
 
 def render_rule(rule: PermissionRule) -> str:
@@ -291,17 +291,17 @@ def render_pattern(pattern: ToolPattern) -> str:
 
 def collect_argument_texts(arguments: object) -> Sequence[str]:
     """Return every text among the arguments of a call, at any depth, in order, without the names of arguments."""
-    left = [*reversed([*arguments.values()])] if isinstance(arguments, Mapping) else [arguments]
-    found: list[str] = []
-    while left:
-        match left.pop():
+    pending = [*reversed([*arguments.values()])] if isinstance(arguments, Mapping) else [arguments]
+    texts: list[str] = []
+    while pending:
+        match pending.pop():
             case str() as text:
-                found.append(text)
+                texts.append(text)
             case Mapping() as fields:
-                left.extend(part for key, value in reversed([*fields.items()]) for part in (value, key))
+                pending.extend(part for key, value in reversed([*fields.items()]) for part in (value, key))
             case list() | tuple() as items:
-                left.extend(reversed(items))
-    return tuple(found)
+                pending.extend(reversed(items))
+    return tuple(texts)
 
 
 def _matches_pattern(pattern: str, text: str) -> bool:
@@ -310,14 +310,14 @@ def _matches_pattern(pattern: str, text: str) -> bool:
     if not rest:
         return pattern == text
     *middle, last = rest
-    place, end = len(first), len(text) - len(last)
-    if place > end or not text.startswith(first) or not text.endswith(last):
+    offset, end = len(first), len(text) - len(last)
+    if offset > end or not text.startswith(first) or not text.endswith(last):
         return False
     for part in middle:
-        found = text.find(part, place, end)
-        if found < 0:
+        position = text.find(part, offset, end)
+        if position < 0:
             return False
-        place = found + len(part)
+        offset = position + len(part)
     return True
 
 

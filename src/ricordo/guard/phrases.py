@@ -80,7 +80,7 @@ _COMMANDS: dict[bytes, re.Pattern[str]] = {
 def is_unlike_word(value: str) -> bool:
     """Return whether a word of a sentence is no word, name or version: it has a symbol, or digits in two places."""
     if (
-        not any(mark.isalpha() for mark in value)
+        not any(char.isalpha() for char in value)
         or "://" in value
         or not is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
     ):
@@ -99,23 +99,23 @@ def _is_code_like(value: str) -> bool:
 def find_in_sentence(text: str, start: int, end: int) -> SecretSpan | None:
     """Return the secret in the sentence around the name of a password from `start` to `end`."""
     before = text[max(0, start - _MAX_DISTANCE) : start]
-    found = _CHANGED_TO.match(text, end)
-    if found is None and PREPOSED.search(before):
-        found = _NEXT_WORD.match(text, end)
-    if found is not None and (span := _sentence_span(found, 0)) is not None:
+    match = _CHANGED_TO.match(text, end)
+    if match is None and PREPOSED.search(before):
+        match = _NEXT_WORD.match(text, end)
+    if match is not None and (span := _sentence_span(match, 0)) is not None:
         return span
     if (cell := _TABBED_CELL.match(text, end)) and before[-1:] in {"", "\n", "\t"} and _is_code_like(cell["value"]):
         return SecretSpan(start=cell.start("value"), end=cell.end("value"), type="password", rank=1)
-    used = _USED_AS.search(before)
-    return None if used is None else _sentence_span(used, start - len(before))
+    usage_match = _USED_AS.search(before)
+    return None if usage_match is None else _sentence_span(usage_match, start - len(before))
 
 
-def _sentence_span(found: re.Match[str], offset: int) -> SecretSpan | None:
-    value = found["value"].rstrip(_ENDINGS)
+def _sentence_span(match: re.Match[str], offset: int) -> SecretSpan | None:
+    value = match["value"].rstrip(_ENDINGS)
     if not is_unlike_word(value):
         return None
-    at = offset + found.start("value")
-    return SecretSpan(start=at, end=at + len(value), type="password", rank=1)
+    start = offset + match.start("value")
+    return SecretSpan(start=start, end=start + len(value), type="password", rank=1)
 
 
 def _lower_bytes(text: str) -> bytes:
@@ -130,25 +130,27 @@ def _find_cookies(text: str) -> Iterator[SecretSpan]:
             value = cookie["value"]
             is_random = any(map(str.isdigit, value)) or (len(value) >= _LONG_COOKIE and value.isalpha())
             if is_random and _SESSION.search(cookie["name"]) and not is_placeholder(value):
-                at = opening.end() + cookie.start("value")
-                yield SecretSpan(start=at, end=at + len(value), type="credential", rank=1)
+                start = opening.end() + cookie.start("value")
+                yield SecretSpan(start=start, end=start + len(value), type="credential", rank=1)
 
 
 def _find_blocks(text: str) -> Iterator[SecretSpan]:
     for opening in _BLOCK_OPENING.finditer(_lower_bytes(text)):
-        found = _BLOCK.match(text, opening.end())
-        named = found and _BLOCK_NAME.search(text[max(0, opening.start() - 20) : opening.start()])
-        if found and named and is_secret_value(found["value"], NameStrength.STRONG, ValueForm.PROSE):
-            yield SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+        match = _BLOCK.match(text, opening.end())
+        has_name = match and _BLOCK_NAME.search(text[max(0, opening.start() - 20) : opening.start()])
+        if match and has_name and is_secret_value(match["value"], NameStrength.STRONG, ValueForm.PROSE):
+            yield SecretSpan(start=match.start("value"), end=match.end("value"), type="password", rank=1)
 
 
 def _find_columns(text: str) -> Iterator[SecretSpan]:
     """Yield the cells below the heading of a column of passwords in a Markdown table."""
     for separator in _SEPARATOR.finditer(_lower_bytes(text)):
-        at = separator.start()
-        header = text[max(text.rfind("\n", 0, at) + 1, at - _MAX_ROW) : at]
+        position = separator.start()
+        header = text[max(text.rfind("\n", 0, position) + 1, position - _MAX_ROW) : position]
         columns = [
-            at for at, cell in enumerate(header.strip().strip("|").split("|")) if _COLUMN.fullmatch(cell.strip())
+            position
+            for position, cell in enumerate(header.strip().strip("|").split("|"))
+            if _COLUMN.fullmatch(cell.strip())
         ]
         start = separator.end() + 1
         for _ in range(_MAX_ROWS if columns else 0):
@@ -162,7 +164,7 @@ def _find_columns(text: str) -> Iterator[SecretSpan]:
 
 def _find_cells(line: str, start: int, columns: list[int]) -> Iterator[SecretSpan]:
     opening = len(line) - len(line.lstrip(" \t|")) if line.lstrip().startswith("|") else 0
-    at = start + opening
+    position = start + opening
     for number, cell in enumerate(line[opening:].split("|")):
         value = cell.strip(" \t`*\r")
         if (
@@ -170,9 +172,9 @@ def _find_cells(line: str, start: int, columns: list[int]) -> Iterator[SecretSpa
             and is_secret_value(value, NameStrength.STRONG, ValueForm.PROSE)
             and any(map(str.isdigit, value))
         ):
-            first = at + cell.index(value)
+            first = position + cell.index(value)
             yield SecretSpan(start=first, end=first + len(value), type="password", rank=1)
-        at += len(cell) + 1
+        position += len(cell) + 1
 
 
 def _find_short_names(text: str) -> Iterator[SecretSpan]:
@@ -184,9 +186,9 @@ def _find_login(text: str) -> Iterator[SecretSpan]:
 
 
 def _find_values_after(opening: re.Pattern[bytes], text: str) -> Iterator[SecretSpan]:
-    for opened in opening.finditer(_lower_bytes(text)):
-        before = text[opened.start() - 1] if opened.start() else " "
-        value = _VALUE.match(text, opened.end())
+    for match in opening.finditer(_lower_bytes(text)):
+        before = text[match.start() - 1] if match.start() else " "
+        value = _VALUE.match(text, match.end())
         span = _sentence_span(value, 0) if value and not (before.isalnum() or before in "_-") else None
         if span:
             yield span
@@ -194,21 +196,21 @@ def _find_values_after(opening: re.Pattern[bytes], text: str) -> Iterator[Secret
 
 def _find_defaults(text: str) -> Iterator[SecretSpan]:
     for opening in _CODE_OPENING.finditer(_lower_bytes(text)):
-        found = _CODE.match(text, opening.end())
-        if found is None:
+        match = _CODE.match(text, opening.end())
+        if match is None:
             continue
-        name = found["name"].lower()
-        told = any(word in name for word in ("passw", "pwd", "secret", "token", "api_key", "passphrase"))
-        if told and is_secret_value(found["value"], NameStrength.MEDIUM, ValueForm.QUOTED):
-            yield SecretSpan(start=found.start("value"), end=found.end("value"), type="credential", rank=1)
+        name = match["name"].lower()
+        is_secret_name = any(word in name for word in ("passw", "pwd", "secret", "token", "api_key", "passphrase"))
+        if is_secret_name and is_secret_value(match["value"], NameStrength.MEDIUM, ValueForm.QUOTED):
+            yield SecretSpan(start=match.start("value"), end=match.end("value"), type="credential", rank=1)
 
 
 def _find_commands(text: str) -> Iterator[SecretSpan]:
-    low = _lower_bytes(text)
+    lower = _lower_bytes(text)
     for hint, pattern in _COMMANDS.items():
-        for found in pattern.finditer(text) if hint in low else ():
-            if is_secret_value(found["value"], NameStrength.STRONG, ValueForm.LITERAL):
-                yield SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+        for match in pattern.finditer(text) if hint in lower else ():
+            if is_secret_value(match["value"], NameStrength.STRONG, ValueForm.LITERAL):
+                yield SecretSpan(start=match.start("value"), end=match.end("value"), type="password", rank=1)
 
 
 PHRASE_FINDERS = (

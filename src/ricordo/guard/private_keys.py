@@ -74,20 +74,20 @@ def find_putty_keys(text: str) -> Iterator[SecretSpan]:
 
 def _block_end(text: str, position: int, prefix: list[str]) -> int | None:
     """Return the end of the block whose BEGIN ended at `position`; None when no key material follows."""
-    at, end = position, None
+    cursor, end = position, None
     while True:
-        at = _skip_to_next_line(text, at, prefix)
-        header = _PEM_HEADER.match(text, at)
+        cursor = _skip_to_next_line(text, cursor, prefix)
+        header = _PEM_HEADER.match(text, cursor)
         if header:
-            at = header.end()
+            cursor = header.end()
             continue
-        line = _KEY_MATERIAL.match(text, at)
+        line = _KEY_MATERIAL.match(text, cursor)
         if line is None:
             break
-        long = line.end() - at >= _MIN_PEM_LINE
+        long = line.end() - cursor >= _MIN_PEM_LINE
         if not long and not (end is not None and _is_last_line(text, line.end(), prefix)):
             break
-        at = end = line.end()
+        cursor = end = line.end()
     return None if end is None else _include_end_line(text, end)
 
 
@@ -115,18 +115,18 @@ def _find_truncated_keys(text: str, start: int, end: int) -> Iterator[SecretSpan
 
 def _find_first_line(text: str, start: int, end: int) -> int | None:
     """Return the start of the lines of key material directly before `end`; None if there are none."""
-    cuts = [start, *(cut.end() for cut in _LINE_END.finditer(text, start, end))]
-    ends = [cut.start() for cut in _LINE_END.finditer(text, start, end)]
-    prefix = _PREFIX_PART.findall(text[cuts[-1] : end][-_MAX_PREFIX:])
+    line_starts = [start, *(line_break.end() for line_break in _LINE_END.finditer(text, start, end))]
+    line_ends = [line_break.start() for line_break in _LINE_END.finditer(text, start, end)]
+    prefix = _PREFIX_PART.findall(text[line_starts[-1] : end][-_MAX_PREFIX:])
     first, longest = None, 0
-    for line_start, line_end in zip(reversed(cuts[:-1]), reversed(ends), strict=True):
+    for line_start, line_end in zip(reversed(line_starts[:-1]), reversed(line_ends), strict=True):
         skipped = _skip_prefix(text, line_start, prefix)
-        at = line_start if skipped is None or skipped > line_end else skipped
-        line = text[at:line_end]
+        line_position = line_start if skipped is None or skipped > line_end else skipped
+        line = text[line_position:line_end]
         inner = line.strip(_AROUND_LINE)
         if not _KEY_MATERIAL.fullmatch(inner) or (first is not None and len(inner) < _MIN_PEM_LINE):
             break
-        first, longest = at + line.index(inner), max(longest, len(inner))
+        first, longest = line_position + line.index(inner), max(longest, len(inner))
     return first if longest >= _MIN_PEM_PART else None
 
 
@@ -140,36 +140,36 @@ def _line_prefix(text: str, position: int) -> list[str]:
 
 def _skip_to_next_line(text: str, position: int, prefix: list[str]) -> int:
     """Return the start of the next non-empty line, after its prefix."""
-    at = position
-    while prefix and (line := _TO_NEXT_LINE.match(text, at)):
+    cursor = position
+    while prefix and (line := _TO_NEXT_LINE.match(text, cursor)):
         after = _skip_prefix(text, line.end(), prefix)
         if after is None:
             break
-        at = after
-    gap = _PEM_BREAK.match(text, at)
-    return gap.end() if gap else at
+        cursor = after
+    gap = _PEM_BREAK.match(text, cursor)
+    return gap.end() if gap else cursor
 
 
 def _skip_prefix(text: str, position: int, prefix: list[str]) -> int | None:
     """Return the end of a prefix at `position` that equals `prefix` except for numbers; None for a different prefix."""
-    at = position
+    cursor = position
     for part in prefix:
         if part.isspace():
-            at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+            cursor = _BLANKS.match(text, cursor).end()  # type: ignore[union-attr]
         elif part in {":", "-"}:
-            if text[at : at + 1] not in {":", "-"}:
+            if text[cursor : cursor + 1] not in {":", "-"}:
                 return None
-            at += 1
+            cursor += 1
         elif any(map(str.isdigit, part)):
-            number = _WITH_DIGIT.match(text, at)
+            number = _WITH_DIGIT.match(text, cursor)
             if number is None:
                 return None
-            at = number.end()
-        elif text.startswith(part, at):
-            at += len(part)
+            cursor = number.end()
+        elif text.startswith(part, cursor):
+            cursor += len(part)
         else:
             return None
-    return at
+    return cursor
 
 
 KEY_LINE_HINT = lazy_compile(rb"[A-Za-z0-9+/]{64}")
@@ -227,7 +227,7 @@ def _continues_block(line: _KeyLine, block: Sequence[_KeyLine]) -> bool:
 def _iter_lines(text: str) -> Iterator[_KeyLine | None]:
     """Yield the non-empty lines; None for a line that does not belong to a key."""
     start = 0
-    for end, after in [*(found.span() for found in _LINE_BREAK.finditer(text)), (len(text), len(text))]:
+    for end, after in [*(line_break.span() for line_break in _LINE_BREAK.finditer(text)), (len(text), len(text))]:
         if end - start > _MAX_LINE:
             yield None
         elif not _PUNCTUATION.fullmatch(text, start, end):
@@ -235,11 +235,11 @@ def _iter_lines(text: str) -> Iterator[_KeyLine | None]:
         start = after
 
 
-def _parse_line(line: str, at: int) -> _KeyLine | None:
-    found = _QUOTED_BASE64.search(line) or _BASE64_AT_END.search(line)
-    if found is None:
+def _parse_line(line: str, offset: int) -> _KeyLine | None:
+    match = _QUOTED_BASE64.search(line) or _BASE64_AT_END.search(line)
+    if match is None:
         return None
-    first, last = found.span()
+    first, last = match.span()
     # in a diff, a plus sign before a line means that the line was added
     first += first == 0 and line[0] == "+" and last - first not in _WIDTHS
     token, prefix = line[first:last], _NUMBER.sub("0", line[:first])
@@ -251,7 +251,7 @@ def _parse_line(line: str, at: int) -> _KeyLine | None:
         and not _CHECKSUM.search(line[:first])
     )
     is_part = len(token) < max(_WIDTHS) and (token.endswith("=") or (is_mixed and len(token) >= _MIN_PARTIAL_LINE))
-    return _KeyLine(at + first, at + last, prefix, is_whole) if is_whole or is_part else None
+    return _KeyLine(offset + first, offset + last, prefix, is_whole) if is_whole or is_part else None
 
 
 def _block_span(text: str, block: Sequence[_KeyLine]) -> Iterator[SecretSpan]:
@@ -306,20 +306,24 @@ def find_seed_phrases(text: str) -> Iterator[SecretSpan]:
             position = span.end
 
 
-def _find_words(text: str, at: int) -> SecretSpan | None:
-    ends: list[int] = []
-    start = position = at
-    while len(ends) < _SEED_LENGTHS[0]:
+def _find_words(text: str, start_position: int) -> SecretSpan | None:
+    word_ends: list[int] = []
+    start = position = start_position
+    while len(word_ends) < _SEED_LENGTHS[0]:
         word = _SEED_WORD.match(text, position)
         if word is None or word[1] in pack_words("not_seed"):
             break
-        ends.append(word.end())
+        word_ends.append(word.end())
         gap = _SEED_GAP.match(text, word.end())
         if gap is None:
             break
         position = gap.end()
-    length = next((length for length in _SEED_LENGTHS if length <= len(ends)), None)
-    return None if length is None else SecretSpan(start=start, end=ends[length - 1], type="seed-phrase", rank=3)
+    word_count = next((word_count for word_count in _SEED_LENGTHS if word_count <= len(word_ends)), None)
+    return (
+        None
+        if word_count is None
+        else SecretSpan(start=start, end=word_ends[word_count - 1], type="seed-phrase", rank=3)
+    )
 
 
 _AWS_SECRET = lazy_compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
@@ -339,7 +343,7 @@ def find_aws_secrets(text: str) -> Iterator[SecretSpan]:
 
 def _is_random(value: str) -> bool:
     """Return whether digits and letters of both cases are mixed as in random text, not as in a sample of a manual."""
-    counts = (sum(kind(mark) for mark in value) for kind in (str.isdigit, str.isupper, str.islower))
+    counts = (sum(kind(char) for char in value) for kind in (str.isdigit, str.isupper, str.islower))
     digits, upper, lower = counts
     return (
         digits >= 2

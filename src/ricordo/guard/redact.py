@@ -101,8 +101,8 @@ class Redactor:
     def clean_bytes(self, data: bytes) -> bytes:
         """Return the result of `clean_keeping_lines` for UTF-8 bytes; other bytes are returned unchanged."""
         text = data.decode("utf-8", "surrogateescape")
-        cleaned = self.clean_keeping_lines(text)
-        return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
+        redacted = self.clean_keeping_lines(text)
+        return data if redacted is text else redacted.encode("utf-8", "surrogateescape")
 
     def clean_json(self, value: "JsonValue") -> "JsonValue":
         """Return a copy of `value` without the secrets in its strings and keys. The structure stays the same.
@@ -128,9 +128,9 @@ class Redactor:
             and is_secret_value(value, strength, ValueForm.QUOTED)
         ):
             spans = find_secrets(value)
-            whole = len(spans) == 1 and (spans[0].start, spans[0].end) == (0, len(value))
+            is_whole_value = len(spans) == 1 and (spans[0].start, spans[0].end) == (0, len(value))
             kind = "password" if strength is NameStrength.STRONG else "credential"
-            return self.render_mark(spans[0].type if whole else kind, value)
+            return self.render_mark(spans[0].type if is_whole_value else kind, value)
         return self.clean(value)
 
     def render_mark(self, type_: str, secret: str) -> str:
@@ -146,19 +146,19 @@ class Redactor:
     ) -> tuple[str, tuple[SecretMark, ...]]:
         """Return the text with `spans` replaced by marks, and all marks at their new positions."""
         parts: list[str] = []
-        placed: list[SecretMark] = []
+        new_marks: list[SecretMark] = []
         edits: list[tuple[int, int, int]] = []
-        read = written = 0
+        read = output_length = 0
         for span in spans:
             secret = text[span.start : span.end]
             mark = self.render_mark(span.type, secret)
             parts += [text[read : span.start], mark]
-            start = written + span.start - read
-            written, read = start + len(mark), span.end
-            placed.append(SecretMark(type=span.type, digest=self._digest(secret), start=start, end=written))
-            edits.append((span.start, span.end, written - span.end))
+            start = output_length + span.start - read
+            output_length, read = start + len(mark), span.end
+            new_marks.append(SecretMark(type=span.type, digest=self._digest(secret), start=start, end=output_length))
+            edits.append((span.start, span.end, output_length - span.end))
         parts.append(text[read:])
-        return "".join(parts), tuple(sorted([*_shift_marks(marks, edits), *placed], key=lambda mark: mark.start))
+        return "".join(parts), tuple(sorted([*_shift_marks(marks, edits), *new_marks], key=lambda mark: mark.start))
 
 
 def has_secret(text: str) -> bool:
@@ -172,12 +172,12 @@ def _shift_marks(marks: tuple[SecretMark, ...], edits: list[tuple[int, int, int]
     An edit is the start and end of a span and the shift of the text after it.
     """
     moved: list[SecretMark] = []
-    shift = at = 0
+    shift = index = 0
     for mark in marks:
-        while at < len(edits) and edits[at][1] <= mark.start:
-            shift = edits[at][2]
-            at += 1
-        if at == len(edits) or edits[at][0] >= mark.end:
+        while index < len(edits) and edits[index][1] <= mark.start:
+            shift = edits[index][2]
+            index += 1
+        if index == len(edits) or edits[index][0] >= mark.end:
             moved.append(replace(mark, start=mark.start + shift, end=mark.end + shift))
     return moved
 
@@ -196,9 +196,9 @@ def cut(text: str, limit: int) -> str:
         raise ValueError(f"a text cannot be cut to {limit} characters")
     if len(text) <= limit:
         return text
-    for opening, whole in (("&", _CHARACTER_REFERENCE), ("[", SECRET_MARK)):
+    for opening, pattern in (("&", _CHARACTER_REFERENCE), ("[", SECRET_MARK)):
         start = text.rfind(opening, 0, limit)
-        match = whole.match(text, start) if start >= 0 else None
+        match = pattern.match(text, start) if start >= 0 else None
         if match is not None and match.end() > limit:
             return text[:start]
     return text[: _secret_bounds(text, limit)[0]]

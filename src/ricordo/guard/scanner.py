@@ -78,8 +78,8 @@ class UndisguisedText:
         following = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         if following - self.starts[number] != end - start:
             return start, end
-        at = start + position - self.starts[number]
-        return at, at + 1
+        original = start + position - self.starts[number]
+        return original, original + 1
 
 
 def remove_disguises(text: str) -> UndisguisedText | None:
@@ -89,23 +89,23 @@ def remove_disguises(text: str) -> UndisguisedText | None:
     parts: list[str] = []
     starts: list[int] = []
     origins: list[tuple[int, int]] = []
-    length = done = 0
+    length = position = 0
     for match in _DISGUISED_PART.finditer(text):
         if match["alike"]:
             plain = match["alike"].translate(_TO_PLAIN)
         else:
             plain = "" if match["hidden"] else unicodedata.normalize("NFKC", match.group())
-        for start, end, piece in ((done, match.start(), text[done : match.start()]), (*match.span(), plain)):
+        for start, end, piece in ((position, match.start(), text[position : match.start()]), (*match.span(), plain)):
             if piece:
                 parts.append(piece)
                 starts.append(length)
                 origins.append((start, end))
                 length += len(piece)
-        done = match.end()
-    if done < len(text):
-        parts.append(text[done:])
+        position = match.end()
+    if position < len(text):
+        parts.append(text[position:])
         starts.append(length)
-        origins.append((done, len(text)))
+        origins.append((position, len(text)))
     return UndisguisedText(text="".join(parts), starts=tuple(starts), origins=tuple(origins))
 
 
@@ -156,40 +156,40 @@ def find_secrets(text: str) -> list[SecretSpan]:
     """
     if text in _CLEAN_TEXTS:
         return []
-    found = _find_spans(text)
-    if not found and len(text) <= _MAX_CLEAN_CHARS:
+    spans = _find_spans(text)
+    if not spans and len(text) <= _MAX_CLEAN_CHARS:
         if len(_CLEAN_TEXTS) >= _MAX_CLEAN_TEXTS:
             _CLEAN_TEXTS.clear()
         _CLEAN_TEXTS.add(text)
-    return found
+    return spans
 
 
 def _find_spans(text: str) -> list[SecretSpan]:
     if "[secret:" in text:
         text = SECRET_MARK.sub(_blank_mark, text)
-    found = _search_rules(text)
+    spans = _search_rules(text)
     if (plain := remove_disguises(text)) is not None:
-        found += map(plain.original_span, _search_rules(plain.text))
-    return _merge_spans(found)
+        spans += map(plain.original_span, _search_rules(plain.text))
+    return _merge_spans(spans)
 
 
 def _search_rules(text: str) -> list[SecretSpan]:
     view = text.encode("ascii", "replace")
-    low = view.lower()
-    found: list[SecretSpan] = []
+    lower = view.lower()
+    spans: list[SecretSpan] = []
     runs = _long_runs(view)
     if runs:
-        found.extend(_find_keys(text, runs))
-        low_runs = runs.lower()
+        spans.extend(_find_keys(text, runs))
+        lower_runs = runs.lower()
         for rule in _RUN_RULES:
-            if rule.hint in (low_runs if rule.in_runs else low) and (rule.gate is None or rule.gate.search(runs)):
-                found.extend(rule.find(text))
+            if rule.hint in (lower_runs if rule.in_runs else lower) and (rule.gate is None or rule.gate.search(runs)):
+                spans.extend(rule.find(text))
     for gate, rules in _OTHER_RULES:
-        for rule in rules if gate in low else ():
-            if rule.hint in low:
-                found.extend(rule.find(text))
-    found.extend(find_keyword_secrets(text, low))
-    return found
+        for rule in rules if gate in lower else ():
+            if rule.hint in lower:
+                spans.extend(rule.find(text))
+    spans.extend(find_keyword_secrets(text, lower))
+    return spans
 
 
 def _blank_mark(mark: re.Match[str]) -> str:
@@ -245,16 +245,16 @@ def _long_runs(view: bytes) -> bytes:
 def _merge_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
     """Return the spans with overlaps merged, under the type of the longest, then of the most specific span."""
     united: list[SecretSpan] = []
-    leading = 0
+    best_length = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end, -span.rank)):
         length = span.end - span.start
         if united and span.start < united[-1].end:
             last = united[-1]
-            wins = (length, span.rank) > (leading, last.rank)
-            leader = span if wins else last
-            leading = max(leading, length)
+            is_better = (length, span.rank) > (best_length, last.rank)
+            leader = span if is_better else last
+            best_length = max(best_length, length)
             united[-1] = SecretSpan(start=last.start, end=max(last.end, span.end), type=leader.type, rank=leader.rank)
         else:
             united.append(span)
-            leading = length
+            best_length = length
     return united

@@ -81,36 +81,36 @@ def _code_hints() -> tuple[bytes, ...]:
 
 
 def _find_codes(text: str) -> Iterator[SecretSpan]:
-    low = text.encode("ascii", "replace").lower()
-    for found in _PIN_CODE.finditer(text) if any(hint in low for hint in _code_hints()) else ():
-        if not _is_postal(text, found):
-            yield _code_span(found)
+    lower = text.encode("ascii", "replace").lower()
+    for match in _PIN_CODE.finditer(text) if any(hint in lower for hint in _code_hints()) else ():
+        if not _is_postal(text, match):
+            yield _code_span(match)
 
 
-def _is_postal(text: str, found: re.Match[str]) -> bool:
-    if len(found["value"]) != 6:
+def _is_postal(text: str, match: re.Match[str]) -> bool:
+    if len(match["value"]) != 6:
         return False
-    named = _POSTAL_NAME.search(text[max(0, found.start() - 8) : found.start("value")])
-    return named is not None or _PLACE.match(text, found.end()) is not None
+    postal_name = _POSTAL_NAME.search(text[max(0, match.start() - 8) : match.start("value")])
+    return postal_name is not None or _PLACE.match(text, match.end()) is not None
 
 
 def _find_phrases(text: str) -> Iterator[SecretSpan]:
-    for found in _PHRASE.finditer(text):
-        if is_word_passphrase(found["value"]):
-            yield _code_span(found)
+    for match in _PHRASE.finditer(text):
+        if is_word_passphrase(match["value"]):
+            yield _code_span(match)
 
 
 def _login_finder(pattern: re.Pattern[str]) -> Callable[[str], Iterator[SecretSpan]]:
     def find(text: str) -> Iterator[SecretSpan]:
-        for found in pattern.finditer(text):
-            if not is_placeholder(found["value"]):
-                yield _code_span(found)
+        for match in pattern.finditer(text):
+            if not is_placeholder(match["value"]):
+                yield _code_span(match)
 
     return find
 
 
-def _code_span(found: re.Match[str]) -> SecretSpan:
-    return SecretSpan(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+def _code_span(match: re.Match[str]) -> SecretSpan:
+    return SecretSpan(start=match.start("value"), end=match.end("value"), type="password", rank=1)
 
 
 CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[SecretSpan]]], ...] = (
@@ -211,14 +211,14 @@ def find_manifest_secrets(text: str) -> Iterator[SecretSpan]:
 
 def _find_items(text: str, start: int, end: int, indent: int) -> Iterator[SecretSpan]:
     """Yield the values of the lines from `start` on that are indented by more than `indent`."""
-    at = start
-    while (item := _ITEM.match(text, at, end)) and len(item["indent"]) > indent:
+    position = start
+    while (item := _ITEM.match(text, position, end)) and len(item["indent"]) > indent:
         value = item["value"].rstrip()
         if len(value) >= _MIN_ITEM and not is_placeholder(value):
             first = item.start("value")
             yield SecretSpan(start=first, end=first + len(value), type="kubernetes-secret")
-        at = text.find("\n", item.end(), end)
-        if at < 0:
+        position = text.find("\n", item.end(), end)
+        if position < 0:
             return
 
 
@@ -345,7 +345,7 @@ def _is_basic(value: str) -> bool:
 
 
 def _is_bearer(value: str) -> bool:
-    return not is_placeholder(value) and (any(mark.isdigit() for mark in value) or len(value) >= 32)
+    return not is_placeholder(value) and (any(char.isdigit() for char in value) or len(value) >= 32)
 
 
 def _is_password(value: str) -> bool:
@@ -354,7 +354,7 @@ def _is_password(value: str) -> bool:
 
 def _is_mixed(value: str) -> bool:
     """Return whether a token has letters of both cases and digits, like a random one."""
-    return value.lower() != value != value.upper() and any(mark.isdigit() for mark in value)
+    return value.lower() != value != value.upper() and any(char.isdigit() for char in value)
 
 
 _URLSAFE = "A-Za-z0-9_-"

@@ -52,8 +52,8 @@ _QUOTATION = lazy_compile(
 
 def detect_acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
     """Return every act that a sentence's first 600 characters give a cue for; empty for a plain statement."""
-    tongue = language or detect_language(sentence)
-    return _match_acts(sentence[:_MAX_CHARS].replace("’", "'"), tongue)
+    sentence_language = language or detect_language(sentence)
+    return _match_acts(sentence[:_MAX_CHARS].replace("’", "'"), sentence_language)
 
 
 @lru_cache(maxsize=4096)
@@ -98,11 +98,11 @@ _MAX_ACKNOWLEDGEMENT_CHARS = 80
 def _normalize(text: str) -> str:
     """Letters and spaces only, small, composed: "OK, thanks! 🙏" becomes "ok thanks"."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").strip()
-    kept = "".join(
+    letters = "".join(
         char if char.isalnum() or char == "'" or unicodedata.combining(char) or _is_mark(char) else " "
         for char in plain
     )
-    return " ".join(kept.split())
+    return " ".join(letters.split())
 
 
 def _is_mark(char: str) -> bool:
@@ -167,12 +167,12 @@ class CompiledPack:
             if any(not self._is_negated(sentence, match.start()) for match in matches):
                 yield signal
 
-    def _is_negated(self, sentence: str, at: int) -> bool:
+    def _is_negated(self, sentence: str, position: int) -> bool:
         """Say whether what stands before a match makes it denied or merely talked about."""
-        clause = _CLAUSE_END.split(sentence[max(0, at - _CLAUSE_CHARS) : at])[-1]
+        clause = _CLAUSE_END.split(sentence[max(0, position - _CLAUSE_CHARS) : position])[-1]
         if self.denied and self.denied.search(clause):
             return True
-        return self.mentioned is not None and self.mentioned.search(sentence[:at]) is not None
+        return self.mentioned is not None and self.mentioned.search(sentence[:position]) is not None
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,13 @@ class SignalDetector:
 
     def detect(self, text: str) -> frozenset[Signal]:
         """Return the signals that a person gives with a text; only its first 20,000 characters count."""
-        found: set[Signal] = set()
+        signals: set[Signal] = set()
         for sentence in iter_statements(text):
             scripts = _scripts_of(sentence)
             for pack in self._compiled_packs:
                 if pack.scripts is None or not pack.scripts.isdisjoint(scripts):
-                    found.update(pack.find_signals(sentence))
-        return frozenset(found)
+                    signals.update(pack.find_signals(sentence))
+        return frozenset(signals)
 
     @cached_property
     def _compiled_packs(self) -> tuple[CompiledPack, ...]:
@@ -201,9 +201,9 @@ def iter_statements(text: str) -> Iterator[str]:
     """Yield the sentences of a text that state something, quotations blanked, apostrophes straight."""
     plain = _OTHER_QUOTES.sub(_blank, blank_quotes(text[:_MAX_TEXT_CHARS]).replace("’", "'"))
     for sentence in split_sentences(plain):
-        said = sentence.text.strip(_EDGE)
-        if sentence.kind in {"prose", "item"} and said and not _QUESTION.search(said):
-            yield " ".join(said[:_MAX_SENTENCE_CHARS].split())
+        statement = sentence.text.strip(_EDGE)
+        if sentence.kind in {"prose", "item"} and statement and not _QUESTION.search(statement):
+            yield " ".join(statement[:_MAX_SENTENCE_CHARS].split())
 
 
 def compile_pack(pack: LanguagePack) -> CompiledPack:
@@ -228,8 +228,8 @@ def _blank(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)
 def _scripts_of(sentence: str) -> frozenset[Script]:
     """Japanese is read as Japanese also where it is written in Chinese characters."""
-    found = frozenset(script_of(char) for char in sentence)
-    return found - {"han"} if found & {"hiragana", "katakana"} else found
+    scripts = frozenset(script_of(char) for char in sentence)
+    return scripts - {"han"} if scripts & {"hiragana", "katakana"} else scripts
 
 
 def _compile_optional(pattern: str) -> re.Pattern[str] | None:

@@ -57,8 +57,8 @@ class DateMention:
 
 def _alternation(words: Iterable[str]) -> str:
     """Return the alternation of words, longest first, for a verbose pattern; it matches nothing if empty."""
-    listed = sorted(set(words), key=len, reverse=True)
-    return "|".join(map(re.escape, listed)) or "(?!)"
+    longest_first = sorted(set(words), key=len, reverse=True)
+    return "|".join(map(re.escape, longest_first)) or "(?!)"
 
 
 def _date_pattern() -> str:
@@ -130,17 +130,17 @@ def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
     return tuple(mention for match in _PATTERN.finditer(text) for mention in _build_mention(match, today))
 
 
-def annotate_dates(text: str, said: date) -> str:
+def annotate_dates(text: str, reference: date) -> str:
     """Return a text with the day behind each date such as "tomorrow" that needs the day on which it was said.
 
     A day that stands in the text already, or behind an earlier date, is not put there again.
     """
-    mentions = find_dates(text, said)
-    given = {mention.iso for mention in mentions if not mention.relative}
+    mentions = find_dates(text, reference)
+    absolute_dates = {mention.iso for mention in mentions if not mention.relative}
     unclear: list[DateMention] = []
     for mention in mentions:
-        if mention.iso not in given:
-            given.add(mention.iso)
+        if mention.iso not in absolute_dates:
+            absolute_dates.add(mention.iso)
             unclear.append(mention)
     for mention in reversed(unclear):
         text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
@@ -178,47 +178,47 @@ def _extend_span(span: _DateSpan, match: re.Match[str]) -> tuple[_DateSpan, int]
     first, last, grain, relative = span
     if not relative:
         return span, end
-    if grain == "week" and (named := _WEEKDAY_AFTER.match(match.string, end)):
-        end = named.end()
-        if named["weekend"]:
+    if grain == "week" and (weekday_match := _WEEKDAY_AFTER.match(match.string, end)):
+        end = weekday_match.end()
+        if weekday_match["weekend"]:
             return (first + timedelta(days=5), last, "weekend", True), end
-        day, grain = first + timedelta(days=_weekday_number(named)), "day"
+        day, grain = first + timedelta(days=_weekday_number(weekday_match)), "day"
         span = day, day, grain, True
     rest = _DATE_TAIL[grain].match(match.string, end) if grain in _DATE_TAIL else None
     return span, rest.end() if rest else end
 
 
-def _weekday_number(named: re.Match[str]) -> int:
+def _weekday_number(match: re.Match[str]) -> int:
     """Return the number of the day; a character for it stands in the group of its language."""
-    if named["western"]:
-        return _number_table("weekday")[named["western"].casefold()]
-    language = next(name for name, found in named.groupdict().items() if found)
-    return _number_table("weekday_character")[named[language]]
+    if match["western"]:
+        return _number_table("weekday")[match["western"].casefold()]
+    language = next(name for name, group in match.groupdict().items() if group)
+    return _number_table("weekday_character")[match[language]]
 
 
-def _resolve(found: dict[str, str], today: date) -> _DateSpan | None:
+def _resolve(groups: dict[str, str], today: date) -> _DateSpan | None:
     """Pick the rule that the matched groups call for."""
-    phrase = found.get("phrase") or found.get("eastern")
+    phrase = groups.get("phrase") or groups.get("eastern")
     if phrase is not None:
         return _resolve_phrase(" ".join(phrase.split()), today)
-    if "weekday" in found:
-        side = _number_table("weekday_side")[found["which"]]
-        return _resolve_weekday(_number_table("weekday")[found["weekday"]], side, today)
-    if "unit" in found:
-        return _shift_unit(found["unit"], _number_table("unit_side")[found["side"]], today)
-    return _resolve_absolute(found, today) or _resolve_distance(found, today) or _resolve_calendar_day(found, today)
+    if "weekday" in groups:
+        side = _number_table("weekday_side")[groups["which"]]
+        return _resolve_weekday(_number_table("weekday")[groups["weekday"]], side, today)
+    if "unit" in groups:
+        return _shift_unit(groups["unit"], _number_table("unit_side")[groups["side"]], today)
+    return _resolve_absolute(groups, today) or _resolve_distance(groups, today) or _resolve_calendar_day(groups, today)
 
 
-def _resolve_absolute(found: dict[str, str], today: date) -> _DateSpan | None:
+def _resolve_absolute(groups: dict[str, str], today: date) -> _DateSpan | None:
     """A full date, a month or a year."""
-    if "iso" in found:
-        day = date.fromisoformat(found["iso"])
+    if "iso" in groups:
+        day = date.fromisoformat(groups["iso"])
         return day, day, "day", False
-    if "bare_year" in found:
-        return _year_span(int(found["bare_year"]), relative=False)
-    if "month_only" in found:
-        return _month_span(month_numbers()[found["month_only"]], int(found["year_only"]), today)
-    return _month_span(month_numbers()[found["named_month"]], None, today) if "named_month" in found else None
+    if "bare_year" in groups:
+        return _year_span(int(groups["bare_year"]), relative=False)
+    if "month_only" in groups:
+        return _month_span(month_numbers()[groups["month_only"]], int(groups["year_only"]), today)
+    return _month_span(month_numbers()[groups["named_month"]], None, today) if "named_month" in groups else None
 
 
 def _resolve_phrase(phrase: str, today: date) -> _DateSpan:
@@ -250,25 +250,25 @@ def _shift_unit(unit: str, steps: int, today: date) -> _DateSpan:
             return monday, monday + timedelta(days=6), "week", True
         return monday + timedelta(days=5), monday + timedelta(days=6), "weekend", True
     if unit == "month":
-        at = today.year * 12 + today.month - 1 + steps
-        first, last, grain, _ = _month_span(at % 12 + 1, at // 12, today)
+        month_index = today.year * 12 + today.month - 1 + steps
+        first, last, grain, _ = _month_span(month_index % 12 + 1, month_index // 12, today)
         return first, last, grain, True
     return _year_span(today.year + steps, relative=True)
 
 
-def _resolve_distance(found: dict[str, str], today: date) -> _DateSpan | None:
+def _resolve_distance(groups: dict[str, str], today: date) -> _DateSpan | None:
     """ "Two weeks ago", "in three days", "three weeks from today", "vor zwei Wochen", "三天前"."""
-    if "from_unit" in found:
-        return _resolve_from_day(found, today)
+    if "from_unit" in groups:
+        return _resolve_from_day(groups, today)
     for number, unit, side in (
         ("number", "ago_unit", -1),
         ("lead_number", "lead_unit", 1),
         ("cjk_number", "cjk_unit", 1),
     ):
-        if unit in found and number in found:
-            lead, tail = " ".join(found.get("lead", "").split()), found.get("cjk_side", "")
+        if unit in groups and number in groups:
+            lead, tail = " ".join(groups.get("lead", "").split()), groups.get("cjk_side", "")
             sign = _number_table("distance_lead").get(lead) or _number_table("distance_tail").get(tail) or side
-            return _shift_unit(pack_table("unit")[found[unit]], sign * _read_number(found[number]), today)
+            return _shift_unit(pack_table("unit")[groups[unit]], sign * _read_number(groups[number]), today)
     return None
 
 
@@ -276,25 +276,25 @@ def _read_number(text: str) -> int:
     return int(text) if text.isdigit() else _number_table("number")[text]
 
 
-def _resolve_from_day(found: dict[str, str], today: date) -> _DateSpan:
+def _resolve_from_day(groups: dict[str, str], today: date) -> _DateSpan:
     """Count from a named day: three weeks from today is a day, three months from now a month."""
-    count, unit = _read_number(found["from_number"]), pack_table("unit")[found["from_unit"]]
+    count, unit = _read_number(groups["from_number"]), pack_table("unit")[groups["from_unit"]]
     if unit in {"month", "year"}:
         return _shift_unit(unit, count, today)
-    days = count * (7 if unit == "week" else 1) + _number_table("day").get(found["from_day"], 0)
+    days = count * (7 if unit == "week" else 1) + _number_table("day").get(groups["from_day"], 0)
     return _shift_unit("day", days, today)
 
 
-def _resolve_calendar_day(found: dict[str, str], today: date) -> _DateSpan | None:
-    month = found.get("month") or found.get("month_first")
-    number = found.get("day") or found.get("day_second")
+def _resolve_calendar_day(groups: dict[str, str], today: date) -> _DateSpan | None:
+    month = groups.get("month") or groups.get("month_first")
+    number = groups.get("day") or groups.get("day_second")
     if month is None or number is None:
         return None
-    given = found.get("year") or found.get("year_third")
-    years = [int(given)] if given else [today.year - 1, today.year, today.year + 1]
+    stated_year = groups.get("year") or groups.get("year_third")
+    years = [int(stated_year)] if stated_year else [today.year - 1, today.year, today.year + 1]
     days = [date(year, month_numbers()[month], int(number)) for year in years]
     day = min(days, key=lambda candidate: abs((candidate - today).days))
-    return day, day, "day", given is None
+    return day, day, "day", stated_year is None
 
 
 def _month_span(month: int, year: int | None, today: date) -> _DateSpan:

@@ -121,8 +121,8 @@ def statement_key(text: str) -> str:
     A sign that is part of a word stays: C++ is not C#, and -5 is not 5. A text of nothing but marks is its own key.
     """
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    found = [word for piece in re.split(r"[\s\u2014、。]+", plain) if (word := piece.strip(_MARKS))]
-    return " ".join(found) or plain.strip()
+    pieces = [word for piece in re.split(r"[\s\u2014、。]+", plain) if (word := piece.strip(_MARKS))]
+    return " ".join(pieces) or plain.strip()
 
 
 def is_same_statement(
@@ -152,12 +152,12 @@ def find_duplicate(
     """
     key = statement_key(text)
     best: tuple[float, int] | None = None
-    for at, other in enumerate(others):
-        meaning = meanings[at] if meanings is not None else None
+    for index, other in enumerate(others):
+        meaning = meanings[index] if meanings is not None else None
         if is_same_statement(text, other, threshold=threshold, meaning=meaning):
             alike = 2.0 if statement_key(other) == key else statement_similarity(text, other)
             if best is None or alike > best[0]:
-                best = alike, at
+                best = alike, index
     return best[1] if best else None
 
 
@@ -208,11 +208,11 @@ def _shared_ratio(left: Sequence[str], right: Sequence[str]) -> float:
     ours, theirs = set(left) - set(right), set(right) - set(left)
     shared = float(len(set(left) & set(right)))
     for word in sorted(ours) if min(len(ours), len(theirs)) <= _MAX_FUZZY_WORDS else ():
-        near = max(sorted(theirs), key=lambda other: _dice_similarity(word, other), default="")
-        if near and is_similar_word(word, near):
+        nearest = max(sorted(theirs), key=lambda other: _dice_similarity(word, other), default="")
+        if nearest and is_similar_word(word, nearest):
             shared += 1
             ours = ours - {word}
-            theirs = theirs - {near}
+            theirs = theirs - {nearest}
     every = shared + len(ours) + len(theirs) + min(len(ours), len(theirs))
     return shared / every if every else 0.0
 
@@ -222,7 +222,7 @@ def _dice_similarity(one: str, other: str) -> float:
     """Return the Dice share of letter pairs of two words; 0 for short ones and those with digits."""
     if min(len(one), len(other)) < _MIN_FUZZY_LETTERS or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
         return 0.0
-    ours, theirs = ({word[at : at + 2] for at in range(len(word) - 1)} for word in (one, other))
+    ours, theirs = ({word[index : index + 2] for index in range(len(word) - 1)} for word in (one, other))
     return 2 * len(ours & theirs) / (len(ours) + len(theirs))
 
 
@@ -232,13 +232,13 @@ def _differing_numbers(left: _ParsedStatement, right: _ParsedStatement) -> froze
 
 def _opposite_words(left: _ParsedStatement, right: _ParsedStatement) -> frozenset[str]:
     """Return the words of a row of opposites of which each text has another side, and none the other's."""
-    found: set[str] = set()
+    opposites: set[str] = set()
     for row in _stemmed_opposites():
         ours = [side for side in row if side & left.bare]
         theirs = [side for side in row if side & right.bare]
         if len(ours) == 1 and len(theirs) == 1 and ours != theirs:
-            found |= (ours[0] & left.bare) | (theirs[0] & right.bare)
-    return frozenset(found)
+            opposites |= (ours[0] & left.bare) | (theirs[0] & right.bare)
+    return frozenset(opposites)
 
 
 def _is_reordered(left: _ParsedStatement, right: _ParsedStatement) -> bool:
@@ -277,15 +277,15 @@ def _parse_statement(text: str) -> _ParsedStatement:
     words: list[str] = []
     names: set[str] = set()
     order: list[frozenset[str]] = []
-    bare: set[str] = set()
+    bare_words: set[str] = set()
     before = ""
-    for at, match in enumerate(_WORD.finditer(plain)):
-        begins = not at and not plain[: match.start()].strip(_MARKS + " ")
+    for index, match in enumerate(_WORD.finditer(plain)):
+        is_sentence_start = not index and not plain[: match.start()].strip(_MARKS + " ")
         for word in _parse_run(match.group(), language):
-            bare.update((word.bare, word.key))
+            bare_words.update((word.bare, word.key))
             if word.is_content:
                 words.append(word.key)
-                if word.inner or (word.capital and not begins):
+                if word.inner or (word.capital and not is_sentence_start):
                     names.add(word.key)
                 if before in pack_words("join") and order:
                     order[-1] |= {word.key}
@@ -297,10 +297,10 @@ def _parse_statement(text: str) -> _ParsedStatement:
         words=tuple(words),
         names=frozenset(names),
         numbers=tuple(word for word in words if _NUMBER.fullmatch(word)),
-        bare=frozenset(bare),
+        bare=frozenset(bare_words),
         order=tuple(order),
         negative=bool(_NEGATION.search(plain)),
-        wished=bool(bare & pack_words("wish")),
+        wished=bool(bare_words & pack_words("wish")),
         compared=bool(_COMPARISON.search(plain)),
         unsegmented=statement_key(plain) if not plain.isascii() and any(map(is_unsegmented, plain)) else "",
     )
@@ -344,13 +344,13 @@ class _Word:
 def _parse_run(run: str, language: Language) -> tuple[_Word, ...]:
     """Return the words of a run."""
     if any(map(is_unsegmented, run)):
-        return tuple(_build_word(run[at : at + 2], language) for at in range(max(len(run) - 1, 1)))
-    whole = _ELISION.sub("", run)
-    word = re.sub(r"'s$", "", whole)
+        return tuple(_build_word(run[index : index + 2], language) for index in range(max(len(run) - 1, 1)))
+    full_word = _ELISION.sub("", run)
+    word = re.sub(r"'s$", "", full_word)
     inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
-    found = _build_word(strip_accents(word.casefold()), language)
+    parsed_word = _build_word(strip_accents(word.casefold()), language)
     capital = word[:1].isupper() and not language_pack(language).capital_nouns
-    return (replace(found, capital=capital, inner=inner and any(char.isalpha() for char in word)),)
+    return (replace(parsed_word, capital=capital, inner=inner and any(char.isalpha() for char in word)),)
 
 
 def _build_word(bare: str, language: Language) -> _Word:
@@ -361,8 +361,8 @@ def _build_word(bare: str, language: Language) -> _Word:
 @lru_cache(maxsize=16_384)
 def _word_key(word: str, language: Language) -> str:
     """Return the one word by which a word is compared, a number word as its digits."""
-    folded = stem(word, language)
-    return _number_keys().get(word) or _synonym_keys().get(word) or _synonym_keys().get(folded) or folded
+    stemmed = stem(word, language)
+    return _number_keys().get(word) or _synonym_keys().get(word) or _synonym_keys().get(stemmed) or stemmed
 
 
 @lru_cache(maxsize=1)
@@ -411,17 +411,17 @@ class StatementIndex:
     def find_candidates(self, text: str) -> set[str]:
         """Return the names of the statements that may say the same as `text`, those with the same words included."""
         compared = extract_features(text)
-        found = set(self._keys.get(compared.key, ()))
+        candidates = set(self._keys.get(compared.key, ()))
         postings = self._holding.get(_partition_of(compared))
         if not postings or not compared.words:
-            return found
+            return candidates
         rows = [
             set().union(*(postings.get(other, ()) for other in {word, *self._looks.find_similar(word)}))
             for word in compared.words
         ]
         # alike by t means that t of the words are shared, so at most the rest of them are not
         shared = max(math.ceil(self._threshold * len(rows) - _ROUNDING), 1)
-        return found.union(*sorted(rows, key=len)[: len(rows) - shared + 1])
+        return candidates.union(*sorted(rows, key=len)[: len(rows) - shared + 1])
 
 
 class _SimilarWords:
@@ -447,18 +447,18 @@ class _SimilarWords:
 
     def find_similar(self, word: str) -> Collection[str]:
         """Return the words that look like this one, known or not."""
-        found = self._asked.get(word)
-        if found is None:
-            found = _search_similar(word, self._holding)
+        similar_words = self._asked.get(word)
+        if similar_words is None:
+            similar_words = _search_similar(word, self._holding)
             if word in self._known:
-                self._asked[word] = found
+                self._asked[word] = similar_words
                 _index_word(word, self._asking)
-        return found
+        return similar_words
 
 
 def _search_similar(word: str, holding: _PairIndex) -> set[str]:
-    near: set[str] = set().union(*(holding.get(pair, ()) for pair in _letter_pairs(word)))
-    return {other for other in near if other != word and is_similar_word(word, other)}
+    candidates: set[str] = set().union(*(holding.get(pair, ()) for pair in _letter_pairs(word)))
+    return {other for other in candidates if other != word and is_similar_word(word, other)}
 
 
 def _index_word(word: str, holding: _PairIndex) -> None:
@@ -468,7 +468,7 @@ def _index_word(word: str, holding: _PairIndex) -> None:
 
 def _letter_pairs(word: str) -> Iterable[tuple[str, str]]:
     """Return the pairs of letters of a word, each with the letter it begins with."""
-    return {(word[0], word[at : at + 2]) for at in range(len(word) - 1)}
+    return {(word[0], word[index : index + 2]) for index in range(len(word) - 1)}
 
 
 def _partition_of(compared: StatementFeatures) -> _Partition:

@@ -65,9 +65,9 @@ UNSEGMENTED: frozenset[Script] = frozenset({"thai", "lao", "myanmar", "khmer", "
 def script_of(char: str) -> Script:
     """Return the script of one character; "other" for digits, punctuation, symbols and unlisted blocks."""
     code = ord(char)
-    at = bisect_right(_BLOCK_STARTS, code) - 1
-    if at >= 0 and code <= _BLOCKS[at][1]:
-        return _BLOCKS[at][2]
+    block_index = bisect_right(_BLOCK_STARTS, code) - 1
+    if block_index >= 0 and code <= _BLOCKS[block_index][1]:
+        return _BLOCKS[block_index][2]
     return "other"
 
 
@@ -116,9 +116,11 @@ def _votes() -> tuple[_Votes, _Votes]:
     speakers: tuple[dict[str, list[Language]], dict[str, list[Language]]] = ({}, {})
     for language in LANGUAGES:
         pack = language_pack(language)
-        for found, spoken in zip((pack.words.get("function", "").split(), pack.letters), speakers, strict=True):
-            for each in found:
-                spoken.setdefault(each, []).append(language)
+        for tokens, languages_by_token in zip(
+            (pack.words.get("function", "").split(), pack.letters), speakers, strict=True
+        ):
+            for each in tokens:
+                languages_by_token.setdefault(each, []).append(language)
     words, letters = ({k: tuple((each, 1 / len(v)) for each in v) for k, v in table.items()} for table in speakers)
     return words, letters
 
@@ -134,8 +136,8 @@ def detect_language(text: str) -> Language:
     by_word, by_letter = _votes()
     votes: dict[Language, float] = dict.fromkeys(LANGUAGES, 0.0)
     lowered = sample.lower()
-    found = (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
-    for word in filter(by_word.__contains__, found):
+    words = (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
+    for word in filter(by_word.__contains__, words):
         for language, share in by_word[word]:
             votes[language] += share
     for letter in () if lowered.isascii() else set(lowered) & by_letter.keys():

@@ -37,14 +37,14 @@ class NameMention:
 
 def find_names(text: str, language: Language | None = None) -> tuple[NameMention, ...]:
     """Return the proper names of a text in order, repeats kept; empty where the script has no capitals."""
-    tongue = language or detect_language(text)
-    found: list[NameMention] = []
+    text_language = language or detect_language(text)
+    mentions: list[NameMention] = []
     for sentence in split_sentences(text):
         if sentence.kind == "code" or _is_all_capitals(sentence.text):
             continue
         for run in _RUN.finditer(sentence.text):
-            found.extend(_build_mentions(sentence.start, run, tongue))
-    return tuple(found)
+            mentions.extend(_build_mentions(sentence.start, run, text_language))
+    return tuple(mentions)
 
 
 def _build_mentions(offset: int, run: re.Match[str], language: Language) -> list[NameMention]:
@@ -64,8 +64,8 @@ def _build_mentions(offset: int, run: re.Match[str], language: Language) -> list
 
 def _is_common(word: str, language: Language) -> bool:
     plain = word.casefold().replace("’", "'")
-    others = pack_words("not_name")
-    return plain in others or plain.removesuffix("s") in others or is_stop_word(plain, language)
+    not_names = pack_words("not_name")
+    return plain in not_names or plain.removesuffix("s") in not_names or is_stop_word(plain, language)
 
 
 def _has_inner_capital(word: str) -> bool:

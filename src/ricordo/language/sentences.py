@@ -56,17 +56,17 @@ _MONTH_FOLLOWS = lazy_compile(lambda: rf"\s+(?:{pack_phrases('ordinal_month')})"
 
 def split_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in order; empty for a blank text. List markers are left out of the spans."""
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for start, end, kind in _iter_blocks(text):
         if kind in {"code", "quote"}:
-            found.extend(_build_sentence(text, start, end, kind))
+            sentences.extend(_build_sentence(text, start, end, kind))
             continue
         begin = start
         for cut in _iter_cuts(text, start, end):
-            found.extend(_build_sentence(text, begin, cut, kind))
+            sentences.extend(_build_sentence(text, begin, cut, kind))
             begin = cut
-        found.extend(_build_sentence(text, begin, end, kind))
-    return tuple(found)
+        sentences.extend(_build_sentence(text, begin, end, kind))
+    return tuple(sentences)
 
 
 def _build_sentence(text: str, start: int, end: int, kind: SentenceKind) -> Iterator[Sentence]:
@@ -89,9 +89,9 @@ def _iter_blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
             if not open_fence:
                 start, kind = line.start(), "code"
             end = line.end()
-            opened = open_fence
+            opening_fence = open_fence
             open_fence = open_fence or (fence[1] if fence else "")
-            if opened and fence and fence[1] == opened:
+            if opening_fence and fence and fence[1] == opening_fence:
                 yield start, end, "code"
                 kind, open_fence = "", ""
             continue
@@ -123,9 +123,9 @@ def _line_kind(row: str, before: str) -> tuple[str, int]:
 
 
 def _to_kind(kind: str) -> SentenceKind:
-    for known in ("item", "heading", "quote", "code"):
-        if kind == known:
-            return known
+    for valid_kind in ("item", "heading", "quote", "code"):
+        if kind == valid_kind:
+            return valid_kind
     return "prose"
 
 

@@ -46,10 +46,12 @@ _SEARCH_CHARS = 120
 """How many characters behind a verb its second one is looked for, so that a long text is read once."""
 
 
-def find_second_verb(text: str, at: int) -> re.Match[str] | None:
-    """Find the verb (the group `verb`) that shares its subject with the one that ends at `at`; None without such."""
-    match = _VERB_BETWEEN.match(text, at, at + _SEARCH_CHARS) or _FREE_VERB.search(text, at, at + _SEARCH_CHARS)
-    return match if match and _ANOTHER_SUBJECT.search(text, at, match.start("and")) is None else None
+def find_second_verb(text: str, start: int) -> re.Match[str] | None:
+    """Find the verb (the group `verb`) that shares its subject with the one that ends at `start`; None without such."""
+    match = _VERB_BETWEEN.match(text, start, start + _SEARCH_CHARS) or _FREE_VERB.search(
+        text, start, start + _SEARCH_CHARS
+    )
+    return match if match and _ANOTHER_SUBJECT.search(text, start, match.start("and")) is None else None
 
 
 _FIRST = lazy_compile(
@@ -85,14 +87,14 @@ def to_third_person(text: str, name: str) -> str:
     """Return an English text with the speaker's name for I, me, my, mine and myself, verbs agreeing."""
     text = _agree_second_verbs(text)
     pieces: list[str] = []
-    at = 0
+    position = 0
     for match in _FIRST.finditer(text):
-        if match.start() < at or match["word"] == "ME":
+        if match.start() < position or match["word"] == "ME":
             continue
-        pieces.append(text[at : match.start()])
-        replaced, at = _replace_first_person(text, match, name, again=_is_last_person(pieces, name))
+        pieces.append(text[position : match.start()])
+        replaced, position = _replace_first_person(text, match, name, again=_is_last_person(pieces, name))
         pieces.append(replaced)
-    return "".join(pieces) + text[at:]
+    return "".join(pieces) + text[position:]
 
 
 def keeps_grammar(text: str) -> bool:
@@ -135,8 +137,8 @@ def mentions_name(text: str, name: str) -> bool:
 
 def _is_last_person(pieces: list[str], name: str) -> bool:
     """Say whether the name is the last person that the pieces speak of, so that "their" can only mean that one."""
-    _, found, since = "".join(pieces).rpartition(name)
-    return bool(found) and _SOMEBODY_ELSE.search(since) is None
+    _, before, since = "".join(pieces).rpartition(name)
+    return bool(before) and _SOMEBODY_ELSE.search(since) is None
 
 
 def _replace_first_person(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
@@ -162,10 +164,10 @@ def _agree_second_verbs(text: str) -> str:
     """Agree what "I" does besides: "I live in Oslo and work as a nurse" gives "I live in Oslo and works as a nurse"."""
     spans: list[tuple[int, int]] = []
     for match in _FIRST.finditer(text):
-        ends = _find_present_end(text, match)
-        while ends is not None and (second := find_second_verb(text, ends)):
+        end_position = _find_present_end(text, match)
+        while end_position is not None and (second := find_second_verb(text, end_position)):
             spans.append(second.span("verb"))
-            ends = second.end()
+            end_position = second.end()
     for start, end in reversed(spans):
         text = f"{text[:start]}{_conjugate(text[start:end])}{text[end:]}"
     return text
@@ -180,33 +182,33 @@ def _find_present_end(text: str, match: re.Match[str]) -> int | None:
     return verb.end() if verb and _conjugate(verb["verb"]) != verb["verb"] else None
 
 
-def _agree_next_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
+def _agree_next_verb(text: str, position: int, name: str, *, before: str) -> tuple[str, int]:
     """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
-    ahead = _find_verb(text, at, before=before)
+    ahead = _find_verb(text, position, before=before)
     if ahead is None:
-        return name, at
-    return f"{name}{text[at : ahead.start('verb')]}{_conjugate(ahead['verb'])}", ahead.end()
+        return name, position
+    return f"{name}{text[position : ahead.start('verb')]}{_conjugate(ahead['verb'])}", ahead.end()
 
 
-def _find_verb(text: str, at: int, *, before: str) -> re.Match[str] | None:
-    """Find the verb behind an "I" that ends at `at`; None where it keeps its form or there is none."""
+def _find_verb(text: str, position: int, *, before: str) -> re.Match[str] | None:
+    """Find the verb behind an "I" that ends at `position`; None where it keeps its form or there is none."""
     if _follows_auxiliary(before) or _TWO_SUBJECTS.search(before[-60:]):
         return None
     for _ in range(3):
-        ahead = _AHEAD.match(text, at)
+        ahead = _AHEAD.match(text, position)
         if ahead is None or ahead["verb"].casefold() not in pack_words("adverb"):
             return ahead
-        at = ahead.end()
+        position = ahead.end()
     return None
 
 
-def _is_past_next(text: str, at: int) -> bool:
+def _is_past_next(text: str, position: int) -> bool:
     """Say whether a participle stands there, over adverbs: then "'d" means had."""
     for _ in range(3):
-        ahead = _AHEAD.match(text, at)
+        ahead = _AHEAD.match(text, position)
         if ahead is None:
             return False
-        verb, at = ahead["verb"].casefold(), ahead.end()
+        verb, position = ahead["verb"].casefold(), ahead.end()
         if verb not in pack_words("adverb"):
             return (
                 verb in pack_words("after_had")
@@ -224,21 +226,21 @@ def _follows_auxiliary(before: str) -> bool:
 
 def _conjugate(verb: str) -> str:
     """Return the third-person form of a base verb; past forms and modals as they are."""
-    low = verb.casefold().replace("’", "'")
-    irregular = pack_table("third_person_form").get(low)
+    folded = verb.casefold().replace("’", "'")
+    irregular = pack_table("third_person_form").get(folded)
     if irregular is not None:
         return irregular
     if (
-        low in pack_words("fixed_verb")
-        or low in irregular_pasts()
-        or low in pack_words("same_in_past")
-        or not low.isalpha()
+        folded in pack_words("fixed_verb")
+        or folded in irregular_pasts()
+        or folded in pack_words("same_in_past")
+        or not folded.isalpha()
     ):
         return verb
-    if low.endswith("ed") and low not in pack_words("looks_past"):
+    if folded.endswith("ed") and folded not in pack_words("looks_past"):
         return verb
-    if low.endswith(("s", "sh", "ch", "x", "z", "o")):
-        return verb if low.endswith("s") and not low.endswith("ss") else verb + "es"
-    if low.endswith("y") and low[-2:-1] not in "aeiou":
+    if folded.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return verb if folded.endswith("s") and not folded.endswith("ss") else verb + "es"
+    if folded.endswith("y") and folded[-2:-1] not in "aeiou":
         return verb[:-1] + "ies"
     return verb + "s"

@@ -55,10 +55,10 @@ def is_stop_word(word: str, language: Language = "en") -> bool:
 
     A single Latin letter is one in every language; a single digit is content.
     """
-    listed = pack_words("stop", language)
+    stop_words = pack_words("stop", language)
     if is_unsegmented_language(language):
-        return all(char in listed for char in word) or word in pack_words("stop", "en")
-    return word in listed or (len(word) == 1 and word.isascii() and word.isalpha())
+        return all(char in stop_words for char in word) or word in pack_words("stop", "en")
+    return word in stop_words or (len(word) == 1 and word.isascii() and word.isalpha())
 
 
 @cache
@@ -68,7 +68,10 @@ def is_generic(word: str, language: Language) -> bool:
     Most questions hold generic words (`use`, `call`, `kind`) and few answers repeat them: "Which database do we use?"
     is answered by "The main database is PostgreSQL", and is not by "We use Fastify".
     """
-    return any(stem(word, tongue) in _generic_stems(tongue) for tongue in (language, *_MIXED_IN))
+    return any(
+        stem(word, candidate_language) in _generic_stems(candidate_language)
+        for candidate_language in (language, *_MIXED_IN)
+    )
 
 
 _MIXED_IN: tuple[Language, ...] = ("en",)
@@ -121,17 +124,17 @@ def content_words(text: str, language: Language | None = None) -> tuple[str, ...
     Two texts are comparable when both were read in the same language; `None` detects it from the text (English when
     unsure). Empty for a text of stop words only.
     """
-    tongue = language or detect_language(text)
-    return tuple(chain.from_iterable(map(_content_words_of_run, _split_runs(text), repeat(tongue))))
+    text_language = language or detect_language(text)
+    return tuple(chain.from_iterable(map(_content_words_of_run, _split_runs(text), repeat(text_language))))
 
 
 def _split_runs(text: str) -> Sequence[str]:
     """Return what stands between white space and most signs, without blobs."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    found: list[str] = (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
+    runs: list[str] = (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
     if len(plain) <= _MAX_RUN_CHARS:
-        return found
-    return [run for run in found if len(run) <= _MAX_RUN_CHARS or is_unsegmented(run[0])]
+        return runs
+    return [run for run in runs if len(run) <= _MAX_RUN_CHARS or is_unsegmented(run[0])]
 
 
 @lru_cache(maxsize=32_768)
@@ -144,29 +147,29 @@ def _split_run(run: str) -> tuple[str, ...]:
     if any(is_unsegmented(char) for char in run):
         return tuple(_split_mixed_run(run))
     plain = _POSSESSIVE.sub("", run.replace("’", "'"))
-    whole = plain.casefold()
+    folded = plain.casefold()
     parts = split_identifier(plain)
     if len(parts) < 2 or _is_contraction(plain):
-        return (whole,)
-    return (whole, *(part.casefold() for part in parts if len(part) > 1 or part.isdigit()))
+        return (folded,)
+    return (folded, *(part.casefold() for part in parts if len(part) > 1 or part.isdigit()))
 
 
 def _split_mixed_run(run: str) -> list[str]:
     """Cut a run that holds unsegmented characters: bigrams there, ordinary words between them."""
-    found: list[str] = []
+    pieces: list[str] = []
     start = 0
-    for at in range(1, len(run) + 1):
-        if at < len(run) and is_unsegmented(run[at]) == is_unsegmented(run[start]):
+    for end in range(1, len(run) + 1):
+        if end < len(run) and is_unsegmented(run[end]) == is_unsegmented(run[start]):
             continue
-        piece = run[start:at]
+        piece = run[start:end]
         if not is_unsegmented(piece[0]):
-            found.extend(word.casefold() for word in split_identifier(piece))
+            pieces.extend(word.casefold() for word in split_identifier(piece))
         elif len(piece) == 1:
-            found.append(piece)
+            pieces.append(piece)
         else:
-            found.extend(piece[i : i + 2] for i in range(len(piece) - 1))
-        start = at
-    return found
+            pieces.extend(piece[i : i + 2] for i in range(len(piece) - 1))
+        start = end
+    return pieces
 
 
 def _has_inner_capital(word: str) -> bool:
@@ -301,8 +304,8 @@ def _is_short_syllable(stem: str) -> bool:
 
 def containment(part: Collection[str], whole: Collection[str]) -> float:
     """Return the share of the distinct words of `part` that `whole` holds too."""
-    wanted = set(part)
-    return len(wanted & set(whole)) / len(wanted) if wanted else 0.0
+    part_words = set(part)
+    return len(part_words & set(whole)) / len(part_words) if part_words else 0.0
 
 
 def overlap(left: Collection[str], right: Collection[str]) -> float:
@@ -334,10 +337,12 @@ _PREFIX_LETTERS = 5
 
 def repeats_sentence(text: str, source: str) -> bool:
     """Tell whether a sentence of `text` has most of its words, three at least, from one sentence of `source`."""
-    said = _sentence_words(text)
-    told = _sentence_words(source)
+    statements = _sentence_words(text)
+    source_statements = _sentence_words(source)
     return any(
-        len(words & other) >= max(_MIN_SHARED_WORDS, _MIN_SHARE * len(words)) for words in said for other in told
+        len(words & other) >= max(_MIN_SHARED_WORDS, _MIN_SHARE * len(words))
+        for words in statements
+        for other in source_statements
     )
 
 
@@ -347,15 +352,15 @@ def coverage(text: str, sources: Sequence[str]) -> float:
     Together is in two sentences that follow each other; what only asks tells nothing. Words count that begin alike.
     Fewer than two words are none.
     """
-    said = _sentence_prefixes(text)
+    statements = _sentence_prefixes(text)
     windows = [
-        frozenset[str]().union(*told[at : at + _WINDOW_SENTENCES])
-        for told in (_sentence_prefixes(drop_questions(source)) for source in sources)
-        for at in range(len(told))
+        frozenset[str]().union(*source_sentences[index : index + _WINDOW_SENTENCES])
+        for source_sentences in (_sentence_prefixes(drop_questions(source)) for source in sources)
+        for index in range(len(source_sentences))
     ]
     shares = (
         len(words & window) / len(words)
-        for words in said
+        for words in statements
         for window in windows
         if len(words & window) >= _MIN_COVERED_WORDS
     )
@@ -369,12 +374,12 @@ def drop_questions(text: str) -> str:
 
 
 def _sentence_words(text: str) -> list[frozenset[str]]:
-    found = (frozenset(content_words(each.text)) for each in split_sentences(text[:_MAX_COMPARED_CHARS]))
-    return [words for words in found if len(words) >= _MIN_SHARED_WORDS]
+    word_sets = (frozenset(content_words(each.text)) for each in split_sentences(text[:_MAX_COMPARED_CHARS]))
+    return [words for words in word_sets if len(words) >= _MIN_SHARED_WORDS]
 
 
 def _sentence_prefixes(text: str) -> list[frozenset[str]]:
     """Return the beginnings of the words of each sentence."""
     sentences = split_sentences(text[:_MAX_COMPARED_CHARS])
-    found = (frozenset(word[:_PREFIX_LETTERS] for word in content_words(each.text)) for each in sentences)
-    return [words for words in found if words]
+    prefix_sets = (frozenset(word[:_PREFIX_LETTERS] for word in content_words(each.text)) for each in sentences)
+    return [words for words in prefix_sets if words]

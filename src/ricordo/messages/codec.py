@@ -77,58 +77,58 @@ def encode_part(part: Part) -> JsonValue:
             return {"kind": "unknown", "of": part.kind, "raw": part.raw} if newer is None else newer
 
 
-def decode_parts(values: Sequence[Mapping[str, JsonValue]], where: str) -> tuple[Part, ...]:
+def decode_parts(values: Sequence[Mapping[str, JsonValue]], path: str) -> tuple[Part, ...]:
     """Read objects that `encode_part` wrote, in this or a newer version.
 
-    Raises: InvalidMessage if an object lacks a field of its kind; the text names the position below `where`.
+    Raises: InvalidMessage if an object lacks a field of its kind; the text names the position below `path`.
     """
-    return tuple(_decode_part(value, f"{where}[{position}]") for position, value in enumerate(values))
+    return tuple(_decode_part(value, f"{path}[{position}]") for position, value in enumerate(values))
 
 
-def _decode_part(value: Mapping[str, JsonValue], where: str) -> Part:
-    kind = require_text(value.get("kind"), f"{where}.kind")
+def _decode_part(value: Mapping[str, JsonValue], path: str) -> Part:
+    kind = require_text(value.get("kind"), f"{path}.kind")
     if kind == "tool_call":
         return ToolCall(
-            id=require_text(value.get("id"), f"{where}.id"),
-            name=require_text(value.get("name"), f"{where}.name"),
-            arguments=require_text(value.get("arguments", "{}"), f"{where}.arguments"),
+            id=require_text(value.get("id"), f"{path}.id"),
+            name=require_text(value.get("name"), f"{path}.name"),
+            arguments=require_text(value.get("arguments", "{}"), f"{path}.arguments"),
         )
     if kind == "tool_result":
         return ToolResult(
-            call_id=require_text(value.get("call_id"), f"{where}.call_id"),
-            parts=_result_parts(value, f"{where}.parts"),
-            name=_optional_field(value, "name", where),
+            call_id=require_text(value.get("call_id"), f"{path}.call_id"),
+            parts=_result_parts(value, f"{path}.parts"),
+            name=_optional_field(value, "name", path),
             is_error=value.get("is_error") is True,
         )
     if kind == "thinking":
         return Thinking(
-            text=require_text(value.get("text"), f"{where}.text"), signature=_optional_field(value, "signature", where)
+            text=require_text(value.get("text"), f"{path}.text"), signature=_optional_field(value, "signature", path)
         )
-    return _decode_content(kind, value, where)
+    return _decode_content(kind, value, path)
 
 
-def _decode_content(kind: str, value: Mapping[str, JsonValue], where: str) -> Text | Media | Unknown:
+def _decode_content(kind: str, value: Mapping[str, JsonValue], path: str) -> Text | Media | Unknown:
     if kind == "text":
-        return Text(text=require_text(value.get("text"), f"{where}.text"))
+        return Text(text=require_text(value.get("text"), f"{path}.text"))
     if kind == "media":
         return Media(
-            media_type=require_text(value.get("media_type"), f"{where}.media_type"),
-            uri=require_text(value.get("uri"), f"{where}.uri"),
-            name=_optional_field(value, "name", where),
-            description=_optional_field(value, "description", where),
+            media_type=require_text(value.get("media_type"), f"{path}.media_type"),
+            uri=require_text(value.get("uri"), f"{path}.uri"),
+            name=_optional_field(value, "name", path),
+            description=_optional_field(value, "description", path),
         )
     if kind == "unknown":
         return Unknown(
-            kind=require_text(value.get("of"), f"{where}.of"), raw=require_text(value.get("raw"), f"{where}.raw")
+            kind=require_text(value.get("of"), f"{path}.of"), raw=require_text(value.get("raw"), f"{path}.raw")
         )
     return Unknown(kind=kind, raw=dumps(dict(value)))
 
 
-def _result_parts(value: Mapping[str, JsonValue], where: str) -> tuple[Text | Media | Unknown, ...]:
+def _result_parts(value: Mapping[str, JsonValue], path: str) -> tuple[Text | Media | Unknown, ...]:
     """Read the content of a tool result; kinds that are invalid there are kept unchanged."""
-    inner = require_objects(value.get("parts", []), where)
+    inner = require_objects(value.get("parts", []), path)
     return tuple(
-        _decode_content(require_text(item.get("kind"), f"{where}[{position}].kind"), item, f"{where}[{position}]")
+        _decode_content(require_text(item.get("kind"), f"{path}[{position}].kind"), item, f"{path}[{position}]")
         for position, item in enumerate(inner)
     )
 
@@ -149,9 +149,9 @@ def _without_none(**fields: str | bool | None) -> dict[str, JsonValue]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _optional_field(value: Mapping[str, JsonValue], name: str, where: str) -> str | None:
-    found = value.get(name)
-    return None if found is None else require_text(found, f"{where}.{name}")
+def _optional_field(value: Mapping[str, JsonValue], name: str, path: str) -> str | None:
+    field_value = value.get(name)
+    return None if field_value is None else require_text(field_value, f"{path}.{name}")
 
 
 LINE_VERSION = 1
@@ -182,8 +182,8 @@ def encode_message(message: Message) -> bytes:
         "usage": None if message.usage is None else asdict(message.usage),
         "metadata": metadata or None,
     }
-    written: dict[str, JsonValue] = {key: value for key, value in fields.items() if value is not None}
-    return (dumps(written | newer) + "\n").encode()
+    encoded: dict[str, JsonValue] = {key: value for key, value in fields.items() if value is not None}
+    return (dumps(encoded | newer) + "\n").encode()
 
 
 def decode_message(line: bytes | str) -> Message:
@@ -212,12 +212,12 @@ def decode_message(line: bytes | str) -> Message:
 
 def _newer_fields(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the fields of a newer version from the metadata; empty if `NEWER_FIELDS_KEY` has an invalid value."""
-    kept = metadata.get(NEWER_FIELDS_KEY)
-    if not isinstance(kept, dict) or not kept or not _LINE_FIELDS.isdisjoint(kept):
+    newer_fields = metadata.get(NEWER_FIELDS_KEY)
+    if not isinstance(newer_fields, dict) or not newer_fields or not _LINE_FIELDS.isdisjoint(newer_fields):
         return {}
-    version = kept.get("v", LINE_VERSION + 1)
+    version = newer_fields.get("v", LINE_VERSION + 1)
     is_newer = isinstance(version, int) and not isinstance(version, bool) and version > LINE_VERSION
-    return kept if is_newer else {}
+    return newer_fields if is_newer else {}
 
 
 def _read_metadata(fields: Mapping[str, JsonValue], version: int) -> dict[str, JsonValue]:
@@ -275,44 +275,48 @@ def count_fingerprints(messages: Iterable[Message]) -> dict[str, int]:
     return dict(Counter(map(fingerprint, messages)))
 
 
-def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None) -> list[Message]:
+def with_ids(messages: Iterable[Message], *, session: str, counts: Mapping[str, int] | None = None) -> list[Message]:
     """Return the messages, with a stable id of 26 characters for each one without an id.
 
-    `known` counts the earlier messages of this session by fingerprint (see `count_fingerprints`); None if `messages`
+    `counts` counts the earlier messages of this session by fingerprint (see `count_fingerprints`); None if `messages`
     starts at the beginning of the session. A conversation read in batches gets the same ids as one read at once.
     """
-    seen = Counter(known or {})
+    seen = Counter(counts or {})
     result = []
     for message in messages:
-        said = fingerprint(message)
-        result.append(message if message.id else replace(message, id=_stable_id(session, said, seen[said])))
-        seen[said] += 1
+        message_fingerprint = fingerprint(message)
+        result.append(
+            message
+            if message.id
+            else replace(message, id=_stable_id(session, message_fingerprint, seen[message_fingerprint]))
+        )
+        seen[message_fingerprint] += 1
     return result
 
 
-def find_overlap(held: Sequence[str], given: Sequence[str | None]) -> range:
-    """Return where in `held`, fingerprints in their order, the beginning of `given` stands already; empty for nowhere.
+def find_overlap(saved: Sequence[str], batch: Sequence[str | None]) -> range:
+    """Return where in `saved`, fingerprints in their order, the beginning of `batch` stands already; empty for nowhere.
 
-    That is where `held` ends, or where it holds all of `given`: a conversation may be given again from its beginning,
+    That is where `saved` ends, or where it holds all of `batch`: a conversation may be given again from its beginning,
     or from somewhere in it. One message alone may as well have been said again, so it counts only if it is all of
-    `held`. None in `given` is a message that stands nowhere.
+    `saved`. None in `batch` is a message that stands nowhere.
     """
-    borders, run = [0] * len(given), 0
-    for at in range(1, len(given)):
-        while run and given[at] != given[run]:
-            run = borders[run - 1]
-        run += given[at] == given[run]
-        borders[at] = run
-    run, whole = 0, range(0)
-    for at, said in enumerate(held if given else ()):
-        while run and (run == len(given) or said != given[run]):
-            run = borders[run - 1]
-        run += said == given[run]
-        if run == len(given) > 1:
-            whole = range(at + 1 - run, at + 1)
-    if run > 1 or run == len(held):
-        return range(len(held) - run, len(held))
-    return whole
+    borders, match_length = [0] * len(batch), 0
+    for index in range(1, len(batch)):
+        while match_length and batch[index] != batch[match_length]:
+            match_length = borders[match_length - 1]
+        match_length += batch[index] == batch[match_length]
+        borders[index] = match_length
+    match_length, overlap = 0, range(0)
+    for index, item in enumerate(saved if batch else ()):
+        while match_length and (match_length == len(batch) or item != batch[match_length]):
+            match_length = borders[match_length - 1]
+        match_length += item == batch[match_length]
+        if match_length == len(batch) > 1:
+            overlap = range(index + 1 - match_length, index + 1)
+    if match_length > 1 or match_length == len(saved):
+        return range(len(saved) - match_length, len(saved))
+    return overlap
 
 
 def with_parents(messages: Iterable[Message], *, after: str | None = None) -> list[Message]:
@@ -332,6 +336,6 @@ def _without_identity(message: Message) -> Message:
     return Message(role=message.role, parts=message.parts, time=message.time, name=message.name)
 
 
-def _stable_id(session: str, said: str, earlier: int) -> str:
-    seed = f"{said} {earlier} {session}".encode("utf-8", "surrogatepass")
+def _stable_id(session: str, message_fingerprint: str, earlier: int) -> str:
+    seed = f"{message_fingerprint} {earlier} {session}".encode("utf-8", "surrogatepass")
     return encode_id(int.from_bytes(blake2b(seed, digest_size=_ID_BYTES).digest()))

@@ -37,17 +37,17 @@ def dumps(value: "JsonValue") -> str:
     Raises: InvalidMessage if JSON can't represent `value`, or it is nested too deeply.
     """
     try:
-        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise InvalidMessage(f"This value can't be written as JSON: {error}.") from error
     except RecursionError as error:
         raise InvalidMessage("This value is nested too deeply for JSON.") from error
-    return escape_json(written)
+    return escape_json(text)
 
 
-def escape_json(written: str) -> str:
+def escape_json(text: str) -> str:
     """Return JSON text with escapes for characters that UTF-8 can't encode or a line reader could split at."""
-    return written if written.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+    return text if text.isascii() else _ESCAPE_PATTERN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def loads(line: str | bytes) -> "JsonValue":
@@ -77,44 +77,44 @@ def decode_json(data: str | bytes) -> Any:
         raise ValueError("This JSON is nested too deeply.") from error
 
 
-def require_text(value: "JsonValue", where: str) -> str:
+def require_text(value: "JsonValue", path: str) -> str:
     """Return `value` if it is a string.
 
-    Raises: InvalidMessage for any other value; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `path`.
     """
     if not isinstance(value, str):
-        raise InvalidMessage(f"{where}: a string is needed, not {_describe_type(value)}.")
+        raise InvalidMessage(f"{path}: a string is needed, not {_describe_type(value)}.")
     return value
 
 
-def require_integer(value: "JsonValue", where: str) -> int:
+def require_integer(value: "JsonValue", path: str) -> int:
     """Return `value` if it is a whole number.
 
-    Raises: InvalidMessage for any other value; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `path`.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidMessage(f"{where}: a whole number is needed, not {_describe_type(value)}.")
+        raise InvalidMessage(f"{path}: a whole number is needed, not {_describe_type(value)}.")
     return value
 
 
-def require_object(value: "JsonValue", where: str) -> "dict[str, JsonValue]":
+def require_object(value: "JsonValue", path: str) -> "dict[str, JsonValue]":
     """Return `value` if it is an object.
 
-    Raises: InvalidMessage for any other value; the text names `where`.
+    Raises: InvalidMessage for any other value; the text names `path`.
     """
     if not isinstance(value, dict):
-        raise InvalidMessage(f"{where}: an object is needed, not {_describe_type(value)}.")
+        raise InvalidMessage(f"{path}: an object is needed, not {_describe_type(value)}.")
     return value
 
 
-def require_objects(value: "JsonValue", where: str) -> "list[dict[str, JsonValue]]":
+def require_objects(value: "JsonValue", path: str) -> "list[dict[str, JsonValue]]":
     """Return `value` if it is a list of objects.
 
-    Raises: InvalidMessage for any other value; the text names the position below `where`.
+    Raises: InvalidMessage for any other value; the text names the position below `path`.
     """
     if not isinstance(value, list):
-        raise InvalidMessage(f"{where}: a list is needed, not {_describe_type(value)}.")
-    return [require_object(item, f"{where}[{position}]") for position, item in enumerate(value)]
+        raise InvalidMessage(f"{path}: a list is needed, not {_describe_type(value)}.")
+    return [require_object(item, f"{path}[{position}]") for position, item in enumerate(value)]
 
 
 def _describe_type(value: "JsonValue") -> str:

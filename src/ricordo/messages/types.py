@@ -209,8 +209,8 @@ def with_mark(message: Message, mark: Mark) -> Message:
 
 def get_mark(message: Message) -> Mark | None:
     """Return the mark of a message; None for a message that somebody said."""
-    found = message.metadata.get(_MARK_KEY)
-    return next((mark for mark in _MARKS if mark == found), None)
+    stored_mark = message.metadata.get(_MARK_KEY)
+    return next((mark for mark in _MARKS if mark == stored_mark), None)
 
 
 def with_pin(message: Message, *, on: bool = True) -> Message:
@@ -234,8 +234,8 @@ def with_delivered_results(message: Message, ids: Sequence[str]) -> Message:
 
 def delivered_results(message: Message) -> tuple[str, ...]:
     """Return the ids of the background results that the request of this reply delivered; empty for most messages."""
-    found = message.metadata.get(_DELIVERED_KEY)
-    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+    stored_ids = message.metadata.get(_DELIVERED_KEY)
+    return tuple(each for each in stored_ids if isinstance(each, str)) if isinstance(stored_ids, list) else ()
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -283,13 +283,13 @@ def pair_calls(messages: Sequence[Message]) -> Pairing:
         else:
             waiting = unanswered.get(part.call_id)
             answered.append((waiting.pop() if waiting else latest[part.call_id], place))
-    left = sorted(place for places in unanswered.values() for place in places)
-    live = _find_last_assistant_run(messages)
+    unanswered_places = sorted(place for places in unanswered.values() for place in places)
+    live_start = _find_last_assistant_run(messages)
     return Pairing(
         answered=tuple(answered),
         orphans=tuple(without_call),
-        abandoned=tuple(place for place in left if place.message < live),
-        pending=tuple(place for place in left if place.message >= live),
+        abandoned=tuple(place for place in unanswered_places if place.message < live_start),
+        pending=tuple(place for place in unanswered_places if place.message >= live_start),
     )
 
 
@@ -298,9 +298,9 @@ def count_provider_items(message: Message) -> int:
 
     Each call and each result may count as one message, and so may the other parts.
     """
-    beside = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
-    others = len(beside) if message.role == "assistant" else min(1, len(beside))
-    return max(1, len(message.parts) - len(beside) + others)
+    other_parts = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
+    others = len(other_parts) if message.role == "assistant" else min(1, len(other_parts))
+    return max(1, len(message.parts) - len(other_parts) + others)
 
 
 def find_cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
@@ -316,21 +316,21 @@ def find_cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
     for place in pairing.pending:
         reach[place.message] = len(messages)
     points = [0]
-    furthest = -1
+    max_reach = -1
     for index, end in enumerate(reach):
-        furthest = max(furthest, end)
-        if furthest == index:
+        max_reach = max(max_reach, end)
+        if max_reach == index:
             points.append(index + 1)
     return tuple(points)
 
 
-def find_safe_cut(messages: Sequence[Message], wanted: int) -> int:
-    """Return the greatest cut point that is at most `wanted`.
+def find_safe_cut(messages: Sequence[Message], limit: int) -> int:
+    """Return the greatest cut point that is at most `limit`.
 
-    0 means that nothing can be cut off: everything up to `wanted` is one group, or `wanted` is not positive. A value
+    0 means that nothing can be cut off: everything up to `limit` is one group, or `limit` is not positive. A value
     above the number of messages counts as that number.
     """
-    return max((point for point in find_cut_points(messages) if point <= wanted), default=0)
+    return max((point for point in find_cut_points(messages) if point <= limit), default=0)
 
 
 def split_groups(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
@@ -339,8 +339,8 @@ def split_groups(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
     A group with a pending call extends to the end.
     """
     points = find_cut_points(messages)
-    ends = points if points[-1] == len(messages) else (*points, len(messages))
-    return tuple(MessageGroup(start=start, stop=stop) for start, stop in pairwise(ends))
+    boundaries = points if points[-1] == len(messages) else (*points, len(messages))
+    return tuple(MessageGroup(start=start, stop=stop) for start, stop in pairwise(boundaries))
 
 
 def find_orphan_results(messages: Sequence[Message]) -> tuple[PartPosition, ...]:

@@ -116,8 +116,8 @@ def read_delta(event: ModelResponseStreamEvent) -> Delta | None:
 
 
 def _read_raw_stop(response: ModelResponse) -> str:
-    found = (response.provider_details or {}).get("finish_reason")
-    return found if isinstance(found, str) else ""
+    finish_reason = (response.provider_details or {}).get("finish_reason")
+    return finish_reason if isinstance(finish_reason, str) else ""
 
 
 def has_ended(response: ModelResponse) -> bool:
@@ -187,16 +187,16 @@ class ProviderModel:
 
     def with_reply_limit(self, tokens: int) -> Self:
         """Return a copy with replies of at most `tokens` tokens. Both share the reported window."""
-        made = copy.copy(self)
-        made.reply_limit = min(tokens, self.reply_limit or tokens)
-        made._without_limit = self._without_limit or self
-        return made
+        limited = copy.copy(self)
+        limited.reply_limit = min(tokens, self.reply_limit or tokens)
+        limited._without_limit = self._without_limit or self
+        return limited
 
     @property
     def window(self) -> int | None:
         """The window in tokens: the smaller of the configured and the reported one, else that of pydantic-ai."""
-        known = [size for size in (self.configured_window, self.reported_window) if size]
-        return min(known) if known else self.model.context_window
+        known_windows = [size for size in (self.configured_window, self.reported_window) if size]
+        return min(known_windows) if known_windows else self.model.context_window
 
     @property
     def declared_window(self) -> int | None:
@@ -221,15 +221,15 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the reply to `messages`; see `ChatModel` for the errors."""
-        asked = await self._prepare_in_thread(messages, tools, schema)
+        request = await self._prepare_in_thread(messages, tools, schema)
         try:
-            response = await self._request_reply(asked)
+            response = await self._request_reply(request)
         except ModelOverflow as overflow:
-            shorter = self._with_shorter_reply(asked, overflow)
+            shorter = self._with_shorter_reply(request, overflow)
             if shorter is None:
                 raise
             response = await self._request_reply(shorter)
-        return self._build_reply(response, asked, schema)
+        return self._build_reply(response, request, schema)
 
     async def stream(
         self,
@@ -239,15 +239,15 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Yield the reply as it arrives; see `ChatModel` for the errors."""
-        asked = await self._prepare_in_thread(messages, tools, schema)
-        begun = False
+        request = await self._prepare_in_thread(messages, tools, schema)
+        has_started = False
         shorter: _PreparedRequest | None = None
         try:
-            async for event in self._stream_reply(asked, schema):
-                begun = True
+            async for event in self._stream_reply(request, schema):
+                has_started = True
                 yield event
         except ModelOverflow as overflow:
-            shorter = None if begun else self._with_shorter_reply(asked, overflow)
+            shorter = None if has_started else self._with_shorter_reply(request, overflow)
             if shorter is None:
                 raise
         if shorter is not None:
@@ -264,31 +264,31 @@ class ProviderModel:
         """Return the request without sending it; see `ShowsRequests`."""
         if not self.shows:
             return None
-        asked = await self._prepare_in_thread(messages, tools, schema)
-        with capture_requests() as held, suppress(ModelError):
-            await self._request_reply(asked)
-        return held[0] if held else None
+        request = await self._prepare_in_thread(messages, tools, schema)
+        with capture_requests() as captured, suppress(ModelError):
+            await self._request_reply(request)
+        return captured[0] if captured else None
 
-    async def _request_reply(self, asked: _PreparedRequest) -> ModelResponse:
+    async def _request_reply(self, request: _PreparedRequest) -> ModelResponse:
         try:
             return await model_request(
                 self.model,
-                asked.package_messages,
-                model_settings=asked.settings,
-                model_request_parameters=asked.parameters,
+                request.package_messages,
+                model_settings=request.settings,
+                model_request_parameters=request.parameters,
             )
         except package_error_types() as error:
             self._raise_translated(error)
 
     async def _stream_reply(
-        self, asked: _PreparedRequest, schema: Mapping[str, JsonValue] | None
+        self, request: _PreparedRequest, schema: Mapping[str, JsonValue] | None
     ) -> AsyncIterator[ReplyEvent]:
         try:
             async with model_request_stream(
                 self.model,
-                asked.package_messages,
-                model_settings=asked.settings,
-                model_request_parameters=asked.parameters,
+                request.package_messages,
+                model_settings=request.settings,
+                model_request_parameters=request.parameters,
             ) as events:
                 async for event in events:
                     delta = read_delta(event)
@@ -299,7 +299,7 @@ class ProviderModel:
             self._raise_translated(error)
         if not has_ended(response):
             raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
-        yield ReplyFinished(reply=self._build_reply(response, asked, schema))
+        yield ReplyFinished(reply=self._build_reply(response, request, schema))
 
     async def _prepare_in_thread(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
@@ -314,8 +314,8 @@ class ProviderModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
     ) -> _PreparedRequest:
         rules = self.rules
-        sent = prepare_messages(messages, rules, provider=self.model.system)
-        count = count_prepared(sent, rules)
+        prepared = prepare_messages(messages, rules, provider=self.model.system)
+        count = count_prepared(prepared, rules)
         if rules.max_messages is not None and count > rules.max_messages:
             raise ModelOverflow(
                 f"{self.name} takes at most {rules.max_messages:,} messages in a request, and this one has {count:,}: "
@@ -324,11 +324,11 @@ class ProviderModel:
             )
         specs = tuple(map(make_tool_encodable, tools))
         return _PreparedRequest(
-            messages=sent,
+            messages=prepared,
             tools=specs,
-            package_messages=_to_package_messages(with_breakpoint(self.caching, sent, specs)),
+            package_messages=_to_package_messages(with_breakpoint(self.caching, prepared, specs)),
             parameters=self._request_parameters(specs, schema),
-            settings=self._request_settings(sent, specs),
+            settings=self._request_settings(prepared, specs),
         )
 
     def _request_settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
@@ -342,31 +342,31 @@ class ProviderModel:
         limit = self._reply_limit(messages, tools)
         if limit is not None and "max_tokens" not in unknown:
             settings["max_tokens"] = limit
-        thought = thinking_settings(
+        thinking_values = thinking_settings(
             self.model, messages, thinking=self.thinking, temperature=self.temperature, limit=limit
         )
         for name in unknown:
-            thought.pop(name, None)  # type: ignore[misc]
-        return {**settings, **thought}
+            thinking_values.pop(name, None)  # type: ignore[misc]
+        return {**settings, **thinking_values}
 
     def _reply_limit(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> int | None:
         """Return the maximum tokens of the reply: no more than the window leaves after the prompt."""
-        window, wanted = self.window, self.reply_limit or self.rules.reply_tokens
-        if window is None or wanted is None:
+        window, requested = self.window, self.reply_limit or self.rules.reply_tokens
+        if window is None or requested is None:
             return self.reply_limit
-        bounded = limit_reply_tokens(wanted, window, prompt=estimate_request(messages, tools=tools).input)
-        return self.reply_limit if bounded == wanted else bounded
+        bounded = limit_reply_tokens(requested, window, prompt=estimate_request(messages, tools=tools).input)
+        return self.reply_limit if bounded == requested else bounded
 
-    def _with_shorter_reply(self, asked: _PreparedRequest, overflow: ModelOverflow) -> _PreparedRequest | None:
+    def _with_shorter_reply(self, request: _PreparedRequest, overflow: ModelOverflow) -> _PreparedRequest | None:
         """Return the request with a smaller reply limit if the reply limit caused the overflow; else None."""
-        limit = asked.settings.get("max_tokens") or self.rules.reply_tokens
+        limit = request.settings.get("max_tokens") or self.rules.reply_tokens
         if limit is None or overflow.window is None:
             return None
-        prompt = overflow.size or estimate_request(asked.messages, tools=asked.tools).input
-        left = overflow.window - prompt - REPLY_MARGIN
-        if not MIN_REPLY_TOKENS <= left < limit:
+        prompt = overflow.size or estimate_request(request.messages, tools=request.tools).input
+        remaining = overflow.window - prompt - REPLY_MARGIN
+        if not MIN_REPLY_TOKENS <= remaining < limit:
             return None
-        return replace(asked, settings={**asked.settings, "max_tokens": left})
+        return replace(request, settings={**request.settings, "max_tokens": remaining})
 
     def _request_parameters(
         self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
@@ -378,19 +378,19 @@ class ProviderModel:
         ]
         if schema is None:
             return ModelRequestParameters(function_tools=functions)
-        wanted = split_type_unions(schema)
+        answer_schema = split_type_unions(schema)
         if self.model.profile.get("supports_json_schema_output"):
-            form = OutputObjectDefinition(json_schema=wanted, name="answer")
-            return ModelRequestParameters(function_tools=functions, output_mode="native", output_object=form)
+            output_format = OutputObjectDefinition(json_schema=answer_schema, name="answer")
+            return ModelRequestParameters(function_tools=functions, output_mode="native", output_object=output_format)
         answer = ToolDefinition(
-            name=ANSWER_TOOL, description="Give the answer.", parameters_json_schema=wanted, kind="output"
+            name=ANSWER_TOOL, description="Give the answer.", parameters_json_schema=answer_schema, kind="output"
         )
         return ModelRequestParameters(
             function_tools=functions, output_mode="tool", output_tools=[answer], allow_text_output=False
         )
 
     def _build_reply(
-        self, response: ModelResponse, asked: _PreparedRequest, schema: Mapping[str, JsonValue] | None
+        self, response: ModelResponse, request: _PreparedRequest, schema: Mapping[str, JsonValue] | None
     ) -> Reply:
         message = read_reply(response)
         usage = message.usage or Usage()
@@ -404,7 +404,7 @@ class ProviderModel:
                 raise ModelOverflow(f"{self.name}: the window was full before the reply began.", window=self.window)
             raise ReplyInvalid(f"{self.name} gave an empty reply.")
         if self.shortens:
-            self._check_whole_prompt(usage.input, asked)
+            self._check_whole_prompt(usage.input, request)
         if self.reported_window is not None and usage.input > self.reported_window:
             self._set_reported_window(None)
         reply = Reply(
@@ -416,8 +416,8 @@ class ProviderModel:
         )
         return reply if schema is None or message.tool_calls else with_parsed(reply, schema)
 
-    def _check_whole_prompt(self, reported: int, asked: _PreparedRequest) -> None:
-        estimated = estimate_request(asked.messages, tools=asked.tools).input
+    def _check_whole_prompt(self, reported: int, request: _PreparedRequest) -> None:
+        estimated = estimate_request(request.messages, tools=request.tools).input
         if is_prompt_truncated(reported=reported, estimated=estimated):
             self._set_reported_window(reported)
             raise ModelOverflow(
@@ -445,9 +445,9 @@ def package_error_types() -> tuple[type[Exception], ...]:
     The last five are raised by these packages for an answer that is JSON of an unexpected shape.
     """
     loaded = [
-        found
+        error_type
         for package, name in (("openai", "OpenAIError"), ("anthropic", "AnthropicError"))
-        if isinstance(found := getattr(sys.modules.get(package), name, None), type)
+        if isinstance(error_type := getattr(sys.modules.get(package), name, None), type)
     ]
     stumbling = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
     return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *loaded, *stumbling)
@@ -458,8 +458,8 @@ def _to_package_messages(messages: Sequence[Message]) -> list[ModelMessage]:
     try:
         return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
     except ValidationError:
-        bare = [replace(each, metadata={}, parts=_without_unknown(each.parts)) for each in messages]
-        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(bare))
+        portable = [replace(each, metadata={}, parts=_without_unknown(each.parts)) for each in messages]
+        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(portable))
 
 
 def _without_unknown(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -34,10 +34,10 @@ class ModelSettings:
             limit: object = getattr(self, name)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0):
                 raise InvalidSetting(f"{name} is a whole number of tokens above 0, not {limit!r}.")
-        given: object = self.temperature
-        is_number = isinstance(given, int | float) and not isinstance(given, bool)
-        if given is not None and not (is_number and 0 <= self.temperature < math.inf):  # type: ignore[operator]
-            raise InvalidSetting(f"temperature is a number of at least 0, not {given!r}.")
+        temperature: object = self.temperature
+        is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+        if temperature is not None and not (is_number and 0 <= self.temperature < math.inf):  # type: ignore[operator]
+            raise InvalidSetting(f"temperature is a number of at least 0, not {temperature!r}.")
         if self.thinking is not None and not isinstance(self.thinking, bool) and self.thinking not in _EFFORTS:
             raise InvalidSetting(f"thinking is true, false, or one of {', '.join(_EFFORTS)}, not {self.thinking!r}.")
 

@@ -82,20 +82,20 @@ def connect_embedder(
 
 def collect_keys(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
     """Return the keys that no error may show: `api_key`, and those that the clients found in the environment."""
-    found = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
-    keys = {key for key in (api_key, *found) if isinstance(key, str) and key != _NO_KEY}
+    client_keys = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
+    keys = {key for key in (api_key, *client_keys) if isinstance(key, str) and key != _NO_KEY}
     return tuple(sorted(key for key in keys if len(key) >= _MIN_KEY_LENGTH))
 
 
 def _create_provider(
-    made: list[Provider[Any]], kind: str, base_url: str | None, api_key: str | None, seconds: float
+    created: list[Provider[Any]], kind: str, base_url: str | None, api_key: str | None, seconds: float
 ) -> Provider[Any]:
-    """Create the provider with the arguments that its constructor accepts, and append it to `made`."""
+    """Create the provider with the arguments that its constructor accepts, and append it to `created`."""
     try:
         build = infer_provider_class(kind)
     except ValueError as error:
         raise ModelNotFound(f"No provider is called {kind!r}: write openai, anthropic, google, ollama …") from error
-    takes = inspect.signature(build.__init__).parameters
+    accepted = inspect.signature(build.__init__).parameters
     # Redirects are not followed: a key in a custom header would be sent to another host.
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
@@ -103,11 +103,11 @@ def _create_provider(
         verify=_create_ssl_context(ssl.get_default_verify_paths()),
         event_hooks={"request": [_capture_request]},
     )
-    given = {"base_url": base_url, "api_key": api_key, "http_client": client}
+    arguments = {"base_url": base_url, "api_key": api_key, "http_client": client}
     provider = _construct_provider(
-        build, {key: value for key, value in given.items() if key in takes and value is not None}
+        build, {key: value for key, value in arguments.items() if key in accepted and value is not None}
     )
-    if base_url is not None and "base_url" not in takes:
+    if base_url is not None and "base_url" not in accepted:
         if not hasattr(provider.client, "base_url"):
             raise InvalidSetting(f"The provider {kind} takes no base_url.")
         provider.client.base_url = base_url
@@ -117,7 +117,7 @@ def _create_provider(
         make_lean(provider.client)
     if hasattr(provider.client, "max_retries"):
         provider.client.max_retries = 0
-    made.append(provider)
+    created.append(provider)
     return provider
 
 
@@ -127,31 +127,31 @@ def _accepts_argument(build: Callable[..., Any], name: str) -> bool:
 
 async def _capture_request(request: httpx2.Request) -> None:
     """Raise for a request that is only to be shown, before any of it is sent."""
-    held = captured_requests()
-    if held is None:
+    captured = captured_requests()
+    if captured is None:
         return
-    written = await request.aread()
-    read = await compute(partial(loads, written), size=len(written), at_once=_AT_ONCE)
+    content = await request.aread()
+    read = await compute(partial(loads, content), size=len(content), at_once=_AT_ONCE)
     body = require_object(read, "request")
-    held.append(RequestBody(url=str(request.url.copy_with(query=None)), body=body))
+    captured.append(RequestBody(url=str(request.url.copy_with(query=None)), body=body))
     raise httpx2.ConnectError("This request was only to be shown.", request=request)
 
 
 @cache
-def _create_ssl_context(places: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
+def _create_ssl_context(verify_paths: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
     """Return the SSL context with the trusted certificates. Loading it takes 20 ms, so it is cached per location."""
-    del places
+    del verify_paths
     return httpx2.create_ssl_context()
 
 
-def _construct_provider(build: Callable[..., Provider[Any]], given: dict[str, Any]) -> Provider[Any]:
+def _construct_provider(build: Callable[..., Provider[Any]], arguments: dict[str, Any]) -> Provider[Any]:
     """Create the provider. A provider that requires the URL of a local server gets Ollama's default URL."""
     try:
-        return build(**given)
+        return build(**arguments)
     except UserError as error:
         if find_missing_variable(str(error)) != "OLLAMA_BASE_URL":
             raise
-    return build(**given, base_url=_OLLAMA_URL)
+    return build(**arguments, base_url=_OLLAMA_URL)
 
 
 def _connection_error(name: str, error: UserError) -> ModelError:

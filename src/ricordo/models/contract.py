@@ -249,10 +249,10 @@ async def request_body(
 @contextmanager
 def capture_requests() -> Iterator[list[RequestBody]]:
     """Collect the requests of this task inside this block in the yielded list instead of sending them."""
-    found: list[RequestBody] = []
-    token = _CAPTURED.set(found)
+    captured: list[RequestBody] = []
+    token = _CAPTURED.set(captured)
     try:
-        yield found
+        yield captured
     finally:
         _CAPTURED.reset(token)
 

@@ -77,9 +77,9 @@ def iterate_causes(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(current))
         yield current
-        inside = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
+        nested = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
         before = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-        waiting += [*inside, *([before] if before is not None else [])]
+        waiting += [*nested, *([before] if before is not None else [])]
 
 
 def read_error_details(error: BaseException) -> ErrorDetails:
@@ -89,7 +89,7 @@ def read_error_details(error: BaseException) -> ErrorDetails:
         body = getattr(error, "details", None)
     fields = _read_fields(body)
     headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None)
-    asked = getattr(error, "retry_after", None)
+    retry_after = getattr(error, "retry_after", None)
     own_code, own_kind = getattr(error, "code", None), getattr(error, "type", None)
     return ErrorDetails(
         names=frozenset(kind.__name__ for kind in type(error).__mro__),
@@ -103,16 +103,16 @@ def read_error_details(error: BaseException) -> ErrorDetails:
         or _to_word(fields.get("type")),
         headers={str(key).lower(): str(value) for key, value in getattr(headers, "items", tuple)()},
         sizes={key: value for key in _SIZES if isinstance(value := fields.get(key), int)},
-        retry_after=float(asked) if isinstance(asked, int | float) else None,
+        retry_after=float(retry_after) if isinstance(retry_after, int | float) else None,
     )
 
 
 def _read_status(error: BaseException, fields: Mapping[str, object]) -> int | None:
     """Return the HTTP status of the error; other statuses, such as that of an open stream, are ignored."""
     answer = getattr(getattr(error, "response", None), "status_code", None)
-    for found in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
-        if isinstance(found, int) and not isinstance(found, bool) and 400 <= found < 600:
-            return found
+    for status in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
+        if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
+            return status
     return None
 
 
@@ -122,18 +122,18 @@ def _read_fields(body: object) -> Mapping[str, object]:
         body = body[0]
     if not isinstance(body, Mapping):
         return {}
-    inside = body.get("error")
-    return inside if isinstance(inside, Mapping) else body
+    nested = body.get("error")
+    return nested if isinstance(nested, Mapping) else body
 
 
 def _read_text(error: BaseException, body: object, fields: Mapping[str, object]) -> str:
-    said = fields.get("message") or fields.get("error") or fields.get("detail")
-    if isinstance(said, str):
-        return said
+    message = fields.get("message") or fields.get("error") or fields.get("detail")
+    if isinstance(message, str):
+        return message
     if isinstance(body, str) and body.strip():
         return body
-    own = getattr(error, "message", None)
-    return own if isinstance(own, str) and own else str(error)
+    own_message = getattr(error, "message", None)
+    return own_message if isinstance(own_message, str) and own_message else str(error)
 
 
 def _to_word(value: object) -> str:
@@ -202,15 +202,19 @@ def parse_overflow(facts: ErrorDetails) -> ModelOverflow | None:
     """Return the overflow that one exception or error event reports, with its sizes; None for anything else."""
     if facts.status in _NOT_ABOUT_SIZE:
         return None
-    said = (facts.code, facts.kind)
+    identifiers = (facts.code, facts.kind)
     if facts.status in _ABOUT_REQUEST and _TOO_LONG.search(facts.text):
         return ModelOverflow(messages=_find_number(_MAX_MESSAGES, facts.text))
-    if not _CODES.intersection(said):
-        if _NOT_OVERFLOW.search(" ".join((*said, facts.text))):
+    if not _CODES.intersection(identifiers):
+        if _NOT_OVERFLOW.search(" ".join((*identifiers, facts.text))):
             return None
         if facts.status not in _ABOUT_REQUEST and not _CERTAIN_WORDS.search(facts.text):
             return None
-        if facts.status != 413 and not _TOO_LARGE_KINDS.intersection(said) and not _OVERFLOW_WORDS.search(facts.text):
+        if (
+            facts.status != 413
+            and not _TOO_LARGE_KINDS.intersection(identifiers)
+            and not _OVERFLOW_WORDS.search(facts.text)
+        ):
             return None
     return ModelOverflow(
         window=facts.sizes.get("n_ctx") or _find_number(_WINDOW, facts.text),
@@ -226,14 +230,14 @@ def find_overflow(error: BaseException) -> ModelOverflow | None:
     about_size = takewhile(
         lambda facts: facts.status not in _NOT_ABOUT_SIZE, map(read_error_details, iterate_causes(error))
     )
-    told = [overflow for facts in about_size if (overflow := parse_overflow(facts))]
-    return reduce(_combine, told) if told else None
+    overflows = [overflow for facts in about_size if (overflow := parse_overflow(facts))]
+    return reduce(_combine, overflows) if overflows else None
 
 
-def _combine(first: ModelOverflow, then: ModelOverflow) -> ModelOverflow:
-    """Return `first`, with missing values taken from `then`."""
+def _combine(first: ModelOverflow, second: ModelOverflow) -> ModelOverflow:
+    """Return `first`, with missing values taken from `second`."""
     return ModelOverflow(
-        window=first.window or then.window, size=first.size or then.size, messages=first.messages or then.messages
+        window=first.window or second.window, size=first.size or second.size, messages=first.messages or second.messages
     )
 
 
@@ -247,8 +251,8 @@ def is_prompt_truncated(*, reported: int, estimated: int) -> bool:
 
 
 def _find_number(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
-    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
-    return int(re.sub(r"\D", "", found[1])) if found else None
+    match = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return int(re.sub(r"\D", "", match[1])) if match else None
 
 
 _MAX_SHOWN = 300
@@ -296,9 +300,9 @@ class _Failure:
     provider_message: str
     names: frozenset[str]
 
-    def describe(self, what: str) -> str:
-        """Return the sentence with the model's name and `what`, followed by the provider's message."""
-        return f"{self.model} {what}" + (f": {self.provider_message}" if self.provider_message else ".")
+    def describe(self, predicate: str) -> str:
+        """Return the sentence with the model's name and `predicate`, followed by the provider's message."""
+        return f"{self.model} {predicate}" + (f": {self.provider_message}" if self.provider_message else ".")
 
 
 def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> ModelError:
@@ -307,9 +311,12 @@ def translate_error(error: BaseException, *, model: str, keys: Iterable[str] = (
         return error
     links = [read_error_details(link) for link in iterate_causes(error)]
     facts = next((link for link in links if link.status is not None), links[0])
-    said = _format_for_display(facts.text or links[0].text, keys)
+    provider_message = _format_for_display(facts.text or links[0].text, keys)
     case = _Failure(
-        model=model, facts=facts, provider_message=said, names=frozenset().union(*(link.names for link in links))
+        model=model,
+        facts=facts,
+        provider_message=provider_message,
+        names=frozenset().union(*(link.names for link in links)),
     )
     overflow = find_overflow(error)
     if overflow is not None:
@@ -342,12 +349,12 @@ def parse_retry_after(
     milliseconds = _parse_seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1_000
-    asked = headers.get("retry-after", "").strip()
-    seconds = _parse_seconds(asked)
-    if seconds is not None or not asked:
+    header = headers.get("retry-after", "").strip()
+    seconds = _parse_seconds(header)
+    if seconds is not None or not header:
         return seconds
     try:
-        until = parsedate_to_datetime(asked)
+        until = parsedate_to_datetime(header)
     except ValueError:
         return None
     aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
@@ -356,8 +363,8 @@ def parse_retry_after(
 
 def find_missing_variable(text: str) -> str | None:
     """Return the environment variable that a provider's package requires; None if the text has none."""
-    found = _VARIABLE.search(text)
-    return found[1] if found and "environment variable" in text else None
+    match = _VARIABLE.search(text)
+    return match[1] if match and "environment variable" in text else None
 
 
 def create_key_error(model: str, variable: str) -> ModelKeyMissing:
@@ -367,9 +374,9 @@ def create_key_error(model: str, variable: str) -> ModelKeyMissing:
 
 def create_extra_error(model: str, error: ImportError) -> ExtraMissing:
     """Return the error with the command that installs the package that `model` needs."""
-    found = _EXTRA.search(str(error))
-    own = found is None or found[1] in _OWN_EXTRAS
-    package = "ricordo[models]" if own or found is None else f"pydantic-ai-slim[{found[1]}]"
+    match = _EXTRA.search(str(error))
+    is_own_extra = match is None or match[1] in _OWN_EXTRAS
+    package = "ricordo[models]" if is_own_extra or match is None else f"pydantic-ai-slim[{match[1]}]"
     return ExtraMissing(f"{model} needs a package that is not installed. Install it with: pip install '{package}'")
 
 
@@ -381,16 +388,16 @@ def _translate_by_status(case: _Failure) -> ModelError | None:
         or facts.code == "rate_limit_exceeded"
     )
     if limited:
-        asked = facts.retry_after if facts.retry_after is not None else parse_retry_after(facts.headers)
-        return ModelRateLimited(case.describe("asks to wait"), retry_after=asked)
+        retry_after = facts.retry_after if facts.retry_after is not None else parse_retry_after(facts.headers)
+        return ModelRateLimited(case.describe("asks to wait"), retry_after=retry_after)
     if status is None:
         return None
     if status == 401:
         return _create_key_refusal(case)
-    kind, what = _STATUSES.get(status, (ModelUnavailable, "can't answer now") if status >= 500 else _REFUSAL)
+    kind, predicate = _STATUSES.get(status, (ModelUnavailable, "can't answer now") if status >= 500 else _REFUSAL)
     if facts.code == "model_not_found":
-        kind, what = _STATUSES[404]
-    return kind(case.describe(f"{what} ({status})"))
+        kind, predicate = _STATUSES[404]
+    return kind(case.describe(f"{predicate} ({status})"))
 
 
 def _translate_by_class(case: _Failure) -> ModelError:
@@ -399,8 +406,8 @@ def _translate_by_class(case: _Failure) -> ModelError:
         return _create_key_refusal(case)
     if facts.code == "model_not_found" or "ModelNotFoundError" in case.names or _NO_MODEL.search(facts.text):
         return ModelNotFound(case.describe("is not known"))
-    kind, what = next((told for names, told in _CLASSES if case.names & names), (ModelUnavailable, "failed"))
-    return kind(case.describe(what))
+    kind, predicate = next((failure for names, failure in _CLASSES if case.names & names), (ModelUnavailable, "failed"))
+    return kind(case.describe(predicate))
 
 
 def _create_key_refusal(case: _Failure) -> ModelRefused:

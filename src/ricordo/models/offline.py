@@ -96,10 +96,10 @@ def extract_remember_request(text: str) -> str | None:
     """Return the content that a text asks to remember; None if it contains no such request, or is a question."""
     if _QUESTION_END.search(text):
         return None
-    found = _REMEMBER.fullmatch(text) or _REMEMBER_AFTER.fullmatch(text)
-    if found is None:
+    match = _REMEMBER.fullmatch(text) or _REMEMBER_AFTER.fullmatch(text)
+    if match is None:
         return None
-    content = found["content"].strip()
+    content = match["content"].strip()
     return None if _MEMORY_OF.match(content) else content
 
 
@@ -131,22 +131,22 @@ class OfflineModel(WholeReplies):
         """Return the reply of memory to the last message."""
         del schema
         # Marked user messages, such as reminders, get no answer.
-        spoken = [each for each in messages if each.role != "user" or get_mark(each) is None]
-        last = spoken[-1] if spoken else Message(role="user")
+        unmarked = [each for each in messages if each.role != "user" or get_mark(each) is None]
+        last = unmarked[-1] if unmarked else Message(role="user")
         if last.role == "tool":
             return _quote_memory("\n".join(result.text for result in last.tool_results))
-        text = next((each.text for each in reversed(spoken) if each.role == "user"), "")
-        wanted = extract_remember_request(text)
-        if wanted is not None and any(tool.name == "remember" for tool in tools):
-            call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": wanted}))
+        text = next((each.text for each in reversed(unmarked) if each.role == "user"), "")
+        request = extract_remember_request(text)
+        if request is not None and any(tool.name == "remember" for tool in tools):
+            call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": request}))
             return Reply(message=Message(role="assistant", parts=(call,)), stop="tools", model=OFFLINE)
         return _quote_memory(await self._answer_text(text))
 
     async def _answer_text(self, text: str) -> str:
-        found = await self._answer(text)
+        answer = await self._answer(text)
         if is_question(text):
-            return found or UNKNOWN_REPLY
-        return found or NOTED_REPLY if self.is_recorded else "\n".join(filter(None, (UNKEPT_REPLY, found)))
+            return answer or UNKNOWN_REPLY
+        return answer or NOTED_REPLY if self.is_recorded else "\n".join(filter(None, (UNKEPT_REPLY, answer)))
 
 
 def _quote_memory(text: str) -> Reply:

@@ -19,16 +19,16 @@ __all__ = ["make_lean"]
 
 
 class _LeanCompletions(AsyncCompletions):
-    async def create(self, *, messages: Any, extra_body: Any = None, **given: Any) -> Any:
+    async def create(self, *, messages: Any, extra_body: Any = None, **options: Any) -> Any:
         """Request a completion as the package does."""
-        return await super().create(messages=[], extra_body=_beside(extra_body, messages=messages), **given)
+        return await super().create(messages=[], extra_body=_beside(extra_body, messages=messages), **options)
 
 
 class _LeanResponses(AsyncResponses):
-    async def create(self, *, input: Any, extra_body: Any = None, **given: Any) -> Any:  # type: ignore[override]  # noqa: A002 - the wire's name
+    async def create(self, *, input: Any, extra_body: Any = None, **options: Any) -> Any:  # type: ignore[override]  # noqa: A002 - the wire's name
         """Request a response as the package does."""
         await run_in_thread(_make_types)
-        return await super().create(input=[], extra_body=_beside(extra_body, input=input), **given)
+        return await super().create(input=[], extra_body=_beside(extra_body, input=input), **options)
 
 
 class _LeanChat(AsyncChat):
@@ -56,9 +56,11 @@ def make_lean(client: object) -> None:
 @cache
 def _make_types() -> None:
     """Make the package create its response types by parsing a response."""
-    said = {"type": "output_text", "text": "", "annotations": []}
-    Response.construct(output=[{"type": "message", "content": [said]}], tools=[{"type": "function", "name": "look"}])
+    content_part = {"type": "output_text", "text": "", "annotations": []}
+    Response.construct(
+        output=[{"type": "message", "content": [content_part]}], tools=[{"type": "function", "name": "look"}]
+    )
 
 
-def _beside(extra_body: Any, **written: Any) -> dict[str, Any]:
-    return {**(extra_body or {}), **written}
+def _beside(extra_body: Any, **fields: Any) -> dict[str, Any]:
+    return {**(extra_body or {}), **fields}

@@ -53,6 +53,6 @@ def load_model(
         from ricordo.models.connect import connect_model
     except ImportError as error:
         raise create_extra_error(name, error) from error
-    inside = connect_model(name, base_url=base_url, api_key=api_key, seconds=timeout, settings=settings)
-    timed = TimedModel(model=inside, seconds=timeout, stall_seconds=min(timeout, _STALL_SECONDS))
+    connected = connect_model(name, base_url=base_url, api_key=api_key, seconds=timeout, settings=settings)
+    timed = TimedModel(model=connected, seconds=timeout, stall_seconds=min(timeout, _STALL_SECONDS))
     return RetryingModel(model=timed, config=retry or RetryConfig())

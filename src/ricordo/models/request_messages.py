@@ -171,10 +171,10 @@ def select_rules(model: object) -> RequestRules:
         return replace(RESPONSES, accepts_thinking=bool(profile.get("openai_supports_encrypted_reasoning_content")))
     if "OpenAIChatModel" not in names:
         return OTHER_PROTOCOL
-    own = profile.get("openai_chat_thinking_field")
-    takes = profile.get("openai_chat_send_back_thinking_parts", "auto") in ("auto", "field")
-    fields = frozenset({own}) if own else CHAT_COMPLETIONS.thinking_fields
-    return replace(CHAT_COMPLETIONS, accepts_thinking=takes, thinking_fields=fields)
+    thinking_field = profile.get("openai_chat_thinking_field")
+    accepts_thinking = profile.get("openai_chat_send_back_thinking_parts", "auto") in ("auto", "field")
+    fields = frozenset({thinking_field}) if thinking_field else CHAT_COMPLETIONS.thinking_fields
+    return replace(CHAT_COMPLETIONS, accepts_thinking=accepts_thinking, thinking_fields=fields)
 
 
 _DIALECT = "pydantic-ai"
@@ -205,9 +205,9 @@ def prepare_messages(messages: Sequence[Message], rules: RequestRules, *, provid
     Raises:
         InvalidMessage: no message in `messages` has content.
     """
-    cleaned = [make_message_encodable(message) for message in messages]
-    system = "\n\n".join(message.text for message in cleaned if message.role == "system" and message.text.strip())
-    turns = list(_prepare_turns(cleaned, rules, provider))
+    encodable = [make_message_encodable(message) for message in messages]
+    system = "\n\n".join(message.text for message in encodable if message.role == "system" and message.text.strip())
+    turns = list(_prepare_turns(encodable, rules, provider))
     if not turns:
         raise InvalidMessage("There is nothing to answer: no message of this request says anything.")
     if turns[0].role != "user":
@@ -231,7 +231,7 @@ def _text_message(role: str, text: str) -> Message:
 def _prepare_turns(messages: Sequence[Message], rules: RequestRules, provider: str) -> Iterator[Message]:
     results = _find_first_results(messages)
     ids = _CallIds(rules.max_id_length)
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if message.role == "system":
             continue
         if message.role != "assistant":
@@ -244,7 +244,7 @@ def _prepare_turns(messages: Sequence[Message], rules: RequestRules, provider: s
         for number, piece in enumerate(_split_message(message)):
             if isinstance(piece.part, ToolCall):
                 call = ids.assign(_prepare_call(piece.part, rules))
-                result = results.get(PartPosition(message=at, part=number))
+                result = results.get(PartPosition(message=index, part=number))
                 answers.append(_prepare_result(call, result, rules))
                 pieces.append(replace(piece, part=call) if call.id == piece.part.id else _SendablePart(part=call))
             elif _is_sent(piece, rules, provider):
@@ -264,26 +264,28 @@ def _find_first_results(messages: Sequence[Message]) -> dict[PartPosition, ToolR
     """
     calls: dict[tuple[int, str], list[PartPosition]] = {}
     results: dict[tuple[int, str], list[ToolResult]] = {}
-    for call, place in pair_calls(messages).answered:
-        result = messages[place.message].parts[place.part]
+    for call, result_position in pair_calls(messages).answered:
+        result = messages[result_position.message].parts[result_position.part]
         if isinstance(result, ToolResult):
             key = (call.message, result.call_id)
             results.setdefault(key, []).append(result)
             if call not in calls.setdefault(key, []):
                 calls[key].append(call)
     return {
-        call: result for key, found in calls.items() for call, result in zip(sorted(found), results[key], strict=False)
+        call: result
+        for key, positions in calls.items()
+        for call, result in zip(sorted(positions), results[key], strict=False)
     }
 
 
 def _split_message(message: Message) -> list[_SendablePart]:
-    kept = read_extra(message, _DIALECT)
-    return [_SendablePart(part=part, extra=kept.parts.get(index, {})) for index, part in enumerate(message.parts)]
+    extra = read_extra(message, _DIALECT)
+    return [_SendablePart(part=part, extra=extra.parts.get(index, {})) for index, part in enumerate(message.parts)]
 
 
 def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart]) -> Message:
     """Return a message of these pieces, with the marks of `message` and its extra fields."""
-    kept = ExtraFields(
+    extra = ExtraFields(
         message=read_extra(message, _DIALECT).message,
         parts={index: piece.extra for index, piece in enumerate(pieces) if piece.extra},
     )
@@ -291,7 +293,7 @@ def _build_message(message: Message, role: str, pieces: Sequence[_SendablePart])
     return Message(
         role="assistant" if role == "assistant" else "user",
         parts=tuple(piece.part for piece in pieces),
-        metadata={**others, **kept.to_metadata(_DIALECT)},
+        metadata={**others, **extra.to_metadata(_DIALECT)},
     )
 
 
@@ -315,13 +317,13 @@ def _is_sent(piece: _SendablePart, rules: RequestRules, provider: str) -> bool:
     if not isinstance(part, Thinking):
         return False
     fields = piece.extra.get("fields")
-    told = fields if isinstance(fields, dict) else {}
-    by, own = told.get("provider_name"), told.get("id")
-    if by != provider or not rules.accepts_thinking or not (part.text or part.signature):
+    extra_fields = fields if isinstance(fields, dict) else {}
+    provider_name, own_id = extra_fields.get("provider_name"), extra_fields.get("id")
+    if provider_name != provider or not rules.accepts_thinking or not (part.text or part.signature):
         return False
     if rules.protocol == "chat":
-        return own in rules.thinking_fields
-    return bool(own) and own not in _CHAT_FIELDS if rules.protocol == "responses" else bool(part.signature)
+        return own_id in rules.thinking_fields
+    return bool(own_id) and own_id not in _CHAT_FIELDS if rules.protocol == "responses" else bool(part.signature)
 
 
 def _without_provider_id(piece: _SendablePart) -> _SendablePart:
@@ -334,7 +336,7 @@ def _without_provider_id(piece: _SendablePart) -> _SendablePart:
 
 def _without_last_thoughts(pieces: Sequence[_SendablePart]) -> Sequence[_SendablePart]:
     """Return a reply without its trailing thinking, which providers reject."""
-    last = max(at for at, piece in enumerate(pieces) if not isinstance(piece.part, Thinking))
+    last = max(index for index, piece in enumerate(pieces) if not isinstance(piece.part, Thinking))
     return pieces[: last + 1]
 
 
@@ -354,26 +356,26 @@ def _to_json_object(arguments: str) -> str:
         return dumps({"arguments": arguments})
     if not isinstance(value, dict):
         return dumps({"arguments": arguments})
-    cleaned = make_json_encodable(value)
-    return arguments if cleaned == value else dumps(cleaned)
+    encodable = make_json_encodable(value)
+    return arguments if encodable == value else dumps(encodable)
 
 
 class _CallIds:
     """Gives every call of a request a unique valid id: its original id wherever possible."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
+    def __init__(self, max_chars: int) -> None:
+        self._longest = max_chars
         self._taken: set[str] = set()
 
     def assign(self, call: ToolCall) -> ToolCall:
-        own = call.id
+        own_id = call.id
         number = 0
-        while not own or len(own) > self._longest or _UNSAFE_CHARACTERS.search(own) or own in self._taken:
+        while not own_id or len(own_id) > self._longest or _UNSAFE_CHARACTERS.search(own_id) or own_id in self._taken:
             number += 1
             digest = blake2b(f"{call.id}\0{number}".encode(), digest_size=_DIGEST).hexdigest()
-            own = f"{_UNSAFE_CHARACTERS.sub('_', call.id)[: self._longest - 2 * _DIGEST - 1] or 'call'}-{digest}"
-        self._taken.add(own)
-        return call if own == call.id else replace(call, id=own)
+            own_id = f"{_UNSAFE_CHARACTERS.sub('_', call.id)[: self._longest - 2 * _DIGEST - 1] or 'call'}-{digest}"
+        self._taken.add(own_id)
+        return call if own_id == call.id else replace(call, id=own_id)
 
 
 def _prepare_result(call: ToolCall, result: ToolResult | None, rules: RequestRules) -> ToolResult:
@@ -400,9 +402,9 @@ def _prepare_contents(parts: Iterable[Text | Media | Unknown], rules: RequestRul
 
 def _is_supported(media: Media, rules: RequestRules) -> bool:
     """Return whether a medium can be sent: it has a supported type, and is inline or at a URL."""
-    inside = parse_data_uri(media.uri)
-    if inside:
-        return inside[0] in rules.inline_types and bool(_decode_base64(inside[1]))
+    data_uri = parse_data_uri(media.uri)
+    if data_uri:
+        return data_uri[0] in rules.inline_types and bool(_decode_base64(data_uri[1]))
     family = media.media_type.partition("/")[0]
     return is_url(media.uri) and not {media.media_type, family}.isdisjoint(rules.url_types)
 
@@ -417,9 +419,9 @@ def _decode_base64(text: str) -> bytes:
 
 def _describe_media(media: Media) -> str:
     """Return the text for a medium that cannot be sent: its content if it is text, else its description."""
-    told = ", ".join(filter(None, (media.media_type, media.name, media.description)))
-    inside = parse_data_uri(media.uri)
-    if inside and inside[0].startswith("text/"):
+    description = ", ".join(filter(None, (media.media_type, media.name, media.description)))
+    data_uri = parse_data_uri(media.uri)
+    if data_uri and data_uri[0].startswith("text/"):
         with suppress(UnicodeDecodeError):
-            return f"[{told}]\n{_decode_base64(inside[1]).decode()}"
-    return f"[{told or 'a medium'}: this can't be shown here.]"
+            return f"[{description}]\n{_decode_base64(data_uri[1]).decode()}"
+    return f"[{description or 'a medium'}: this can't be shown here.]"

@@ -69,10 +69,10 @@ def with_breakpoint(caching: CachingMode, messages: Sequence[Message], tools: Se
     """
     if caching != "breakpoints" or not (_is_ongoing(messages, tools) and _ends_with_reminder(messages)):
         return messages
-    for at in reversed(range(len(messages) - 1)):
-        message = messages[at]
+    for index in reversed(range(len(messages) - 1)):
+        message = messages[index]
         if message.tool_results or (message.role == "user" and message.text.strip()):
-            return (*messages[: at + 1], _CACHE_POINT, *messages[at + 1 :])
+            return (*messages[: index + 1], _CACHE_POINT, *messages[index + 1 :])
     return messages
 
 
@@ -96,30 +96,30 @@ _MIN_BUDGET = 1_024
 
 def thinking_settings(
     model: Model,
-    sent: Sequence[Message],
+    messages: Sequence[Message],
     *,
     thinking: bool | str | None,
     temperature: float | None,
     limit: int | None,
 ) -> ModelSettings:
     """Return pydantic-ai's settings for a request with these messages and a reply of at most `limit` tokens."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     level = cast("ThinkingLevel | None", thinking)
     if level and model.system == "anthropic":
         budget = _thinking_budget(model, level)
         if budget is not None and limit is not None and limit <= budget:
             budget = limit // 2
-            found["anthropic_thinking"] = {"type": "enabled", "budget_tokens": budget}
-        if budget is not None and (budget < _MIN_BUDGET or not _has_thinking_throughout(sent)):
-            level, found = None, {}
+            settings["anthropic_thinking"] = {"type": "enabled", "budget_tokens": budget}
+        if budget is not None and (budget < _MIN_BUDGET or not _has_thinking_throughout(messages)):
+            level, settings = None, {}
         else:
             temperature = None
     if level is not None:
-        found["thinking"] = level
+        settings["thinking"] = level
     if temperature is not None:
-        found["temperature"] = temperature
+        settings["temperature"] = temperature
     # The settings of single providers are in their own modules, which import their packages.
-    return cast("ModelSettings", found)
+    return cast("ModelSettings", settings)
 
 
 def _thinking_budget(model: Model, level: ThinkingLevel) -> int | None:
@@ -128,9 +128,9 @@ def _thinking_budget(model: Model, level: ThinkingLevel) -> int | None:
     return None if is_adaptive else ANTHROPIC_THINKING_BUDGET_MAP[level]
 
 
-def _has_thinking_throughout(sent: Sequence[Message]) -> bool:
+def _has_thinking_throughout(messages: Sequence[Message]) -> bool:
     """Return whether each reply with tool calls since the last user message begins with thinking."""
-    for message in reversed(sent):
+    for message in reversed(messages):
         if message.role == "user":
             return True
         if message.tool_calls and not isinstance(message.parts[0], Thinking):

@@ -101,9 +101,9 @@ def find_refusal(spent: SpendingTotal, config: SpendingConfig, *, tokens: int = 
     if config.daily_cost is not None and spent.cost >= Decimal(str(config.daily_cost)):
         return f"{spent.cost:.2f} of {config.daily_cost:.2f} dollars are spent"
     if config.daily_tokens is not None and spent.tokens + spent.reserved + tokens > config.daily_tokens:
-        held = f" and {spent.reserved:,} reserved" if spent.reserved else ""
-        used = f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used{held}"
-        return f"{used}, and this would take about {tokens:,}" if tokens > 1 else used
+        reserved_text = f" and {spent.reserved:,} reserved" if spent.reserved else ""
+        usage_text = f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used{reserved_text}"
+        return f"{usage_text}, and this would take about {tokens:,}" if tokens > 1 else usage_text
     return ""
 
 
@@ -112,8 +112,8 @@ def max_reply_tokens(spent: SpendingTotal, config: SpendingConfig, *, prompt: in
 
     If less than a whole reply is left, the rest is allowed, unless it is too small for a useful reply.
     """
-    least = min(MIN_REPLY_ALLOWANCE, config.reply_tokens)
-    if find_refusal(spent, config, tokens=prompt + least):
+    min_reply = min(MIN_REPLY_ALLOWANCE, config.reply_tokens)
+    if find_refusal(spent, config, tokens=prompt + min_reply):
         return 0
     if config.daily_tokens is None:
         return config.reply_tokens
@@ -189,15 +189,15 @@ class SpendingJournal:
             {"at": reserved.at, "day": reserved.day.isoformat(), "id": reserved.id, "reserved": reserved.tokens},
         )
 
-    async def append_request(self, asked: RequestRecord) -> None:
+    async def append_request(self, record: RequestRecord) -> None:
         """Append one request durably."""
         values: dict[str, str | int | None] = {
-            "at": asked.at, "day": asked.day.isoformat(), "purpose": asked.purpose, "model": asked.model,
-            "input": asked.input, "output": asked.output, "cost": None if asked.cost is None else str(asked.cost),
-            "user": asked.user, "agent": asked.agent, "session": asked.session, "error": asked.error,
-            "over": asked.over or None, "settles": asked.settles,
+            "at": record.at, "day": record.day.isoformat(), "purpose": record.purpose, "model": record.model,
+            "input": record.input, "output": record.output, "cost": None if record.cost is None else str(record.cost),
+            "user": record.user, "agent": record.agent, "session": record.session, "error": record.error,
+            "over": record.over or None, "settles": record.settles,
         }  # fmt: skip
-        await self._append(asked.day, {name: value for name, value in values.items() if value not in {"", None}})
+        await self._append(record.day, {name: value for name, value in values.items() if value not in {"", None}})
 
     async def _append(self, day: date, values: dict[str, str | int | None]) -> None:
         line = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
@@ -212,10 +212,10 @@ class SpendingJournal:
         except FileMissing:
             self._reset(day)
             return self._total
-        whole, _, _ = data.rpartition(b"\n")
-        if whole:
-            self._read_to += len(whole) + 1
-            for line in _read_lines(whole):
+        complete_lines, _, _ = data.rpartition(b"\n")
+        if complete_lines:
+            self._read_to += len(complete_lines) + 1
+            for line in _read_lines(complete_lines):
                 if line.day == day:
                     self._add_line(line)
         return replace(self._total, reserved=sum(self._reserved.values()))
@@ -233,8 +233,8 @@ class SpendingJournal:
     async def read_since(self, day: date) -> list[RequestRecord]:
         """Return the requests since `day`, that day included, in the order they were written."""
         paths = [info.path for info in await self._files.list(SPENDING_FOLDER) if info.path >= _month_path(day)]
-        found = [line for path in paths for line in _read_lines((await self._files.read(path)).data)]
-        return [line for line in found if isinstance(line, RequestRecord) and line.day >= day]
+        records = [line for path in paths for line in _read_lines((await self._files.read(path)).data)]
+        return [line for line in records if isinstance(line, RequestRecord) and line.day >= day]
 
 
 def _month_path(day: date) -> str:
@@ -284,8 +284,8 @@ def _read_count(value: object) -> int:
 
 
 def _read_cost(value: object) -> Decimal | None:
-    found = Decimal(str(value))
-    return found if found.is_finite() and found >= 0 else None
+    cost = Decimal(str(value))
+    return cost if cost.is_finite() and cost >= 0 else None
 
 
 _LOCK = "spending"
@@ -347,40 +347,42 @@ class SpendingMeter:
         """Return `model` with its requests counted for `purpose`, such as `flush`, on behalf of `scope`."""
         return MeteredModel(model=model, meter=self, purpose=purpose, scope=scope)
 
-    async def reserve(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
+    async def reserve(self, request: RequestRecord, estimate: int) -> _RequestAllowance:
         """Reserve the maximum tokens of a request with a prompt of about `estimate` tokens.
 
         Raises: SpendingLimitReached if the limit leaves no room for it.
         """
         try:
             async with self._files.lock(_LOCK):
-                return await self._make_allowance(asked, estimate)
+                return await self._make_allowance(request, estimate)
         except StorageError as error:
             _LOG.warning("Other processes can't be told of a request of memory: %s", error)
-            return await self._make_allowance(asked, estimate)
+            return await self._make_allowance(request, estimate)
 
-    async def _make_allowance(self, asked: RequestRecord, estimate: int) -> _RequestAllowance:
+    async def _make_allowance(self, request: RequestRecord, estimate: int) -> _RequestAllowance:
         prompt, spent = max_prompt_tokens(estimate), await self.read_today()
         reply = max_reply_tokens(spent, self._config, prompt=prompt)
         if not reply:
-            least = min(MIN_REPLY_ALLOWANCE, self._config.reply_tokens)
-            why = find_refusal(spent, self._config, tokens=prompt + least)
-            raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {why}.")
+            min_reply = min(MIN_REPLY_ALLOWANCE, self._config.reply_tokens)
+            reason = find_refusal(spent, self._config, tokens=prompt + min_reply)
+            raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {reason}.")
         name = secrets.token_hex(4)
         try:
-            await self._journal.reserve(Reservation(day=asked.day, at=asked.at, id=name, tokens=prompt + reply))
+            await self._journal.reserve(Reservation(day=request.day, at=request.at, id=name, tokens=prompt + reply))
         except StorageError:
             self._unwritten_reservations[name] = prompt + reply
-        return _RequestAllowance(record=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
+        return _RequestAllowance(record=replace(request, settles=name), estimate=estimate, prompt=prompt, reply=reply)
 
-    async def record_request(self, asked: RequestRecord) -> None:
+    async def record_request(self, request: RequestRecord) -> None:
         """Record a request, which settles its reservation. A cancellation waits until it is recorded."""
         try:
-            await run_even_if_cancelled(partial(self._journal.append_request, asked))
+            await run_even_if_cancelled(partial(self._journal.append_request, request))
         except StorageError as error:
             _LOG.warning("A request of memory was not written down: %s", error)
-            self._unwritten_totals[asked.day] = self._unwritten_totals.get(asked.day, SpendingTotal()) + asked.total
-            self._unwritten_reservations.pop(asked.settles, None)
+            self._unwritten_totals[request.day] = (
+                self._unwritten_totals.get(request.day, SpendingTotal()) + request.total
+            )
+            self._unwritten_reservations.pop(request.settles, None)
 
     def create_request(self, model: str, purpose: str, scope: Scope | None) -> RequestRecord:
         """Return the record of a request that is made now."""
@@ -436,39 +438,39 @@ class MeteredModel(ModelWrapper):
         """Yield the events of the wrapped model. Raises as `complete` does, before the first event."""
         allowed = await self._reserve(messages, tools, schema)
         model = limit_replies(self.model, allowed.reply)
-        done = replace(allowed.record, error="GeneratorExit")
+        record = replace(allowed.record, error="GeneratorExit")
         try:
             async with closing_events(model.stream(messages, tools=tools, schema=schema)) as events:
                 async for event in events:
                     if isinstance(event, ReplyFinished):
-                        done = _record_reply(allowed, event.reply)
+                        record = _record_reply(allowed, event.reply)
                     yield event
         except BaseException as error:
-            if done.error:
-                done = _record_failure(allowed, error)
+            if record.error:
+                record = _record_failure(allowed, error)
             raise
         finally:
-            await self.meter.record_request(done)
+            await self.meter.record_request(record)
 
     async def _reserve(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
     ) -> _RequestAllowance:
-        form = estimate_text(dumps(dict(schema))) if schema else 0
-        estimate = estimate_request(messages, tools=tools).total + form
+        schema_tokens = estimate_text(dumps(dict(schema))) if schema else 0
+        estimate = estimate_request(messages, tools=tools).total + schema_tokens
         return await self.meter.reserve(self.meter.create_request(self.name, self.purpose, self.scope), estimate)
 
 
 def _record_failure(allowed: _RequestAllowance, error: BaseException) -> RequestRecord:
     """Return the record of a failed request. An unusable reply still counts its tokens."""
     reply = error.reply if isinstance(error, ReplyInvalid) else None
-    asked = _record_reply(allowed, reply) if isinstance(reply, Reply) else allowed.record
-    return replace(asked, error=type(error).__name__)
+    record = _record_reply(allowed, reply) if isinstance(reply, Reply) else allowed.record
+    return replace(record, error=type(error).__name__)
 
 
 def _record_reply(allowed: _RequestAllowance, reply: Reply) -> RequestRecord:
     """Return the record with the usage of the reply. Usage that the provider does not report is estimated."""
     usage = reply.usage
-    given, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
-    over = max(0, given + output - allowed.max_tokens)
+    input_tokens, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
+    excess = max(0, input_tokens + output - allowed.max_tokens)
     model = reply.model or allowed.record.model
-    return replace(allowed.record, model=model, input=given, output=output, cost=reply.cost, over=over)
+    return replace(allowed.record, model=model, input=input_tokens, output=output, cost=reply.cost, over=excess)

@@ -156,8 +156,8 @@ class ModelWrapper:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Yield the events of the wrapped model."""
-        sent = await self.sent(messages)
-        async with closing_events(self.model.stream(sent, tools=tools, schema=schema)) as events:
+        outgoing = await self.sent(messages)
+        async with closing_events(self.model.stream(outgoing, tools=tools, schema=schema)) as events:
             async for event in events:
                 yield event
 
@@ -206,11 +206,11 @@ class TimedModel(ModelWrapper):
         Raises:
             ModelTimeout: the reply took longer than `seconds`, or one event came later than `stall_seconds`.
         """
-        used = 0.0
+        elapsed = 0.0
         async with closing_events(self.model.stream(messages, tools=tools, schema=schema)) as events:
             while True:
-                limit = min(self.stall_seconds, self.seconds - used)
-                begun = anyio.current_time()
+                limit = min(self.stall_seconds, self.seconds - elapsed)
+                started_at = anyio.current_time()
                 event: ReplyEvent | None = None
                 with anyio.move_on_after(limit) as scope:
                     event = await anext(events, None)
@@ -218,7 +218,7 @@ class TimedModel(ModelWrapper):
                     raise ModelTimeout(f"{self.name} sent nothing more for {limit:g} s in the middle of its reply.")
                 if event is None:
                     return
-                used += anyio.current_time() - begun
+                elapsed += anyio.current_time() - started_at
                 yield event
 
 
@@ -265,22 +265,22 @@ def next_delay(config: RetryConfig, error: ModelError, tries: RetryState, *, cha
     # Jitter", 2015. Its "equal jitter" is a jitter of 0.5.
     doubled = config.first_delay * 2.0 ** min(tries.failures - 1, 60)
     delay = min(doubled, config.longest_delay) * (1 - config.jitter * chance)
-    asked = error.retry_after if isinstance(error, ModelRateLimited) else None
-    if asked is not None:
-        if asked > config.longest_delay:
+    requested_delay = error.retry_after if isinstance(error, ModelRateLimited) else None
+    if requested_delay is not None:
+        if requested_delay > config.longest_delay:
             return None
-        delay = max(delay, asked)
+        delay = max(delay, requested_delay)
     return delay if tries.waited + delay <= config.total_delay else None
 
 
-def limit_reply_tokens(wanted: int, window: int, *, prompt: int) -> int:
-    """Return the maximum tokens of a reply: `wanted`, limited to the part of `window` that the prompt leaves free.
+def limit_reply_tokens(requested: int, window: int, *, prompt: int) -> int:
+    """Return the maximum tokens of a reply: `requested`, limited to the part of `window` that the prompt leaves free.
 
     `prompt` is an estimate, which may be too high. A sixteenth of the window is always allowed, and at least 256
     tokens.
     """
-    least = min(wanted, max(MIN_REPLY_TOKENS, window // _MIN_REPLY_SHARE))
-    return max(least, min(wanted, window - prompt - REPLY_MARGIN))
+    min_tokens = min(requested, max(MIN_REPLY_TOKENS, window // _MIN_REPLY_SHARE))
+    return max(min_tokens, min(requested, window - prompt - REPLY_MARGIN))
 
 
 _LOG = logging.getLogger("ricordo.models")
@@ -357,14 +357,14 @@ class RetryingModel(ModelWrapper):
         """Yield the events of the first stream that begins. A failure after its first event is raised."""
         tries = RetryState()
         while True:
-            begun = False
+            has_started = False
             try:
                 async with closing_events(self.model.stream(messages, tools=tools, schema=schema)) as events:
                     async for event in events:
-                        begun = True
+                        has_started = True
                         yield event
             except ModelError as error:
-                if begun:
+                if has_started:
                     raise
                 tries = await self._policy.wait_to_retry(error, tries)
             else:

@@ -33,21 +33,28 @@ _LOG = logging.getLogger("ricordo.trust")
 
 
 async def claim_trusted_root(
-    root: Path, files: FileStore, scope: Scope, *, settings: Settings, listed: FileStore, clock: Clock, ids: IdSource
+    root: Path,
+    files: FileStore,
+    scope: Scope,
+    *,
+    settings: Settings,
+    trust_list: FileStore,
+    clock: Clock,
+    ids: IdSource,
 ) -> tuple[Scope, bytes]:
     """Return the owner of a root and its key for digests; a folder that is not a root yet becomes one.
 
-    `files` are those of the root, `listed` those of the list of trusted roots. Raises: RootNotTrusted, and then nothing
-    was used or written; ScopeMismatch; DocumentInvalid; StorageError.
+    `files` are those of the root, `trust_list` those of the list of trusted roots. Raises: RootNotTrusted, and then
+    nothing was used or written; ScopeMismatch; DocumentInvalid; StorageError.
     """
     await run_in_thread(settings.check_trust, root)
-    vouched = await run_in_thread(is_vouched_for, settings.trust, root)
-    note = partial(_add_to_list, listed, root, clock, required=not vouched)
+    is_vouched = await run_in_thread(is_vouched_for, settings.trust, root)
+    record_identity = partial(_add_to_list, trust_list, root, clock, required=not is_vouched)
     is_own = await run_in_thread(is_in_data_folder, root, settings.data)
-    make_key = partial(load_guard_key, files, None if is_own else note)
+    make_key = partial(load_guard_key, files, None if is_own else record_identity)
     owner = await claim_root(files, scope, clock=clock, ids=ids, begin=make_key)
     key = await make_key()
-    if not vouched:
+    if not is_vouched:
         await run_in_thread(restrict_modes, root)
     await _hide_from_git(root, files)
     return owner, digest_key(key)
@@ -61,42 +68,46 @@ async def read_root_identity(files: FileStore) -> str | None:
         return None
 
 
-async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: Clock, keeps_key: bool) -> None:
+async def trust_root(root: Path, files: FileStore, *, trust_list: FileStore, clock: Clock, keeps_key: bool) -> None:
     """List a root as trusted, under a new identity.
 
     With `keeps_key` its key for digests stays, so that tombstones still apply; otherwise that key is new too. A
     read-only root keeps its whole key. Raises: DocumentInvalid; StorageError.
     """
-    before: StoredFile | None = None
+    current: StoredFile | None = None
     with suppress(FileMissing):
-        before = await files.read(GUARD_KEY)
-    made = create_root_key(digest_key(before.data) if before and keeps_key else None)
-    await _add_to_list(listed, root, clock, identity_from_key(made))
+        current = await files.read(GUARD_KEY)
+    new_key = create_root_key(digest_key(current.data) if current and keeps_key else None)
+    await _add_to_list(trust_list, root, clock, identity_from_key(new_key))
     try:
-        await files.replace(GUARD_KEY, made, expected=before.version if before else ABSENT)
+        await files.replace(GUARD_KEY, new_key, expected=current.version if current else ABSENT)
     except StorageReadOnly:
-        if before is None:
+        if current is None:
             raise
-        await _add_to_list(listed, root, clock, identity_from_key(before.data))
+        await _add_to_list(trust_list, root, clock, identity_from_key(current.data))
         return
     await run_in_thread(partial(restrict_modes, root, below=True))
     await _hide_from_git(root, files)
 
 
-async def untrust_root(identity: str, *, listed: FileStore) -> None:
+async def untrust_root(identity: str, *, trust_list: FileStore) -> None:
     """Remove a root from the list, and the permissions of its sessions. Raises `StorageError`."""
     with suppress(FileMissing):
-        await listed.delete(trust_record_path(identity))
-    for found in await listed.list(f"permissions/{identity}"):
+        await trust_list.delete(trust_record_path(identity))
+    for permission in await trust_list.list(f"permissions/{identity}"):
         with suppress(FileMissing):
-            await listed.delete(found.path)
+            await trust_list.delete(permission.path)
 
 
-async def _add_to_list(listed: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True) -> None:
+async def _add_to_list(
+    trust_list: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True
+) -> None:
     """Put a root on the list; its path is recorded for people only."""
     record = {"version": 1, "path": str(root), "at": format_rfc3339(clock.now())}
     try:
-        await listed.create(trust_record_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape"))
+        await trust_list.create(
+            trust_record_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape")
+        )
     except AlreadyExists:
         return
     except StorageReadOnly as error:
@@ -110,14 +121,14 @@ async def _add_to_list(listed: FileStore, root: Path, clock: Clock, identity: st
 
 async def _hide_from_git(root: Path, files: FileStore) -> None:
     """Restore the .gitignore of a root if it is not one of Ricordo's own, and log it."""
-    found: StoredFile | None = None
+    ignore_file: StoredFile | None = None
     with suppress(FileMissing):
-        found = await files.read(IGNORE_FILE)
-    if found is not None and await run_in_thread(partial(is_own_ignore_file, root, found.data)):
+        ignore_file = await files.read(IGNORE_FILE)
+    if ignore_file is not None and await run_in_thread(partial(is_own_ignore_file, root, ignore_file.data)):
         return
     with suppress(StorageError):
-        await files.replace(IGNORE_FILE, IGNORE_ALL, expected=found.version if found else ABSENT)
-        if found:
+        await files.replace(IGNORE_FILE, IGNORE_ALL, expected=ignore_file.version if ignore_file else ABSENT)
+        if ignore_file:
             _LOG.warning(
                 "%s let git see more than Ricordo's own does: it hides the whole root again.", root / IGNORE_FILE
             )

@@ -83,8 +83,8 @@ def read_config(root: Path) -> ConfigFile:
 
 def is_secret_name(key: str) -> bool:
     """Return whether the last part of a dotted key names a key, a token, a password or a secret."""
-    last = re.split(r"[\W_]+", key.rpartition(".")[2].lower())
-    return bool(_SECRET_WORDS & {*last, "".join(last)})
+    words = re.split(r"[\W_]+", key.rpartition(".")[2].lower())
+    return bool(_SECRET_WORDS & {*words, "".join(words)})
 
 
 def parsed_config(path: Path, data: bytes) -> ConfigFile:
@@ -98,22 +98,24 @@ def parsed_config(path: Path, data: bytes) -> ConfigFile:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocumentInvalid(f"{path}:{line}: not UTF-8.") from error
     # `tomllib` takes time quadratic in the depth of a key
-    if deep := _DEEP_KEY.search(text):
-        line = text.count("\n", 0, deep.start()) + 1
+    if deep_key := _DEEP_KEY.search(text):
+        line = text.count("\n", 0, deep_key.start()) + 1
         raise DocumentInvalid(f"{path}:{line}: a name with far too many parts.")
     try:
         values = dict(_flatten(tomllib.loads(text), ""))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = _ERROR_LINE.search(str(error))
-        line = int(found[1]) if found else text.rstrip().count("\n") + 1
+        match = _ERROR_LINE.search(str(error))
+        line = int(match[1]) if match else text.rstrip().count("\n") + 1
         raise DocumentInvalid(f"{path}:{line}: not valid TOML.{_hint(text, line)}") from error
     return ConfigFile(path=path, values=values, lines=dict(_key_lines(text)))
 
 
 def _hint(text: str, line: int) -> str:
     """Return a hint at what the line most likely lacks."""
-    shown = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
-    if re.fullmatch(r"\s*[\w.-]+\s*=\s*[^\s\"'\[{\d+=-].*", shown) and not re.search(r"=\s*(true|false)\b", shown):
+    source_line = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
+    if re.fullmatch(r"\s*[\w.-]+\s*=\s*[^\s\"'\[{\d+=-].*", source_line) and not re.search(
+        r"=\s*(true|false)\b", source_line
+    ):
         return " A text stands in quotes."
     return " A setting is written as: name = value."
 
@@ -135,11 +137,11 @@ def _key_lines(text: str) -> Iterator[tuple[str, int]]:
     table, quote = "", ""
     for number, line in enumerate(text.splitlines(), 1):
         if not quote:
-            if found := _TABLE_HEADER.fullmatch(line):
-                table = f"{_normalize_key(found[1])}."
+            if match := _TABLE_HEADER.fullmatch(line):
+                table = f"{_normalize_key(match[1])}."
                 yield table[:-1], number
-            elif found := _KEY_LINE.match(line):
-                yield f"{table}{_normalize_key(found[1])}", number
+            elif match := _KEY_LINE.match(line):
+                yield f"{table}{_normalize_key(match[1])}", number
         for mark in _LONG_QUOTES.findall(line):
             quote = "" if quote == mark else quote or mark
 

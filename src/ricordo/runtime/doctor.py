@@ -58,22 +58,22 @@ def find_inactive_rules(path: str, document: bytes) -> list[int]:
     if not _RULE_LIKE.search(document):
         return []
     lines: list[int] = []
-    line = 1
+    line_number = 1
     for part in parse_memory_document(document, path).parts:
-        lines += [line + part.data[:start].count(b"\n") for start in _find_inactive(part)]
-        line += part.data.count(b"\n")
+        lines += [line_number + part.data[:start].count(b"\n") for start in _find_inactive(part)]
+        line_number += part.data.count(b"\n")
     return lines
 
 
 def _find_inactive(part: DocumentPart) -> list[int]:
     """Return the offsets of inactive rules in a part; of a bullet's rules only the one on its last line is active."""
-    meant = [match.start() for match in _RULE_LIKE.finditer(part.data)]
+    offsets = [match.start() for match in _RULE_LIKE.finditer(part.data)]
     if part.entry is None:
-        return [] if part.fenced else meant
+        return [] if part.fenced else offsets
     if not part.entry.is_rule:
-        return meant
-    counts = max((start for start in meant if part.data.startswith(b"[", start)), default=0)
-    return [start for start in meant if start < counts]
+        return offsets
+    active = max((start for start in offsets if part.data.startswith(b"[", start)), default=0)
+    return [start for start in offsets if start < active]
 
 
 _MAX_DAMAGE = 5
@@ -123,23 +123,30 @@ async def check_memory(
 
     For all places but the first, only problems are returned, prefixed with the label of the place.
     """
-    own, *wider = [
+    narrowest, *wider = [
         (place, await check_root(place.files, place.index, now=place.clock.now(), consolidation=consolidation))
         for place in places
     ]
-    found = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
-    told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
+    problems = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
+    labelled = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in problems]
     files = workspace.shared or workspace.memory_root.files
     users = await check_user_migration(files, workspace.folder.name if workspace.scope.user else "")
-    unlearned = [await check_unlearned(workspace.inbox, own[0].files)] if workspace.flush.config.is_enabled else []
-    written = await _check_agents_file(workspace.root.parent)
-    return [*own[1], *written, await check_inbox(workspace.inbox), *unlearned, *([users] if users else []), *told]
+    backlog = [await check_unlearned(workspace.inbox, narrowest[0].files)] if workspace.flush.config.is_enabled else []
+    agents_file = await _check_agents_file(workspace.root.parent)
+    return [
+        *narrowest[1],
+        *agents_file,
+        await check_inbox(workspace.inbox),
+        *backlog,
+        *([users] if users else []),
+        *labelled,
+    ]
 
 
 async def _check_agents_file(folder: Path) -> list[Check]:
     """Check AGENTS.md, which people write for agents; return no check if there is no such file."""
-    found = await read_agents_file(folder)
-    return [check_instructions(found.source, found.text)] if found else []
+    instructions = await read_agents_file(folder)
+    return [check_instructions(instructions.source, instructions.text)] if instructions else []
 
 
 async def check_inbox(inbox: JobQueue) -> Check:
@@ -155,8 +162,8 @@ async def check_inbox(inbox: JobQueue) -> Check:
     ]
     detail = "jobs that wait in the inbox"
     if failed:
-        told = ", ".join(failed)
-        detail += f"; {len(failed)} failed too often, and `ricordo maintain --retry` tries them again: {told}"
+        failures = ", ".join(failed)
+        detail += f"; {len(failed)} failed too often, and `ricordo maintain --retry` tries them again: {failures}"
     return Check(name="inbox", ok=not failed, count=len(waiting), detail=detail)
 
 
@@ -166,28 +173,28 @@ def _job_error(record: JobRecord) -> str:
 
 async def _read_documents(files: FileStore) -> dict[str, bytes | None]:
     """Return the memory documents by path; None for one that can't be read."""
-    found: dict[str, bytes | None] = {}
+    documents: dict[str, bytes | None] = {}
     for path in [MEMORY_PATH, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
         try:
-            found[path] = (await files.read(path)).data
+            documents[path] = (await files.read(path)).data
         except FileMissing:
             continue
         except StorageError:
-            found[path] = None
-    return found
+            documents[path] = None
+    return documents
 
 
-async def _read_other_documents(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
+async def _read_other_documents(files: FileStore, memory_documents: Mapping[str, object]) -> dict[str, bytes]:
     """Return the other files of the workspace that people edit, by path: rules, plans, notes, sessions, profiles."""
-    found: dict[str, bytes] = {}
+    documents: dict[str, bytes] = {}
     for info in await files.list(WORKSPACE):
-        if info.path in known or not _DOCUMENT_PATH.fullmatch(info.path) or info.size > _MAX_DOCUMENT_BYTES:
+        if info.path in memory_documents or not _DOCUMENT_PATH.fullmatch(info.path) or info.size > _MAX_DOCUMENT_BYTES:
             continue
         try:
-            found[info.path] = (await files.read(info.path)).data
+            documents[info.path] = (await files.read(info.path)).data
         except (FileMissing, StorageError):
             continue
-    return found
+    return documents
 
 
 async def _list_paths(files: FileStore) -> list[str]:
@@ -195,9 +202,9 @@ async def _list_paths(files: FileStore) -> list[str]:
 
 
 def _check_readable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:
-    closed = [*(path for path, data in documents.items() if data is None), *folders]
-    detail = "files and folders that can't be read" + (f": {', '.join(closed)}" if closed else "")
-    return Check(name="files", ok=not closed, count=len(closed), detail=detail)
+    unreadable = [*(path for path, data in documents.items() if data is None), *folders]
+    detail = "files and folders that can't be read" + (f": {', '.join(unreadable)}" if unreadable else "")
+    return Check(name="files", ok=not unreadable, count=len(unreadable), detail=detail)
 
 
 def _check_encoding(documents: Mapping[str, bytes | None]) -> Check:
@@ -218,43 +225,43 @@ def _is_utf8(data: bytes) -> bool:
 
 def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
     """Check for text that can't be parsed; a long entry may hold any text."""
-    found = [
+    damage = [
         f"{path}: {each}"
         for path, data in documents.items()
         if data and _is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
         for each in find_damage(data, parse_entries(data, path))
     ]
     detail = "places in memory files that were cut off or can't be read"
-    shown = "; ".join(found[:_MAX_DAMAGE]) + ("; and more" if found[_MAX_DAMAGE:] else "")
-    return Check(name="damage", ok=not found, count=len(found), detail=f"{detail}: {shown}" if found else detail)
+    examples = "; ".join(damage[:_MAX_DAMAGE]) + ("; and more" if damage[_MAX_DAMAGE:] else "")
+    return Check(name="damage", ok=not damage, count=len(damage), detail=f"{detail}: {examples}" if damage else detail)
 
 
 def _check_rules(documents: Mapping[str, bytes | None]) -> Check:
     """Check the tool call rules that people wrote into files."""
-    idle = [
+    inactive = [
         f"{path}:{line}"
         for path, data in documents.items()
         if data and not path.startswith(f"{LEDGERS}/long/")
         for line in find_inactive_rules(path, data)
     ]
     detail = "rules of memories that are not in force"
-    if idle:
+    if inactive:
         detail += ": write `[rule:: deny shell(git push --force*)]`, or `ask`, at the end of a bullet of your own, "
-        detail += f"with `\\[` for a bracket in it: {', '.join(idle)}"
-    return Check(name="rules", ok=not idle, count=len(idle), detail=detail)
+        detail += f"with `\\[` for a bracket in it: {', '.join(inactive)}"
+    return Check(name="rules", ok=not inactive, count=len(inactive), detail=detail)
 
 
 def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
     """Check the size of MEMORY.md, naming the exceeded bound and who can shorten the file."""
     bounds, document = config.bounds, memory or b""
-    cap = bounds.find_exceeded(document)
-    if cap is None:
+    exceeded = bounds.find_exceeded(document)
+    if exceeded is None:
         return Check(name="curated", ok=True, count=0, detail="MEMORY.md is within its bounds")
     parts = parse_memory_document(document, MEMORY_PATH).parts
     by_hand = b"".join(part.data for part in parts if not is_movable(part))
     detail = (
-        f"MEMORY.md has {bounds.measure(document, cap):,} {cap} and prompts show at most "
-        f"{bounds.limit(cap):,} {cap} of it,"
+        f"MEMORY.md has {bounds.measure(document, exceeded):,} {exceeded} and prompts show at most "
+        f"{bounds.limit(exceeded):,} {exceeded} of it,"
         " without what is of least use: `ricordo consolidate` moves what has no room to topics"
     )
     if bounds.find_exceeded(by_hand):
@@ -265,10 +272,10 @@ def _check_bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
 
 async def _check_topics(files: FileStore, memory: bytes | None) -> Check:
     """Check the topics; if consolidation's own list is outdated, its next run repairs it."""
-    there = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
+    existing = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
     lines = (memory or b"").splitlines()
-    missing = sorted(_linked_topics(lines) - there)
-    by_hand = _linked_topics(line for line in lines if not TOPIC_LIST_LINE.match(line)) - there
+    missing = sorted(_linked_topics(lines) - existing)
+    by_hand = _linked_topics(line for line in lines if not TOPIC_LIST_LINE.match(line)) - existing
     detail = "topics that MEMORY.md names and that are not there: "
     detail += "restore the file, or remove the line" if by_hand else "the next consolidation lists what there is"
     if missing:
@@ -283,11 +290,11 @@ def _linked_topics(lines: Iterable[bytes]) -> set[str]:
 async def _check_agents(files: FileStore) -> list[Check]:
     """Check the records of agents: transcripts, states that could not be read, and compactions."""
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
-    aside = [path for path in paths if _SET_ASIDE_STATE.search(path)]
+    set_aside = [path for path in paths if _SET_ASIDE_STATE.search(path)]
     detail = "agent states that could not be read and were set aside"
-    if aside:
-        detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
-    states = Check(name="states", ok=True, count=len(aside), detail=detail)
+    if set_aside:
+        detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(set_aside)}"
+    states = Check(name="states", ok=True, count=len(set_aside), detail=detail)
     journals = await _check_journals(files, [path for path in paths if _JOURNAL_PATH.search(path)])
     transcripts = await _check_transcripts(files, [path for path in paths if parse_transcript_path(path)])
     return [*transcripts, states, journals, await _check_tasks(files, paths)]
@@ -295,20 +302,20 @@ async def _check_agents(files: FileStore) -> list[Check]:
 
 async def _check_profiles(files: FileStore) -> Check:
     """Check the profiles for unreadable records, and for files set aside."""
-    broken, aside = await find_broken_profiles(files)
+    broken, set_aside = await find_broken_profiles(files)
     detail = "records of profiles that can't be read"
     if broken:
         detail = f"places in profiles that can't be read; the rest is used, and they are kept: {'; '.join(broken)}"
-    if aside:
-        told = f"records that could not be read are kept, and the files may go: {', '.join(aside)}"
-        detail = f"{detail}; {told}" if broken else f"files of {told}"
-    return Check(name="profile", ok=not broken, count=len(broken) + len(aside), detail=detail)
+    if set_aside:
+        set_aside_note = f"records that could not be read are kept, and the files may go: {', '.join(set_aside)}"
+        detail = f"{detail}; {set_aside_note}" if broken else f"files of {set_aside_note}"
+    return Check(name="profile", ok=not broken, count=len(broken) + len(set_aside), detail=detail)
 
 
 async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
     """Check the task files among `paths`, and the one of the root."""
-    aside = [path for path in paths if _SET_ASIDE_TASKS.search(path)]
-    aside += [info.path for info in await files.list(WORKSPACE) if _SET_ASIDE_ROOT_TASKS.fullmatch(info.path)]
+    set_aside = [path for path in paths if _SET_ASIDE_TASKS.search(path)]
+    set_aside += [info.path for info in await files.list(WORKSPACE) if _SET_ASIDE_ROOT_TASKS.fullmatch(info.path)]
     broken = [
         path
         for path in [*filter(_TASKS_PATH.search, paths), ROOT_TASKS]
@@ -316,9 +323,9 @@ async def _check_tasks(files: FileStore, paths: Sequence[str]) -> Check:
     ]
     broken += await find_blocked_paths(files, paths)
     detail = "task files that can't be read or were set aside"
-    if broken or aside:
-        detail += f"; the tasks in them are not listed, and they may go: {', '.join([*broken, *aside])}"
-    return Check(name="tasks", ok=True, count=len(broken) + len(aside), detail=detail)
+    if broken or set_aside:
+        detail += f"; the tasks in them are not listed, and they may go: {', '.join([*broken, *set_aside])}"
+    return Check(name="tasks", ok=True, count=len(broken) + len(set_aside), detail=detail)
 
 
 async def _is_task_file_readable(files: FileStore, path: str) -> bool:
@@ -334,16 +341,16 @@ async def _is_task_file_readable(files: FileStore, path: str) -> bool:
 
 async def _check_transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
     broken = [(path, await _count_broken_lines(files, path)) for path in logs]
-    torn = sum(count for _, count in broken)
+    broken_count = sum(count for _, count in broken)
     places = ", ".join(path for path, count in broken if count)
     return [
         Check(name="sessions", ok=True, count=len(logs), detail="transcripts"),
         Check(
             name="lines",
-            ok=torn == 0,
-            count=torn,
+            ok=broken_count == 0,
+            count=broken_count,
             detail=f"transcript lines that can't be read, in {places}"
-            if torn
+            if broken_count
             else "transcript lines that can't be read",
         ),
     ]
@@ -359,12 +366,12 @@ async def _count_broken_lines(files: FileStore, path: str) -> int:
 
 async def _check_journals(files: FileStore, paths: Sequence[str]) -> Check:
     broken = [(path, await _count_broken_records(files, path)) for path in paths]
-    torn = sum(count for _, count in broken)
+    broken_count = sum(count for _, count in broken)
     detail = "lines of compaction journals that can't be read"
-    if torn:
+    if broken_count:
         places = ", ".join(path for path, count in broken if count)
         detail += f"; what they held can't be undone, nothing else is lost, and the files may go: {places}"
-    return Check(name="journals", ok=True, count=torn, detail=detail)
+    return Check(name="journals", ok=True, count=broken_count, detail=detail)
 
 
 async def _count_broken_records(files: FileStore, path: str) -> int:
@@ -384,8 +391,8 @@ def _is_journal_record(line: bytes) -> bool:
         fields = jsontext.require_object(jsontext.loads(line), "The line")
     except (InvalidMessage, ValueError):
         return False
-    whole = isinstance(fields.get("handle"), str) and isinstance(fields.get("before"), list)
-    return whole or isinstance(fields.get("undone"), str)
+    is_compaction = isinstance(fields.get("handle"), str) and isinstance(fields.get("before"), list)
+    return is_compaction or isinstance(fields.get("undone"), str)
 
 
 async def _check_pending_changes(files: FileStore) -> Check:
@@ -395,33 +402,36 @@ async def _check_pending_changes(files: FileStore) -> Check:
 
 
 async def _check_inboxes(files: FileStore) -> Check:
-    aside = [info.path for info in await files.list() if _SET_ASIDE_INBOX.fullmatch(info.path)]
+    set_aside = [info.path for info in await files.list() if _SET_ASIDE_INBOX.fullmatch(info.path)]
     detail = "inboxes that could not be read and were set aside"
-    if aside:
-        detail += f"; what waited in them was asked for again, and the files may go: {', '.join(aside)}"
-    return Check(name="inboxes", ok=True, count=len(aside), detail=detail)
+    if set_aside:
+        detail += f"; what waited in them was asked for again, and the files may go: {', '.join(set_aside)}"
+    return Check(name="inboxes", ok=True, count=len(set_aside), detail=detail)
 
 
 async def _check_erasing(files: FileStore) -> list[Check]:
     """Check for unfinished erasures; no check is returned if there are none."""
-    left = await list_unfinished(files)
-    entries, texts = [name for name, text in left.items() if not text], [name for name, text in left.items() if text]
-    told = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []
-    told += [f"`ricordo erase --text` with the same text finishes it: {', '.join(texts)}"] if texts else []
-    detail = f"erased in part only, {'; '.join(told)}"
-    return [Check(name="erasing", ok=False, count=len(left), detail=detail)] if left else []
+    unfinished = await list_unfinished(files)
+    entries, texts = (
+        [name for name, text in unfinished.items() if not text],
+        [name for name, text in unfinished.items() if text],
+    )
+    remedies = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []
+    remedies += [f"`ricordo erase --text` with the same text finishes it: {', '.join(texts)}"] if texts else []
+    detail = f"erased in part only, {'; '.join(remedies)}"
+    return [Check(name="erasing", ok=False, count=len(unfinished), detail=detail)] if unfinished else []
 
 
 async def _check_index(index: SearchIndex) -> Check:
     report = await index.refresh()
     freshness = index.freshness()
-    bad = freshness.state == "broken"
+    is_broken = freshness.state == "broken"
     detail = f"the index is {freshness}"
-    if report.failed and not bad:
+    if report.failed and not is_broken:
         detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MAX_DAMAGE])}"
     if report.quarantined:
         detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
     if freshness.not_embedded or freshness.embedding_error:
         detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
         detail += f": {freshness.embedding_error}" if freshness.embedding_error else ""
-    return Check(name="index", ok=not bad, count=freshness.stale_files, detail=detail)
+    return Check(name="index", ok=not is_broken, count=freshness.stale_files, detail=detail)

@@ -55,18 +55,18 @@ def create_session_flush(
     ids: IdSource,
     emitter: Emitter,
     sections: Sequence[SectionFactory] = (),
-    remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None,
+    find_nearest: Callable[[str], Awaitable[Sequence[str]]] | None = None,
 ) -> SessionExtraction:
     """Create the extraction for sessions of `place`, using the model in the settings, else the agent's `model`.
 
-    `meter` counts the cost; postponed jobs go to `inbox`. `sections` learn from the same request. `remembered` returns
-    the entries nearest to a text.
+    `meter` counts the cost; postponed jobs go to `inbox`. `sections` learn from the same request. `find_nearest`
+    returns the entries nearest to a text.
     """
     config = settings.flush or FlushConfig(flush_trigger=NEVER)
     rules = RuleExtractor(rules=extract, sections=sections)
 
-    def make_extraction(asked: ChatModel) -> Extractor:
-        guarded = prepare_memory_model(asked, "flush", redactor=place.redactor, meter=meter, scope=scope)
+    def make_extraction(memory_model: ChatModel) -> Extractor:
+        guarded = prepare_memory_model(memory_model, "flush", redactor=place.redactor, meter=meter, scope=scope)
         return ModelExtractor(model=guarded, config=config, rules=rules, files=place.files, clock=place.clock)
 
     return SessionExtraction(
@@ -80,7 +80,7 @@ def create_session_flush(
             model=_choose_extraction(config, settings, model, rules, make_extraction),
             sections=sections,
             detector=settings.signal_detector,
-            find_nearest=remembered,
+            find_nearest=find_nearest,
         ),
         emitter=emitter,
         scope=scope,
@@ -90,18 +90,22 @@ def create_session_flush(
 
 
 def _choose_extraction(
-    config: FlushConfig, settings: Settings, model: ChatModel | None, rules: RuleExtractor, made: _MakeExtraction
+    config: FlushConfig,
+    settings: Settings,
+    model: ChatModel | None,
+    rules: RuleExtractor,
+    make_extraction: _MakeExtraction,
 ) -> Extractor | None:
     """Return the extractor that asks a model; None if rules alone are used."""
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.resolve_address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
         return _LazyExtraction(
             load=partial(load_model, config.model, base_url=address, **asdict(config.model_settings)),
-            make=made,
+            make=make_extraction,
             rules=rules,
         )
-    asked = model if config.model is None else config.model
-    return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+    chosen = model if config.model is None else config.model
+    return make_extraction(chosen) if not isinstance(chosen, str | None) and chosen.name != OFFLINE else None
 
 
 @dataclass(kw_only=True)
@@ -136,12 +140,14 @@ class ProfileSectionMaker:
     config: ProfileConfig
     embedder: Embedder | None = None
 
-    async def __call__(self, studied: SectionInput) -> ExtractionSection | None:
+    async def __call__(self, section_input: SectionInput) -> ExtractionSection | None:
         """Return the section; None if there are no messages or the profile is elsewhere. Raises: StorageError."""
-        if not studied.messages or not profile_path_for(self.memory_root.scope, self._profile_scope(studied)):
+        if not section_input.messages or not profile_path_for(
+            self.memory_root.scope, self._profile_scope(section_input)
+        ):
             return None
-        updater = self._create_updater(studied)
-        part = await updater.section(signals=studied.signals)
+        updater = self._create_updater(section_input)
+        part = await updater.section(signals=section_input.signals)
 
         async def accept(answer: JsonValue, learned: SectionInput) -> None:
             await _apply_answer(updater, answer, part, learned)
@@ -150,13 +156,13 @@ class ProfileSectionMaker:
             name="profile", instructions=part.instructions, reference=part.reference, schema=part.schema, accept=accept
         )
 
-    def _create_updater(self, studied: SectionInput) -> ProfileUpdater:
-        scope = self._profile_scope(studied)
+    def _create_updater(self, section_input: SectionInput) -> ProfileUpdater:
+        scope = self._profile_scope(section_input)
         archive = LedgerArchive(
             files=self.memory_root.files,
             clock=self.memory_root.clock,
             redactor=self.memory_root.redactor,
-            scope=studied.scope,
+            scope=section_input.scope,
         )
         return ProfileUpdater(
             self.profiles.open_store(scope),
@@ -166,13 +172,13 @@ class ProfileSectionMaker:
             embedder=self.embedder,
         )
 
-    def _profile_scope(self, studied: SectionInput) -> Scope:
+    def _profile_scope(self, section_input: SectionInput) -> Scope:
         """Return the scope of the profile: the user and the agent, in the scope of the root."""
         parts = self.memory_root.scope.parts()
-        if studied.scope and studied.scope.user:
-            parts["user"] = studied.scope.user
-        if studied.agent != DEFAULT_AGENT:
-            parts["agent"] = studied.agent
+        if section_input.scope and section_input.scope.user:
+            parts["user"] = section_input.scope.user
+        if section_input.agent != DEFAULT_AGENT:
+            parts["agent"] = section_input.agent
         return Scope(**parts)
 
 
@@ -186,27 +192,30 @@ def create_profile_sections(
 
 
 async def _apply_answer(
-    updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: SectionInput
+    updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, section_input: SectionInput
 ) -> None:
-    thread, trace = studied.session, studied.trace
+    thread, trace = section_input.session, section_input.trace
     if answer is not None:
         # a partial answer is not used
         with suppress(ReplyInvalid):
             await updater.accept(
-                answer, studied.messages, section=part, signals=studied.signals, thread=thread, trace=trace
+                answer, section_input.messages, section=part, signals=section_input.signals, thread=thread, trace=trace
             )
             return
     await updater.update_offline(
-        studied.messages, _extract_facts(studied), signals=studied.signals, thread=thread, trace=trace
+        section_input.messages, _extract_facts(section_input), signals=section_input.signals, thread=thread, trace=trace
     )
 
 
-def _extract_facts(studied: SectionInput) -> list[NewFact]:
+def _extract_facts(section_input: SectionInput) -> list[NewFact]:
     """Return the findings about the user, which the rules begin with the speaker's name, or "User" without a name.
 
     Findings about the project go to its own memory.
     """
-    names = {_DEFAULT_NAME, *(message.name for message in studied.messages if message.role == "user" and message.name)}
+    names = {
+        _DEFAULT_NAME,
+        *(message.name for message in section_input.messages if message.role == "user" and message.name),
+    }
     # a sentence begins with a capital letter, even if the name does not
     about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
     return [
@@ -216,6 +225,6 @@ def _extract_facts(studied: SectionInput) -> list[NewFact]:
             confidence=finding.confidence,
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )
-        for finding in studied.findings
+        for finding in section_input.findings
         if about_user.match(finding.content)
     ]

@@ -30,15 +30,15 @@ class Finder:
     ) -> list[Hit]:
         """Return at most `limit` entries with this `metadata`, best first, within the `budget`."""
         await self._embed_new()
-        wanted = EntryFilter(metadata=metadata)
-        most = limit if budget is None else _CANDIDATES_PER_HIT * limit
-        found = await self.workspace.store.recall(query, most)
-        matching = [hit for hit in found if wanted.matches(hit.entry)]
+        entry_filter = EntryFilter(metadata=metadata)
+        max_candidates = limit if budget is None else _CANDIDATES_PER_HIT * limit
+        candidates = await self.workspace.store.recall(query, max_candidates)
+        matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
         # the index knows no metadata, so more is read until there are enough hits, or no further ones
-        while len(matching) < limit and len(found) == most:
-            most *= _CANDIDATES_PER_HIT
-            found = await self.workspace.store.recall(query, most)
-            matching = [hit for hit in found if wanted.matches(hit.entry)]
+        while len(matching) < limit and len(candidates) == max_candidates:
+            max_candidates *= _CANDIDATES_PER_HIT
+            candidates = await self.workspace.store.recall(query, max_candidates)
+            matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
         hits = search.fit_budget(matching, limit, budget)[0]
         return self._record(await search.attach_neighbours(await self._sources(), hits) if around else hits, "recall")
 
@@ -59,20 +59,24 @@ class Finder:
         with self.workspace.emitter.stage("recall", self.workspace.scope) as progress:
             now = self.workspace.memory_root.clock.now()
             sources = await self._sources()
-            found = await search.explain(
+            explanation = await search.explain(
                 sources, query, limit=limit, rejected=rejected, budget=budget, now=now, reranker=self.workspace.reranker
             )
-            progress.counts["entries"] = len(found.hits)
-            return replace(found, hits=tuple(await search.attach_neighbours(sources, found.hits))) if around else found
+            progress.counts["entries"] = len(explanation.hits)
+            return (
+                replace(explanation, hits=tuple(await search.attach_neighbours(sources, explanation.hits)))
+                if around
+                else explanation
+            )
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted, or "not in memory"."""
         with self.workspace.emitter.stage("answer", self.workspace.scope) as progress:
             now = self.workspace.memory_root.clock.now()
-            found = await search.answer_question(await self._sources(), question, now=now)
-            progress.counts["entries"] = int(found.found)
-            self._record([found.hit] if found.hit else [], "answer")
-            return found
+            answer = await search.answer_question(await self._sources(), question, now=now)
+            progress.counts["entries"] = int(answer.found)
+            self._record([answer.hit] if answer.hit else [], "answer")
+            return answer
 
     async def _embed_new(self) -> None:
         if self.workspace.embeds_new:
@@ -82,7 +86,7 @@ class Finder:
         await self._embed_new()
         return [await place.source(self.workspace.scope) for place in await self.layers.places()]
 
-    def _record(self, hits: list[Hit], how: str) -> list[Hit]:
+    def _record(self, hits: list[Hit], purpose: str) -> list[Hit]:
         """Record that these hits were shown, without waiting for it, and return them."""
-        record_shown(self.workspace.store, hits, how=how, session=self.workspace.scope.session or "")
+        record_shown(self.workspace.store, hits, how=purpose, session=self.workspace.scope.session or "")
         return hits

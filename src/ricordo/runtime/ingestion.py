@@ -61,29 +61,29 @@ async def ingest_messages(
     *,
     known: Mapping[str, int] | None,
     part_of: str,
-    who: str,
+    actor: str,
 ) -> IngestReport:
     """Append the messages to the transcript, then run the flush `job` of their session or put it into the inbox.
 
-    All learned entries are one change by `who`, undone together with the change `part_of`. Raises: StorageError.
+    All learned entries are one change by `actor`, undone together with the change `part_of`. Raises: StorageError.
     """
     with workspace.emitter.stage("record", workspace.scope) as progress:
         recorded = await transcript.append(messages, known=known, again=known is None)
         progress.counts["messages"] = len(recorded.added)
-    taken = IngestReport(session=job.session, messages=recorded.messages, added_count=len(recorded.added))
-    waits = workspace.flush.uses_model
-    if waits:
+    report = IngestReport(session=job.session, messages=recorded.messages, added_count=len(recorded.added))
+    is_queued = workspace.flush.uses_model
+    if is_queued:
         await workspace.inbox.put(job)
         workspace.worker.track(job)
-        flushed = FlushResult()
+        result = FlushResult()
     else:
-        flushed = await (workspace.worker.run_now if recorded.added else workspace.flush)(job)
-    flushed = flushed.combine(await _relearn_undone(workspace, recorded, job))
-    if not flushed.entries:
-        return replace(taken, is_queued=waits)
-    added = [entry.id for entry in flushed.entries]
-    change = await workspace.memory_root.changes.apply([], act="ingest", who=who, entries=added, part_of=part_of)
-    return replace(taken, is_queued=waits, entries=flushed.entries, change_id=change.id)
+        result = await (workspace.worker.run_now if recorded.added else workspace.flush)(job)
+    result = result.combine(await _relearn_undone(workspace, recorded, job))
+    if not result.entries:
+        return replace(report, is_queued=is_queued)
+    added = [entry.id for entry in result.entries]
+    change = await workspace.memory_root.changes.apply([], act="ingest", who=actor, entries=added, part_of=part_of)
+    return replace(report, is_queued=is_queued, entries=result.entries, change_id=change.id)
 
 
 async def _relearn_undone(workspace: Workspace, recorded: AppendResult, job: Job) -> FlushResult:
@@ -117,24 +117,26 @@ class SessionRecorder:
     ) -> IngestReport:
         """Check the arguments of `Memory.ingest`, record the messages, and learn from them."""
         # a single message instead of several is refused below
-        given: list[Message] = list(messages) if isinstance(messages, Iterable) else [messages]
+        given_messages: list[Message] = list(messages) if isinstance(messages, Iterable) else [messages]
         check_type("session", session, str, words="the id of a session", error=InvalidMessage)
         check_type("part_of", part_of, str, words="the id of a change, or empty", error=InvalidMessage)
         check_type("known", known, Mapping, NoneType, words="counts by fingerprint, or None", error=InvalidMessage)
-        if not all(isinstance(message, Message) for message in given):
+        if not all(isinstance(message, Message) for message in given_messages):
             raise InvalidMessage("Messages are `Message` values: `ricordo.messages.formats.from_openai` makes them.")
         agent = workspace.scope.agent or DEFAULT_AGENT
         job = Job(kind="flush", agent=agent, session=session, user=workspace.scope.user or "")
         transcript = self._open_transcript(workspace.memory_root, transcript_path(agent, session), session)
-        return await ingest_messages(workspace, transcript, given, job, known=known, part_of=part_of, who=PERSON)
+        return await ingest_messages(
+            workspace, transcript, given_messages, job, known=known, part_of=part_of, actor=PERSON
+        )
 
     async def read(self, place: MemoryRoot, session_id: str, *, agent: str | None) -> RecordedSession:
         """Return one session with its messages, without secrets. Raises: SessionNotFound; InvalidQuery for no text."""
         check_type("The id of a session", session_id, str, words="a text", error=InvalidQuery)
         info = await find_session(place.files, session_id, agent=agent)
-        logged = await read_transcript(place.files, info.path)
-        messages = await run_sync(redact_messages, logged.messages, place.redactor)
-        return RecordedSession(info=info, messages=messages, lines=logged.lines, broken_lines=logged.broken)
+        transcript = await read_transcript(place.files, info.path)
+        messages = await run_sync(redact_messages, transcript.messages, place.redactor)
+        return RecordedSession(info=info, messages=messages, lines=transcript.lines, broken_lines=transcript.broken)
 
     def _open_transcript(self, place: MemoryRoot, path: str, session: str) -> Transcript:
         if path not in self._transcripts:

@@ -97,11 +97,11 @@ def _create_steps(
         pruned = await prune_session_files(place.files, place.changes, now=clock.now(), config=config)
         rules = settings.retention.parsed_rules
         bounds = settings.consolidation
-        gone = await apply_retention(
+        removed = await apply_retention(
             place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds,
             eviction_path=_eviction_path(settings), scope=place.scope,
         )  # fmt: skip
-        by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
+        by_rule = {"memories": len(removed.memories), "transcripts": len(removed.sessions)}
         trimmed = await trim_history(place.files, place.changes, now=clock.now(), config=settings.history)
         return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
 
@@ -118,15 +118,15 @@ def _create_steps(
 
 
 def _choose_adviser(
-    settings: Settings, scope: Scope, model: ChatModel | None, for_memory: Callable[..., ChatModel]
+    settings: Settings, scope: Scope, model: ChatModel | None, prepare: Callable[..., ChatModel]
 ) -> Adviser | None:
     """Return the adviser that asks a model; None if rules alone are used."""
     config = settings.consolidation
     if config is None:
         return None
 
-    def make_adviser(asked: ChatModel) -> Adviser:
-        return ModelAdviser(model=for_memory(asked, "consolidation", scope=scope), config=config)
+    def make_adviser(chosen_model: ChatModel) -> Adviser:
+        return ModelAdviser(model=prepare(chosen_model, "consolidation", scope=scope), config=config)
 
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.resolve_address(
@@ -134,8 +134,12 @@ def _choose_adviser(
         )
         load = partial(load_model, config.model, base_url=address, **asdict(config.model_settings))
         return _LazyAdviser(load=load, make=make_adviser)
-    asked = model if config.model is None else config.model
-    return make_adviser(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+    chosen_model = model if config.model is None else config.model
+    return (
+        make_adviser(chosen_model)
+        if not isinstance(chosen_model, str | None) and chosen_model.name != OFFLINE
+        else None
+    )
 
 
 @dataclass(kw_only=True)
@@ -161,14 +165,14 @@ async def _usage_scores(usage: UsageLog | None) -> Mapping[str, int]:
     if usage is None:
         return {}
     try:
-        known = await usage.read_all()
+        usage_by_id = await usage.read_all()
     except StorageError:
         return {}
     return {
         name: _CONFIRMED_WEIGHT * each.confirmed.count
         + _OPENED_WEIGHT * each.used.count
         + each.shown.count // _SHOWN_PER_POINT
-        for name, each in known.items()
+        for name, each in usage_by_id.items()
     }
 
 
@@ -193,7 +197,7 @@ def _create_curation(
         config=config,
         adviser=adviser,
         yield_policy=turns.yield_policy,
-        used=partial(_usage_scores, place.usage),
+        read_use_counts=partial(_usage_scores, place.usage),
         emitter=emitter,
         scope=scope,
     )

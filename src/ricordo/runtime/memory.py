@@ -123,12 +123,12 @@ class Memory:
     @classmethod
     @asynccontextmanager
     async def _open(
-        cls, located: AbstractAsyncContextManager[tuple[Workspace, Settings]], opening: Opening["Memory"]
+        cls, workspace_context: AbstractAsyncContextManager[tuple[Workspace, Settings]], opening: Opening["Memory"]
     ) -> AsyncIterator["Memory"]:
-        async with located as (opened, held):
-            layers = opened.store.offers(LayeredMemory)
+        async with workspace_context as (opened_workspace, settings):
+            layers = opened_workspace.store.offers(LayeredMemory)
             assert layers is not None
-            memory = cls(opened, layers, settings=held, close=opening.close)
+            memory = cls(opened_workspace, layers, settings=settings, close=opening.close)
             try:
                 yield memory
             finally:
@@ -193,10 +193,10 @@ class Memory:
         entry without a scope belongs to the narrowest place. Raises what `remember` raises; then nothing is saved in
         the place where it happened.
         """
-        given = [Entry(content=each) if isinstance(each, str) else each for each in check_several(entries)]
-        for each in given:
+        to_save = [Entry(content=each) if isinstance(each, str) else each for each in check_several(entries)]
+        for each in to_save:
             check_type("An entry to remember", each, Entry, words="an `Entry` or a text", error=InvalidEntry)
-        return await self._layers.write_many(given)
+        return await self._layers.write_many(to_save)
 
     async def update(
         self,
@@ -243,12 +243,12 @@ class Memory:
         can't write to.
         """
         check_texts(reason)
-        wanted = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
+        entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
         place = None if scope is None else check_scope(scope)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
-            done = await self._layers.forget_matching(wanted, scope=place, who=PERSON, why=reason)
-            progress.counts["entries"] = len(done.entries)
-            return done
+            result = await self._layers.forget_matching(entry_filter, scope=place, who=PERSON, why=reason)
+            progress.counts["entries"] = len(result.entries)
+            return result
 
     async def recall(
         self,
@@ -274,12 +274,12 @@ class Memory:
         as `2026-11-22`. With `around` each hit includes what comes right before and after it. Raises: InvalidQuery for
         an invalid filter or if `limit` is below 1; InvalidSetting for an invalid budget.
         """
-        asked = Query(
+        request = Query(
             text=query, kinds=parse_names("kinds", kinds), tags=parse_names("tags", tags), sorts=MEMORY_SORTS,
             since=parse_moment("since", since), until=parse_moment("until", until),
         )  # fmt: skip
         return await self._finder.recall(
-            asked, limit=check_limit(limit), budget=check_budget(budget), around=around,
+            request, limit=check_limit(limit), budget=check_budget(budget), around=around,
             metadata=parse_metadata_filter(metadata),
         )  # fmt: skip
 
@@ -289,8 +289,8 @@ class Memory:
         With `around` each hit includes what comes right before and after it, such as the neighbouring messages. Raises:
         InvalidQuery if `limit` is below 1.
         """
-        asked = query if isinstance(query, Query) else Query(text=query)
-        return await self._finder.search(asked, limit=check_limit(limit), around=around)
+        request = query if isinstance(query, Query) else Query(text=query)
+        return await self._finder.search(request, limit=check_limit(limit), around=around)
 
     async def explain(
         self,
@@ -307,9 +307,9 @@ class Memory:
         `budget` the hits have at most that many tokens in total; `around` works as in `recall`. Raises: InvalidQuery if
         `limit` is below 1.
         """
-        asked = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
+        request = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
         return await self._finder.explain(
-            asked, limit=check_limit(limit), rejected=check_limit(rejected, least=0), budget=check_budget(budget),
+            request, limit=check_limit(limit), rejected=check_limit(rejected, minimum=0), budget=check_budget(budget),
             around=around,
         )  # fmt: skip
 
@@ -348,12 +348,12 @@ class Memory:
         Raises: InvalidQuery for an invalid filter; EntryNotFound if `after` is the id of no entry; ChangeNotFound if
         history no longer holds the content replaced since `as_of`.
         """
-        wanted = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
-        most, moment = None if limit is None else check_limit(limit), parse_moment("as_of", as_of)
-        found = await (self._layers.entries() if moment is None else self._layers.entries_as_of(moment))
+        entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
+        max_entries, moment = None if limit is None else check_limit(limit), parse_moment("as_of", as_of)
+        entries = await (self._layers.entries() if moment is None else self._layers.entries_as_of(moment))
         if after is not None:
-            found = skip_to(found, after)
-        return [entry for entry in found if wanted.matches(entry)][:most]
+            entries = skip_to(entries, after)
+        return [entry for entry in entries if entry_filter.matches(entry)][:max_entries]
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
         """Return an entry by its id, or by six or more leading or trailing characters of it.
@@ -363,8 +363,8 @@ class Memory:
         check_type("The id of a memory", entry_id, str, words="a text", error=InvalidQuery)
         if as_of is None:
             return await self._layers.get(entry_id)
-        then = {entry.id: entry for entry in await self.entries(as_of=as_of)}
-        return then[resolve_id([*then], entry_id)]
+        earlier_entries = {entry.id: entry for entry in await self.entries(as_of=as_of)}
+        return earlier_entries[resolve_id([*earlier_entries], entry_id)]
 
     async def forget(self, entry_id: str, *, reason: str = "") -> ForgetResult:
         """Forget an entry and return it with the places that still contain its words; `undo` restores it.
@@ -374,8 +374,8 @@ class Memory:
         check_texts(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
-            gone = await self._layers.forget(entry_id, who="user", why=reason)
-            return ForgetResult(entry=gone, remaining=tuple(await stores.remaining_in_layers(self._layers, gone)))
+            entry = await self._layers.forget(entry_id, who="user", why=reason)
+            return ForgetResult(entry=entry, remaining=tuple(await stores.remaining_in_layers(self._layers, entry)))
 
     async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> "EraseResult":
         """Erase an entry, or every occurrence of `text`, from all files that this memory can see.
@@ -423,11 +423,11 @@ class Memory:
         private folders. The entry may be forgotten. A change that moved its line or that a consolidation made counts
         too, as long as history holds what it replaced. Raises: InvalidQuery if `limit` is below 1; EntryNotFound.
         """
-        most = None if limit is None else check_limit(limit)
+        limit = None if limit is None else check_limit(limit)
         if entry_id is None:
-            return await self._layers.history(limit=most)
+            return await self._layers.history(limit=limit)
         check_texts(entry_id)
-        return await self._layers.entry_history((await stores.find_versions(self._layers, entry_id))[0], limit=most)
+        return await self._layers.entry_history((await stores.find_versions(self._layers, entry_id))[0], limit=limit)
 
     async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what one change did to each of its files, line by line; the newest change if no id is given.
@@ -477,9 +477,9 @@ class Memory:
         """
         check_texts(entry_id, how)
         entry = await self._layers.get(entry_id)
-        notes = self._workspace.store.offers(RecordsUsage)
-        if notes:
-            notes.record_use("used", [entry.id], how=how, session=self.scope.session or "")
+        usage_recorder = self._workspace.store.offers(RecordsUsage)
+        if usage_recorder:
+            usage_recorder.record_use("used", [entry.id], how=how, session=self.scope.session or "")
         return entry
 
     async def preamble_cut(self, budget: Tokens | None = None) -> "MemoryCut | None":
@@ -496,8 +496,8 @@ class Memory:
         """
         check_texts(entry_id)
         entry = await self._layers.get(entry_id)
-        notes = self._workspace.store.offers(RecordsUsage)
-        return await notes.usage(entry.id) if notes else MemoryUsage()
+        usage_recorder = self._workspace.store.offers(RecordsUsage)
+        return await usage_recorder.usage(entry.id) if usage_recorder else MemoryUsage()
 
     def profile(self, *, scope: Scope | None = None) -> "UserProfile":
         """Return the profile of the user and agent of `scope` to read or edit; by default this memory's scope.
@@ -505,11 +505,12 @@ class Memory:
         Raises: ScopeMismatch for the profile of another user or of another root.
         """
         opened = self._workspace
-        wanted = self.scope if scope is None else check_scope(scope)
-        if wanted.user != self.scope.user:
-            raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {wanted}.")
+        profile_scope = self.scope if scope is None else check_scope(scope)
+        if profile_scope.user != self.scope.user:
+            raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {profile_scope}.")
         config = self._settings.injection if self._settings else None
-        return curation.UserProfile(opened.profiles.open_store(wanted), clock=opened.memory_root.clock, config=config)
+        store = opened.profiles.open_store(profile_scope)
+        return curation.UserProfile(store, clock=opened.memory_root.clock, config=config)
 
     async def ingest(
         self,
@@ -594,6 +595,6 @@ class Memory:
 
 async def read_preamble(memory: Memory, budget: Tokens | None = None) -> "Preamble":
     """Return what `Memory.preamble` returns as a text, with its items and the omitted part of MEMORY.md."""
-    room = check_budget(budget)
-    standard = Tokens(memory._settings.preamble_tokens) if memory._settings else None
-    return await build_preamble(memory._workspace.store, room or standard)
+    requested = check_budget(budget)
+    default = Tokens(memory._settings.preamble_tokens) if memory._settings else None
+    return await build_preamble(memory._workspace.store, requested or default)

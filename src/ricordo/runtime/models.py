@@ -44,17 +44,17 @@ class EmbeddingIndex(Protocol):
 
 
 def choose_embedder(
-    named: "Embedder | str | None", settings: Settings, agent: "ChatModel | None" = None
+    embedder: "Embedder | str | None", settings: Settings, agent: "ChatModel | None" = None
 ) -> "Embedder | None":
     """Return the embedder of this name: `auto` is the static embedder if installed, `none` is None.
 
     Its address comes from `settings`; `agent` is the agent's model, if any. It imports and reads files, so call it in a
     thread. Raises what `load_embedder` and `Settings.resolve_address` raise.
     """
-    if named is None or named == "none" or not isinstance(named, str):
-        return None if isinstance(named, str) else named
-    if named != "auto":
-        return load_named_embedder(named, settings, agent)
+    if embedder is None or embedder == "none" or not isinstance(embedder, str):
+        return None if isinstance(embedder, str) else embedder
+    if embedder != "auto":
+        return load_named_embedder(embedder, settings, agent)
     try:
         return models.load_embedder("static")
     except (ExtraMissing, ImportError):
@@ -114,9 +114,9 @@ class BackgroundServices:
                     group.start_soon(self._pending.pop())
 
 
-def load_agent_model(name: str, settings: Settings, given: "ModelSettings | None" = None) -> "ChatModel":
-    """Load the agent's model `name` with the settings `given`, by default those in `settings`.
+def load_agent_model(name: str, settings: Settings, model_settings: "ModelSettings | None" = None) -> "ChatModel":
+    """Load the agent's model `name` with the settings `model_settings`, by default those in `settings`.
 
     See `load_model` for the errors.
     """
-    return models.load_model(name, base_url=settings.base_url, **asdict(given or settings.model_settings))
+    return models.load_model(name, base_url=settings.base_url, **asdict(model_settings or settings.model_settings))

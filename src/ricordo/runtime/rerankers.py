@@ -60,39 +60,39 @@ def load_reranker(name: str) -> Reranker:
 
     factory = _find_factory(name)
     try:
-        made = factory()
+        reranker = factory()
     except (ImportError, OSError) as error:
         # a library it needs, or its weights, may be missing
         raise ExtraMissing(f"The reranker {name} can't be made: {error}.") from error
-    scores = getattr(made, "scores", None)
+    scores = getattr(reranker, "scores", None)
     if not iscoroutinefunction(scores):
         raise InvalidSetting(f"The reranker {name} has no `async def scores(self, query, texts)`.")
-    return made
+    return reranker
 
 
-def choose_reranker(named: Reranker | str | None) -> Reranker | None:
+def choose_reranker(reranker: Reranker | str | None) -> Reranker | None:
     """Return the reranker of this name, or the given object; None for `none`. Raises what `load_reranker` raises."""
-    if not isinstance(named, str):
-        return named
-    return None if named == _NO_RERANKER else load_reranker(named)
+    if not isinstance(reranker, str):
+        return reranker
+    return None if reranker == _NO_RERANKER else load_reranker(reranker)
 
 
 def _find_factory(name: str) -> RerankerFactory:
     if name in _FACTORIES:
         return _FACTORIES[name]
-    found = [point for point in _list_entry_points() if point.name == name]
-    if not found:
+    entry_points = [point for point in _list_entry_points() if point.name == name]
+    if not entry_points:
         from difflib import get_close_matches
 
-        known = list_rerankers()
-        near = get_close_matches(name, known, n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}? " if near else ""
-        there = f"Known rerankers: {', '.join(known)}." if known else "No installed package offers one."
-        raise InvalidSetting(f"There is no reranker {name!r}: {hint}{there}")
+        names = list_rerankers()
+        matches = get_close_matches(name, names, n=1, cutoff=0.6)
+        hint = f"did you mean {matches[0]}? " if matches else ""
+        available = f"Known rerankers: {', '.join(names)}." if names else "No installed package offers one."
+        raise InvalidSetting(f"There is no reranker {name!r}: {hint}{available}")
     try:
-        factory: RerankerFactory = found[0].load()
+        factory: RerankerFactory = entry_points[0].load()
     except (ImportError, AttributeError) as error:
-        raise ExtraMissing(f"The reranker {name} of {found[0].value} can't be loaded: {error}.") from error
+        raise ExtraMissing(f"The reranker {name} of {entry_points[0].value} can't be loaded: {error}.") from error
     return factory
 
 

@@ -67,8 +67,8 @@ def owning_scope(scope: Scope) -> Scope:
     shared = {name: value for name, value in parts.items() if name in _SHARED_PARTS}
     if shared.keys() - {"tenant"}:
         return Scope(**shared)
-    alone = next((name for name in _PRIVATE_PARTS if name in parts), None)
-    return Scope(**shared | ({alone: parts[alone]} if alone else {}))
+    owner_part_name = next((name for name in _PRIVATE_PARTS if name in parts), None)
+    return Scope(**shared | ({owner_part_name: parts[owner_part_name]} if owner_part_name else {}))
 
 
 async def read_marker(files: FileStore) -> Scope | None:
@@ -123,21 +123,21 @@ async def claim_root(
 
 async def claim_folder(
     files: FileStore,
-    wanted: Scope,
+    scope: Scope,
     *,
     clock: Clock,
     ids: IdSource,
     begin: Callable[[], Awaitable[object]] | None = None,
 ) -> Scope:
-    """Return the owner of this folder, which becomes `wanted` if it has none. Otherwise like `claim_root`."""
+    """Return the owner of this folder, which becomes `scope` if it has none. Otherwise like `claim_root`."""
     owner = await read_marker(files)
     if owner is None:
-        kind = "user" if wanted.user else next(reversed(wanted.parts()))
+        kind = "user" if scope.user else next(reversed(scope.parts()))
         marker = {
             "version": LAYOUT_VERSION,
             "id": ids.new(),
             "kind": kind,
-            "scope": wanted.parts(),
+            "scope": scope.parts(),
             "created": format_rfc3339(clock.now()),
         }
         if begin:
@@ -147,9 +147,9 @@ async def claim_folder(
         with suppress(AlreadyExists):
             await files.create(PROJECT_FILE, _encode_marker(marker))
         owner = await read_marker(files)
-    if owner != wanted:
-        raise ScopeMismatch(f"This root belongs to {owner}; it can't be opened for {wanted}.")
-    return wanted
+    if owner != scope:
+        raise ScopeMismatch(f"This root belongs to {owner}; it can't be opened for {scope}.")
+    return scope
 
 
 def _encode_marker(marker: Mapping[str, object]) -> bytes:
@@ -184,8 +184,8 @@ def new_root_path(start: Path) -> Path:
 
 def default_root() -> Path:
     """Return the nearest root at or above the working directory, or the path of a new one."""
-    here = Path.cwd()
-    return find_root(here) or new_root_path(here)
+    folder = Path.cwd()
+    return find_root(folder) or new_root_path(folder)
 
 
 def scope_folder(root: Path, scope: Scope) -> Path:
@@ -212,11 +212,11 @@ def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> 
     Earlier versions used some user names as folder names unchanged. Such a folder stays in use; its marker
     distinguishes it from that of another user whose name is the same if case is ignored.
     """
-    chosen = folders[0] / owner_part(user)
-    named = {folder / name: None for folder in folders for name in (owner_part(user), encode_folder_name(user))}
-    if len(named) == 1 or os.path.lexists(chosen / PROJECT_FILE):
-        return chosen
-    return next((folder for folder in named if _is_of(folder, user, tenant)), chosen)
+    new_folder = folders[0] / owner_part(user)
+    candidates = {folder / name: None for folder in folders for name in (owner_part(user), encode_folder_name(user))}
+    if len(candidates) == 1 or os.path.lexists(new_folder / PROJECT_FILE):
+        return new_folder
+    return next((folder for folder in candidates if _is_of(folder, user, tenant)), new_folder)
 
 
 def _is_of(folder: Path, user: str, tenant: str | None) -> bool:

@@ -79,20 +79,22 @@ class Dependencies:
 
         An `embedder` and a `reranker` may be names, as in the settings. Raises: InvalidSetting for one that is neither.
         """
-        for name, given, act in (("embedder", embedder, "embed"), ("reranker", reranker, "scores")):
-            if given is not None and not isinstance(given, str) and not hasattr(given, act):
-                raise InvalidSetting(f"{name} is a name, None, or what has the method {act}, not {short_repr(given)}.")
-        ticking = clock or SystemClock()
-        held = settings or Settings.from_environment()
+        for name, value, method in (("embedder", embedder, "embed"), ("reranker", reranker, "scores")):
+            if value is not None and not isinstance(value, str) and not hasattr(value, method):
+                raise InvalidSetting(
+                    f"{name} is a name, None, or what has the method {method}, not {short_repr(value)}."
+                )
+        source_clock = clock or SystemClock()
+        loaded = settings or Settings.from_environment()
         sinks = (record_span,) if sink is None else (sink, record_span)
         return cls(
-            settings=held,
-            embedder=held.embedder if embedder is None else embedder,
-            reranker=held.reranker if reranker is None else reranker,
-            clock=ticking,
-            ids=MonotonicIds(ticking),
+            settings=loaded,
+            embedder=loaded.embedder if embedder is None else embedder,
+            reranker=loaded.reranker if reranker is None else reranker,
+            clock=source_clock,
+            ids=MonotonicIds(source_clock),
             disk=disk or Disk(),
-            emitter=Emitter(ticking, sinks),
+            emitter=Emitter(source_clock, sinks),
             actor=actor,
         )
 
@@ -114,13 +116,13 @@ class RootServices:
         scope: Scope,
         parts: Dependencies,
         turns: TurnActivity,
-        opened: Sequence[MemoryRoot],
+        open_places: Sequence[MemoryRoot],
     ) -> None:
         self._place = place
         self._scope = scope
         self._parts = parts
         self._turns = turns
-        self._opened = opened
+        self._opened = open_places
         self._is_closing = False
         configs = [config for config in (parts.settings.flush, parts.settings.consolidation) if config]
         if parts.model is not None or any(config.model not in (None, OFFLINE) for config in configs):
@@ -158,7 +160,7 @@ class RootServices:
         return create_session_flush(
             place, self._scope, parts.settings, model=parts.model, meter=self.meter, inbox=self.inbox, ids=parts.ids,
             emitter=parts.emitter, sections=create_profile_sections(place, self.profiles, parts.settings, embedder),
-            remembered=partial(_find_nearest, self._opened),
+            find_nearest=partial(_find_nearest, self._opened),
         )  # fmt: skip
 
     @property
@@ -170,13 +172,13 @@ class RootServices:
     def _maintenance(self) -> "MaintenanceServices":
         from ricordo.runtime.maintenance import create_maintenance
 
-        created = create_maintenance(
+        maintenance = create_maintenance(
             self._place, self._scope, self._parts.settings, self._parts.emitter,
             turns=self._turns, model=self._parts.model, meter=self.meter, tidy=self._tidy,
         )  # fmt: skip
-        if self._is_closing and created.curation:
-            created.curation.use_rules_only()
-        return created
+        if self._is_closing and maintenance.curation:
+            maintenance.curation.use_rules_only()
+        return maintenance
 
     @cached_property
     def worker(self) -> JobWorker:
@@ -235,8 +237,8 @@ class RootServices:
 async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:
     """Return the entries of `places` nearest to a text."""
     query = Query(text=text, sorts=MEMORY_SORTS)
-    found = [await place.index.search(query, limit=_NEAREST_MEMORIES) for place in [*places]]
-    return [match.content for matches in found for match in matches]
+    results = [await place.index.search(query, limit=_NEAREST_MEMORIES) for place in [*places]]
+    return [match.content for matches in results for match in matches]
 
 
 def create_inbox(root: Path, files: FileStore, parts: Dependencies) -> Inbox:

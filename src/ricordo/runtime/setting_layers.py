@@ -86,14 +86,16 @@ def convert_value(kind: SettingType, value: object, *, is_text: bool = False) ->
 
     Raises `InvalidSetting`, which says what the setting accepts.
     """
-    given = _parse_text(kind, value.strip()) if is_text and isinstance(value, str) else value
-    for reading in (_convert_none, _convert_plain, _convert_share, _convert_duration, _convert_texts, _convert_text):
-        found = reading(kind, given)
-        if found is not None:
-            return found[0]
-    told = repr(value)
-    shown = "[hidden]" if has_secret(told) else told if len(told) <= _MAX_VALUE_CHARS else f"{told[:_MAX_VALUE_CHARS]}…"
-    raise InvalidSetting(f"takes {describe_type(kind)}, not {shown}")
+    parsed = _parse_text(kind, value.strip()) if is_text and isinstance(value, str) else value
+    for convert in (_convert_none, _convert_plain, _convert_share, _convert_duration, _convert_texts, _convert_text):
+        converted = convert(kind, parsed)
+        if converted is not None:
+            return converted[0]
+    text = repr(value)
+    displayed = (
+        "[hidden]" if has_secret(text) else text if len(text) <= _MAX_VALUE_CHARS else f"{text[:_MAX_VALUE_CHARS]}…"
+    )
+    raise InvalidSetting(f"takes {describe_type(kind)}, not {displayed}")
 
 
 def describe_type(kind: SettingType) -> str:
@@ -102,23 +104,23 @@ def describe_type(kind: SettingType) -> str:
         bool: "true or false", int: "a whole number", float: "a number", Share: 'a share such as "80%"', str: "a text",
         Path: "a path", timedelta: 'a duration such as "90m", "6h" or "2d"', NoneType: '"none"',
     }  # fmt: skip
-    named = [word for each, word in words.items() if each in kind]
-    return " or ".join([*named, *(["a list of texts"] if _find_collection(kind) else [])])
+    accepted = [word for each, word in words.items() if each in kind]
+    return " or ".join([*accepted, *(["a list of texts"] if _find_collection(kind) else [])])
 
 
 def format_duration(value: timedelta) -> str:
     """Return the text that parses to this duration, in the largest unit that divides it."""
     for unit in ("w", "d", "h", "m"):
-        whole, rest = divmod(value, timedelta(**{_UNITS[unit]: 1}))
-        if not rest:
-            return f"{whole}{unit}"
+        count, remainder = divmod(value, timedelta(**{_UNITS[unit]: 1}))
+        if not remainder:
+            return f"{count}{unit}"
     return f"{value.total_seconds():g}s"
 
 
-def suggest_name(name: str, known: Collection[str]) -> str:
+def suggest_name(name: str, names: Collection[str]) -> str:
     """Return a hint with the known name nearest to `name`; empty if none is similar."""
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    matches = get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]}?" if matches else ""
 
 
 _UNSETTABLE = {"ChatModel": object}
@@ -156,7 +158,7 @@ def _iter_settings(owner: type, prefix: str) -> Iterator[tuple[str, SettingType,
 def _union_members(hint: Any) -> tuple[object, ...]:
     if get_origin(hint) not in {Union, UnionType}:
         return (hint,)
-    return tuple(found for each in get_args(hint) for found in _union_members(each))
+    return tuple(member for each in get_args(hint) for member in _union_members(each))
 
 
 def _default_value(each: "Field[Any]") -> object:
@@ -181,8 +183,8 @@ def _parse_text(kind: SettingType, text: str) -> object:
 
 
 def _convert_none(kind: SettingType, value: object) -> tuple[object] | None:
-    nothing = value is None or (isinstance(value, str) and value.lower() == _NONE_WORD)
-    return (None,) if nothing and NoneType in kind else None
+    is_none = value is None or (isinstance(value, str) and value.lower() == _NONE_WORD)
+    return (None,) if is_none and NoneType in kind else None
 
 
 def _convert_plain(kind: SettingType, value: object) -> tuple[object] | None:
@@ -213,8 +215,8 @@ def _convert_share(kind: SettingType, value: object) -> tuple[object] | None:
 def _convert_duration(kind: SettingType, value: object) -> tuple[object] | None:
     if timedelta not in kind:
         return None
-    found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
-    return (timedelta(**{_UNITS[found[2]]: float(found[1])}),) if found else None
+    match = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    return (timedelta(**{_UNITS[match[2]]: float(match[1])}),) if match else None
 
 
 def _convert_texts(kind: SettingType, value: object) -> tuple[object] | None:
@@ -295,71 +297,73 @@ class SettingLayers:
 
     def add_layer(self, layer: Sequence[SettingValue]) -> None:
         """Apply a layer over the earlier ones. Raises `InvalidSetting`."""
-        switched = [(given, self._parse_switch(given)) for given in layer if given.key in self._tables]
-        for given, switch in switched:
+        switches = [(setting, self._parse_switch(setting)) for setting in layer if setting.key in self._tables]
+        for setting, switch in switches:
             if switch is not False:
-                self._turn_on(given, switch)
-        for given in layer:
-            if given.key not in self._tables:
-                self._set_value(given)
-        for given, switch in switched:
+                self._turn_on(setting, switch)
+        for setting in layer:
+            if setting.key not in self._tables:
+                self._set_value(setting)
+        for setting, switch in switches:
             if switch is False:
-                self._turn_off(given)
+                self._turn_off(setting)
 
     def values(self) -> dict[str, object]:
         """Return the given values for the owner: plain values, whole tables and groups; None for a table that is off.
 
         Raises `InvalidSetting`.
         """
-        found = {key: value for key, (value, _) in self._values.items() if "." not in key}
-        found |= {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
+        values = {key: value for key, (value, _) in self._values.items() if "." not in key}
+        values |= {key: self._build_table(key, table) for key, table in self._tables.items() if "." not in key}
         for group, keys in self._groups.items():
-            items = {key: found.pop(key) for key in keys}
-            found[group] = {key: value for key, value in items.items() if value is not None or key in self._switches}
-        return found
+            items = {key: values.pop(key) for key in keys}
+            values[group] = {key: value for key, value in items.items() if value is not None or key in self._switches}
+        return values
 
     def origins(self) -> dict[str, SettingOrigin]:
         """Return the origin of each given value, and of each table that was switched."""
-        switched = {key: origin for key, (_, origin) in self._switches.items()}
-        return switched | {key: origin for key, (_, origin) in self._values.items()}
+        switches = {key: origin for key, (_, origin) in self._switches.items()}
+        return switches | {key: origin for key, (_, origin) in self._values.items()}
 
     def call_with_origins(self, prefix: str, make: Callable[[], _T]) -> _T:
         """Return what `make` returns; prefix its InvalidSetting with the origins of the fields it names."""
         try:
             return make()
         except InvalidSetting as error:
-            own = {key: origin for key, (_, origin) in self._values.items() if key.rpartition(".")[0] == prefix}
-            named = [key for key in own if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", str(error))]
-            where = ", ".join(f"{own[key]}: {key}" for key in named or own)
+            origins = {key: origin for key, (_, origin) in self._values.items() if key.rpartition(".")[0] == prefix}
+            named_keys = [key for key in origins if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", str(error))]
+            location = ", ".join(f"{origins[key]}: {key}" for key in named_keys or origins)
             # it may begin with the name of its field, which the prefix already has
-            told = str(error).removeprefix(f"{named[0].rpartition('.')[2]}: ") if len(named) == 1 else str(error)
-            raise InvalidSetting(f"{where}: {told}" if where else told) from error
+            message = (
+                str(error).removeprefix(f"{named_keys[0].rpartition('.')[2]}: ") if len(named_keys) == 1 else str(error)
+            )
+            raise InvalidSetting(f"{location}: {message}" if location else message) from error
 
-    def _parse_switch(self, given: SettingValue) -> object:
+    def _parse_switch(self, setting: SettingValue) -> object:
         """Return True, False, or the configuration given for a table."""
-        table, value = self._tables[given.key], given.value
-        presets = self._presets.get(given.key, {})
+        table, value = self._tables[setting.key], setting.value
+        presets = self._presets.get(setting.key, {})
         word = value.strip().lower() if isinstance(value, str) else ""
         if word in presets:
             return presets[word]()
-        if isinstance(value, bool) or (given.is_text and word in _ON_WORDS | _OFF_WORDS):
-            on = value if isinstance(value, bool) else word in _ON_WORDS
-            if on or table.can_be_off:
-                return on
+        if isinstance(value, bool) or (setting.is_text and word in _ON_WORDS | _OFF_WORDS):
+            is_on = value if isinstance(value, bool) else word in _ON_WORDS
+            if is_on or table.can_be_off:
+                return is_on
         elif is_dataclass(value) and isinstance(table.type, type) and isinstance(value, table.type):
             return value
-        named = "".join(f', "{name}"' for name in presets)
-        raise InvalidSetting(f"{given.origin}: {given.key} is a table of settings, or true or false{named}.")
+        preset_names = "".join(f', "{name}"' for name in presets)
+        raise InvalidSetting(f"{setting.origin}: {setting.key} is a table of settings, or true or false{preset_names}.")
 
-    def _turn_on(self, given: SettingValue, switch: object) -> None:
-        self._switches[given.key] = (True, given.origin)
+    def _turn_on(self, setting: SettingValue, switch: object) -> None:
+        self._switches[setting.key] = (True, setting.origin)
         if switch is not True:
-            self._clear(given.key)
-            self._add_fields(given.key, switch, given.origin)
+            self._clear(setting.key)
+            self._add_fields(setting.key, switch, setting.origin)
 
-    def _turn_off(self, given: SettingValue) -> None:
-        self._clear(given.key)
-        self._switches[given.key] = (False, given.origin)
+    def _turn_off(self, setting: SettingValue) -> None:
+        self._clear(setting.key)
+        self._switches[setting.key] = (False, setting.origin)
 
     def _clear(self, table: str) -> None:
         self._values = {key: value for key, value in self._values.items() if not key.startswith(f"{table}.")}
@@ -377,18 +381,18 @@ class SettingLayers:
                 self._switches[key] = (True, origin)
                 self._add_fields(key, value, origin)
 
-    def _set_value(self, given: SettingValue) -> None:
-        key = given.key
+    def _set_value(self, setting: SettingValue) -> None:
+        key = setting.key
         if key not in self._kinds:
-            shown = key if len(key) <= _MAX_KEY_CHARS else f"{key[:_MAX_KEY_CHARS]}…"
+            displayed_key = key if len(key) <= _MAX_KEY_CHARS else f"{key[:_MAX_KEY_CHARS]}…"
             raise InvalidSetting(
-                f"{given.origin}: {shown} is no setting{suggest_name(key, [*self._kinds, *self._tables])}"
+                f"{setting.origin}: {displayed_key} is no setting{suggest_name(key, [*self._kinds, *self._tables])}"
             )
         try:
-            value = convert_value(self._kinds[key], given.value, is_text=given.is_text)
+            value = convert_value(self._kinds[key], setting.value, is_text=setting.is_text)
         except InvalidSetting as error:
-            raise InvalidSetting(f"{given.origin}: {key} {error}") from error
-        self._values[key] = (value, given.origin)
+            raise InvalidSetting(f"{setting.origin}: {key} {error}") from error
+        self._values[key] = (value, setting.origin)
         table = key.rpartition(".")[0]
         while table:
             if not self._switches.get(table, (True, None))[0]:
@@ -397,12 +401,12 @@ class SettingLayers:
 
     def _build_table(self, key: str, table: SettingTable) -> object:
         """Return the configuration of a table, None if it is off."""
-        given = {each: value for each, (value, _) in self._values.items() if each.startswith(f"{key}.")}
+        field_values = {each: value for each, (value, _) in self._values.items() if each.startswith(f"{key}.")}
         inner = [each for each in self._switches if each.startswith(f"{key}.")]
-        on, _ = self._switches.get(key, (bool(given or inner) or table.default is not None, None))
+        on, _ = self._switches.get(key, (bool(field_values or inner) or table.default is not None, None))
         if not on:
             return None
-        plain = {each[len(key) + 1 :]: value for each, value in given.items() if "." not in each[len(key) + 1 :]}
+        plain = {each[len(key) + 1 :]: value for each, value in field_values.items() if "." not in each[len(key) + 1 :]}
         nested = {
             each[len(key) + 1 :]: self._build_table(each, below)
             for each, below in self._tables.items()

@@ -84,14 +84,14 @@ def resolve_endpoint(
     agents = models.get_base_url(agent) if agent else None
     if own is not None or (base_url is None and agents is None):
         return own
-    held = owner if owner not in {None, OFFLINE} else agent.name if agent else ""
-    if base_url is not None and agents in {None, base_url} and provider_name(held) == provider_name(name):
+    owner_name = owner if owner not in {None, OFFLINE} else agent.name if agent else ""
+    if base_url is not None and agents in {None, base_url} and provider_name(owner_name) == provider_name(name):
         return base_url
-    whose = f"the address of {held}" if held else "an address, but no model that it belongs to"
-    told = f"set {variable}, or give " if variable else "give "
+    whose = f"the address of {owner_name}" if owner_name else "an address, but no model that it belongs to"
+    remedy = f"set {variable}, or give " if variable else "give "
     raise InvalidSetting(
         f"It is not clear where {name} is reached, so it is not asked: the settings hold {whose}. To say where it is,"
-        f" {told}a model made by load_model({name!r}, base_url=...)."
+        f" {remedy}a model made by load_model({name!r}, base_url=...)."
     )
 
 
@@ -244,19 +244,19 @@ class Settings:
 
         All other settings have their defaults.
         """
-        given = os.environ if environment is None else environment
-        root, index = given.get("RICORDO_ROOT"), given.get("RICORDO_INDEX")
-        trust = given.get("RICORDO_TRUST", "").split(",")
+        variables = os.environ if environment is None else environment
+        root, index = variables.get("RICORDO_ROOT"), variables.get("RICORDO_INDEX")
+        trust = variables.get("RICORDO_TRUST", "").split(",")
         return cls(
             root=Path(root) if root else None,
-            user=given.get("RICORDO_USER") or _login_name(),
-            data=Path(given.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
-            cache=Path(given.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
+            user=variables.get("RICORDO_USER") or _login_name(),
+            data=Path(variables.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
+            cache=Path(variables.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
             trust=tuple(each.strip() for each in trust if each.strip()),
-            model=given.get("RICORDO_MODEL") or None,
-            base_url=given.get("RICORDO_BASE_URL") or None,
-            embedder_base_url=given.get("RICORDO_EMBEDDER_BASE_URL") or None,
+            model=variables.get("RICORDO_MODEL") or None,
+            base_url=variables.get("RICORDO_BASE_URL") or None,
+            embedder_base_url=variables.get("RICORDO_EMBEDDER_BASE_URL") or None,
             origins={
                 name: SettingOrigin(kind="environment", name=environment_variable(name))
                 for name in (
@@ -270,7 +270,7 @@ class Settings:
                     "base_url",
                     "embedder_base_url",
                 )
-                if given.get(environment_variable(name))
+                if variables.get(environment_variable(name))
             },
         )
 
@@ -294,22 +294,24 @@ class Settings:
         Raises: RootNotTrusted; InvalidSetting, which names the file and line, the variable or the argument;
         DocumentInvalid for a file that is not TOML; StorageFailed for a file that can't be read.
         """
-        surroundings = os.environ if environment is None else environment
+        variables = os.environ if environment is None else environment
         layers = SettingLayers(owner=cls, presets=_PRESETS)
-        held = _bootstrap_settings(surroundings, arguments or {})
+        bootstrap = _bootstrap_settings(variables, arguments or {})
         if own or (own is None and root is not None):
-            layers.add_layer(_values_from_file(read_config(held.data), own=True))
+            layers.add_layer(_values_from_file(read_config(bootstrap.data), own=True))
         if root is not None:
-            (held.with_trusted_root(root) if trusted else held).check_trust(root)
+            (bootstrap.with_trusted_root(root) if trusted else bootstrap).check_trust(root)
             layers.add_layer(_values_from_file(read_config(root)))
-        layers.add_layer(_values_from_environment(surroundings))
-        before = layers.values()
+        layers.add_layer(_values_from_environment(variables))
+        without_arguments = layers.values()
         layers.add_layer(_values_from_arguments(arguments or {}))
-        standard = cls.from_environment({})
-        places = {each.name: getattr(standard, each.name) for each in fields(cls) if _is_location(each.name)}
-        values = places | layers.values()
-        if values.get("base_url") == before.get("base_url"):
-            check_endpoint_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
+        defaults = cls.from_environment({})
+        locations = {each.name: getattr(defaults, each.name) for each in fields(cls) if _is_location(each.name)}
+        values = locations | layers.values()
+        if values.get("base_url") == without_arguments.get("base_url"):
+            check_endpoint_owner(
+                without_arguments.get("model"), values.get("model"), base_url=without_arguments.get("base_url")
+            )
         loaded = layers.call_with_origins("", lambda: cls(**{**values, "origins": layers.origins()}))
         return loaded.with_trusted_root(root) if trusted and root is not None else loaded
 
@@ -319,7 +321,7 @@ class Settings:
 
     def check_trust(self, root: Path) -> None:
         """Check that `root` may be used or does not exist yet. It blocks on the disk. Raises: RootNotTrusted."""
-        check_trust(root, data=self.data, vouched=is_vouched_for(self.trust, root))
+        check_trust(root, data=self.data, is_vouched=is_vouched_for(self.trust, root))
 
     def resolve_address(
         self, name: str, *, setting: str, own: str | None, agent: "ChatModel | None" = None
@@ -339,8 +341,8 @@ class Settings:
 
     def with_default_embedder(self) -> "Settings":
         """Return these settings with the embedder `auto`, unless an embedder, or none, was configured explicitly."""
-        is_said = self.embedder is not None or "embedder" in self.origins
-        return self if is_said else replace(self, embedder="auto")
+        is_configured = self.embedder is not None or "embedder" in self.origins
+        return self if is_configured else replace(self, embedder="auto")
 
 
 def environment_variable(key: str) -> str:
@@ -355,20 +357,20 @@ def _is_location(name: str) -> bool:
 def _bootstrap_settings(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:
     """Return the settings known before any file is read: the user's data directory and the trusted roots."""
     names = ("RICORDO_DATA", "RICORDO_TRUST")
-    held = Settings.from_environment({name: environment[name] for name in names if name in environment})
+    settings = Settings.from_environment({name: environment[name] for name in names if name in environment})
     data = arguments.get("data")
-    return replace(held, data=data) if isinstance(data, Path) else held
+    return replace(settings, data=data) if isinstance(data, Path) else settings
 
 
 def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingValue]:
     """Return the values in a config.toml; the user's `own` file may set more than the file of a root."""
-    given = []
+    values = []
     for key, value in config.values.items():
         origin = SettingOrigin(kind="file", name=str(config.path), line=config.line_of(key))
         if own and key in _PERSONAL_SETTINGS:
             if not _is_owned_by_user(config.path):
                 raise InvalidSetting(f"{origin}: {key} is not used, as others can write this file: make it your own.")
-            given.append(SettingValue(key=key, value=value, origin=origin))
+            values.append(SettingValue(key=key, value=value, origin=origin))
             continue
         if key.partition(".")[0] in MACHINE_SETTINGS or key.rpartition(".")[2] == "base_url":
             raise InvalidSetting(
@@ -377,22 +379,22 @@ def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingV
             )
         if key.rpartition(".")[2] in {"model", "embedder"} and isinstance(value, str) and "://" in value:
             raise InvalidSetting(f"{origin}: {key} names a model; where it is reached is said by RICORDO_BASE_URL.")
-        given.append(SettingValue(key=key, value=value, origin=origin))
-    return given
+        values.append(SettingValue(key=key, value=value, origin=origin))
+    return values
 
 
 def _values_from_environment(environment: Mapping[str, str]) -> list[SettingValue]:
     """Return the values in the environment; an unknown variable is ignored unless it has the prefix of a table."""
-    known = {environment_variable(key): key for key in (*list_setting_types(Settings), *list_setting_tables(Settings))}
+    keys = {environment_variable(key): key for key in (*list_setting_types(Settings), *list_setting_tables(Settings))}
     tables = tuple(f"{environment_variable(key)}{_NESTED}" for key in list_setting_tables(Settings))
-    given = []
+    values = []
     for name, value in environment.items():
-        if name in known and value:
+        if name in keys and value:
             origin = SettingOrigin(kind="environment", name=name)
-            given.append(SettingValue(key=known[name], value=value, origin=origin, is_text=True))
-        elif name not in known and name.startswith(tables):
-            raise InvalidSetting(f"{name}: no setting has this variable{suggest_name(name, known)}")
-    return given
+            values.append(SettingValue(key=keys[name], value=value, origin=origin, is_text=True))
+        elif name not in keys and name.startswith(tables):
+            raise InvalidSetting(f"{name}: no setting has this variable{suggest_name(name, keys)}")
+    return values
 
 
 def _values_from_arguments(arguments: Mapping[str, object]) -> list[SettingValue]:
@@ -404,8 +406,8 @@ def _is_owned_by_user(path: Path) -> bool:
     """Return whether no one but this user can write a file."""
     if not hasattr(os, "geteuid"):
         return True
-    found = path.stat()
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    status = path.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _login_name() -> str:

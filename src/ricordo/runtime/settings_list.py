@@ -49,10 +49,10 @@ def list_settings(settings: Settings) -> list[SettingRow]:
 def _iter_rows(
     values: object, owner: type, prefix: str, origins: Mapping[str, SettingOrigin], *, is_off: bool
 ) -> Iterator[SettingRow]:
-    plain, tables = list_setting_types(owner), list_setting_tables(owner)
+    types, tables = list_setting_types(owner), list_setting_tables(owner)
     for name, value in _list_values(values, owner):
         key = f"{prefix}{name}"
-        if name in plain:
+        if name in types:
             yield SettingRow(
                 key=key,
                 value=_mask_value(key, value),
@@ -61,17 +61,17 @@ def _iter_rows(
                 is_off=is_off,
             )
         elif name in tables:
-            off = is_off or value is None
+            is_table_off = is_off or value is None
             yield SettingRow(
                 key=key,
-                value=not off,
+                value=not is_table_off,
                 variable=environment_variable(key),
                 origin=_find_origin(key, origins),
                 is_table=True,
                 is_off=is_off,
             )
-            made = tables[name].type() if value is None else value
-            yield from _iter_rows(made, type(made), f"{key}.", origins, is_off=off)
+            table_values = tables[name].type() if value is None else value
+            yield from _iter_rows(table_values, type(table_values), f"{key}.", origins, is_off=is_table_off)
 
 
 def _list_values(values: object, owner: type) -> Iterator[tuple[str, object]]:
@@ -92,10 +92,10 @@ def _find_origin(key: str, origins: Mapping[str, SettingOrigin]) -> SettingOrigi
 
 
 def _mask_value(key: str, value: object) -> JsonValue:
-    shown = _to_json(value)
-    texts = [shown] if isinstance(shown, str) else shown if isinstance(shown, list) else []
-    secret = any(isinstance(each, str) and (has_secret(each) or has_secret(f'{key} = "{each}"')) for each in texts)
-    return HIDDEN_VALUE if secret or (isinstance(shown, str) and is_secret_name(key)) else shown
+    json_value = _to_json(value)
+    texts = [json_value] if isinstance(json_value, str) else json_value if isinstance(json_value, list) else []
+    is_secret = any(isinstance(each, str) and (has_secret(each) or has_secret(f'{key} = "{each}"')) for each in texts)
+    return HIDDEN_VALUE if is_secret or (isinstance(json_value, str) and is_secret_name(key)) else json_value
 
 
 def _to_json(value: object) -> JsonValue:

@@ -39,12 +39,12 @@ def expand_home(place: str) -> Path:
 def check_not_file(folder: Path) -> None:
     """Raise `InvalidInput` if the path is a file or lies below one."""
     try:
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        is_file = not there.is_dir()
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        is_file = not existing.is_dir()
     except OSError as error:
         raise translate_os_error(error, str(folder)) from error
     if is_file:
-        raise InvalidInput(f"{there} is a file: name a folder for the store.")
+        raise InvalidInput(f"{existing} is a file: name a folder for the store.")
 
 
 def check_no_foreign_files(folder: Path) -> None:
@@ -69,7 +69,7 @@ def check_memory_folder(folder: Path, mark: Path) -> None:
     try:
         is_file = folder.exists() and not folder.is_dir()
         own = (folder / PROJECT_FILE).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT_FILE).exists())
-        there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         # checked last: a process that writes into the folder has claimed it before
         claimed = mark.exists()
     except OSError as error:
@@ -78,14 +78,14 @@ def check_memory_folder(folder: Path, mark: Path) -> None:
         raise InvalidInput(f"{folder} is a file: name the folder that holds MEMORY.md.")
     if own:
         raise InvalidInput(f"{folder} is kept by Ricordo itself: open the root with layered:PATH.")
-    if there and "MEMORY.md" not in there and not claimed:
-        raise InvalidInput(f"{folder} is no memory folder: it holds {min(there)}, and no MEMORY.md.")
+    if names and "MEMORY.md" not in names and not claimed:
+        raise InvalidInput(f"{folder} is no memory folder: it holds {min(names)}, and no MEMORY.md.")
 
 
 def _find_foreign(folder: Path) -> str | None:
     """Return the name of one item that is not part of a store, or None."""
-    found = folder.iterdir() if folder.is_dir() else ()
-    return next((path.name for path in found if not _belongs_to_store(path)), None)
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return next((path.name for path in paths if not _belongs_to_store(path)), None)
 
 
 def _belongs_to_store(path: Path) -> bool:

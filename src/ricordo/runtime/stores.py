@@ -132,15 +132,15 @@ def register_store(scheme: str, factory: StoreFactory) -> None:
 
 def list_schemes() -> tuple[StoreScheme, ...]:
     """Return the schemes that an address can name: built-in ones, then registered ones, then installed ones."""
-    own = [_describe_scheme(name) for name in SCHEMES]
+    built_in = [_describe_scheme(name) for name in SCHEMES]
     registered = [StoreScheme(name=name, origin="this program") for name in sorted(_REGISTRY.factories)]
-    known = {*SCHEMES, *_REGISTRY.factories}
+    known_names = {*SCHEMES, *_REGISTRY.factories}
     installed = {
         point.name: StoreScheme(name=point.name, origin=point.dist.name if point.dist else point.value)
         for point in entry_points(group=STORE_GROUP)
-        if point.name not in known
+        if point.name not in known_names
     }
-    return (*own, *registered, *(installed[name] for name in sorted(installed)))
+    return (*built_in, *registered, *(installed[name] for name in sorted(installed)))
 
 
 def set_default_store(address: str | None) -> None:
@@ -217,9 +217,9 @@ async def open_backend(
 
 async def close_store(store: Store) -> None:
     """Write the store's buffered data, even if the task is being cancelled. Raises `StorageError`."""
-    closes = store.offers(Closes)
-    if closes:
-        await run_even_if_cancelled(closes.close)
+    closable = store.offers(Closes)
+    if closable:
+        await run_even_if_cancelled(closable.close)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,8 +276,8 @@ class StoreOpener:
 
     def find_folder(self, address: Address) -> Path | None:
         """Return the folder of an address, for a Ricordo root its workspace; None if it has no folder."""
-        found = self._resolve_folder(address)
-        return find_workspace(found, self.scope) or found if found else None
+        folder = self._resolve_folder(address)
+        return find_workspace(folder, self.scope) or folder if folder else None
 
     def _resolve_folder(self, address: Address) -> Path | None:
         """Return the folder of an address. Raises: InvalidSetting for one that may not be opened."""
@@ -307,7 +307,7 @@ class StoreOpener:
             await run_sync(check_no_foreign_files, folder)
         return await claim_trusted_root(
             folder, files, self.scope, settings=settings.with_trusted_root(folder) if self.trusted else settings,
-            listed=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+            trust_list=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
         )  # fmt: skip
 
     @asynccontextmanager
@@ -318,8 +318,8 @@ class StoreOpener:
 
     def _known_folder_files(self, folder: Path) -> FileStore:
         """Return the files of a claimed folder, which contains its marker."""
-        if inside := find_workspace(folder, self.scope):
-            return RequiredFolder(inside, locks=inside.parent / "locks", disk=self.parts.disk)
+        if workspace_folder := find_workspace(folder, self.scope):
+            return RequiredFolder(workspace_folder, locks=workspace_folder.parent / "locks", disk=self.parts.disk)
         return RequiredFolder(folder, disk=self.parts.disk, is_never_empty=True)
 
     def _owner_folder(self, scheme: str, folder: Path | None) -> Path | None:
@@ -327,9 +327,9 @@ class StoreOpener:
         if folder is None or scheme not in SCHEMES:
             return None
         if _is_user_folder(scheme):
-            beside = self._metadata_folder(folder)
-            check_memory_folder(folder, beside / PROJECT_FILE)
-            return beside
+            metadata_folder = self._metadata_folder(folder)
+            check_memory_folder(folder, metadata_folder / PROJECT_FILE)
+            return metadata_folder
         check_not_file(folder)
         return folder if scheme in BUILT_IN_STORES else None
 
@@ -349,9 +349,9 @@ class StoreOpener:
     @asynccontextmanager
     async def _open_user_files(self, folder: Path) -> AsyncIterator[FileStore]:
         """Yield the files of a user's own folder, claimed for the scope without a marker in it."""
-        beside = await run_sync(self._metadata_folder, folder)
-        await self._claim_folder(beside)
-        yield await run_sync(partial(RequiredFolder, folder, locks=beside / "locks", disk=self.parts.disk))
+        metadata_folder = await run_sync(self._metadata_folder, folder)
+        await self._claim_folder(metadata_folder)
+        yield await run_sync(partial(RequiredFolder, folder, locks=metadata_folder / "locks", disk=self.parts.disk))
 
     def _metadata_files(self, folder: Path) -> FileStore:
         """Return the files for the metadata of a user's own folder."""
@@ -382,17 +382,17 @@ def _describe_scheme(name: str) -> StoreScheme:
 
 def _load_entry_point(scheme: str) -> StoreFactory:
     """Return the factory that an installed package offers under this name. Raises: InvalidSetting, ExtraMissing."""
-    found = [point for point in entry_points(group=STORE_GROUP) if point.name == scheme]
-    if not found:
-        known = [each.name for each in list_schemes()]
-        near = get_close_matches(scheme, known, n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}? " if near else ""
+    matches = [point for point in entry_points(group=STORE_GROUP) if point.name == scheme]
+    if not matches:
+        names = [each.name for each in list_schemes()]
+        suggestions = get_close_matches(scheme, names, n=1, cutoff=0.6)
+        hint = f"did you mean {suggestions[0]}? " if suggestions else ""
         raise InvalidSetting(
-            f"No store has the scheme {scheme!r}: {hint}Known schemes: {', '.join(known)}. A path with a colon in it "
+            f"No store has the scheme {scheme!r}: {hint}Known schemes: {', '.join(names)}. A path with a colon in it "
             "begins with ./ or /."
         )
     try:
-        factory: StoreFactory = found[0].load()
+        factory: StoreFactory = matches[0].load()
     except (ImportError, AttributeError) as error:
-        raise ExtraMissing(f"The store {scheme} of {found[0].value} can't be loaded: {error}.") from error
+        raise ExtraMissing(f"The store {scheme} of {matches[0].value} can't be loaded: {error}.") from error
     return factory

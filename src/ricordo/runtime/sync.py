@@ -33,9 +33,9 @@ _R = TypeVar("_R")
 class SyncProxy(Generic[_Inner_co]):
     """A blocking proxy for an object that lives on the event loop of `portal`."""
 
-    def __new__(cls, *given: object, **options: object) -> Self:
+    def __new__(cls, *args: object, **options: object) -> Self:
         """Refuse the constructor call of the asynchronous class. Raises: InvalidSetting, which names `open`."""
-        if hasattr(cls, "open") and (options or not given or not isinstance(given[0], BlockingPortal)):
+        if hasattr(cls, "open") and (options or not args or not isinstance(args[0], BlockingPortal)):
             raise InvalidSetting(
                 f"{cls.__name__} of ricordo.agent.sync is opened rather than constructed, with the same arguments: "
                 f"`with {cls.__name__}.open(...) as ...`."
@@ -62,20 +62,20 @@ def make_blocking(
 
 def run_and_wait(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R:
     """Run `act` on the event loop of `portal` and return its result; Ctrl-C cancels it and is raised after it ends."""
-    ended = threading.Event()
+    finished = threading.Event()
 
     async def run() -> _R:
         try:
             return await act()
         finally:
-            ended.set()
+            finished.set()
 
     future = portal.start_task_soon(run)
     try:
         return future.result()
     except BaseException:
         future.cancel()
-        ended.wait()
+        finished.wait()
         raise
 
 

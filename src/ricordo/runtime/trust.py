@@ -67,13 +67,13 @@ def trust_record_path(identity: str) -> str:
     return f"roots/{identity}.json"
 
 
-def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
+def check_trust(root: Path, *, data: Path, is_vouched: bool = False) -> None:
     """Check that `root` may be used or does not exist yet; `data` is the user's data folder. It blocks on the disk.
 
-    A root in the data folder belongs to the user. One that the caller has `vouched` for is not checked. Raises:
+    A root in the data folder belongs to the user. One that the caller has vouched for is not checked. Raises:
     RootNotTrusted; DocumentInvalid for a damaged key; StorageError.
     """
-    if vouched or is_in_data_folder(root, data):
+    if is_vouched or is_in_data_folder(root, data):
         return
     check_links(root)
     if is_vacant(root):
@@ -93,8 +93,8 @@ def check_links(folder: Path) -> None:
 
 def is_vouched_for(trusted: Sequence[str], root: Path) -> bool:
     """Return whether `root` is one of the folders `trusted`, or below one; `TRUST_ALL` means every folder."""
-    real = Path(os.path.realpath(root))
-    return TRUST_ALL in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
+    real_path = Path(os.path.realpath(root))
+    return TRUST_ALL in trusted or any(real_path.is_relative_to(os.path.realpath(each)) for each in trusted)
 
 
 def is_in_data_folder(root: Path, data: Path) -> bool:
@@ -148,17 +148,17 @@ def read_key_file(root: Path) -> bytes | None:
         if not stat.S_ISREG((root / GUARD_KEY).lstat().st_mode):
             return None
         with (root / GUARD_KEY).open("rb") as file:
-            found = file.read(max(KEY_LENGTHS) + 1)
+            key = file.read(max(KEY_LENGTHS) + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise translate_os_error(error, str(root / GUARD_KEY)) from error
-    if len(found) not in KEY_LENGTHS:
+    if len(key) not in KEY_LENGTHS:
         raise DocumentInvalid(
             f"{root / GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which "
             "lets what was forgotten come back."
         )
-    return found
+    return key
 
 
 def restrict_modes(root: Path, *, below: bool = False) -> None:
@@ -182,9 +182,9 @@ def restrict_modes(root: Path, *, below: bool = False) -> None:
 def _narrow(path: Path) -> int:
     """Remove the permissions of others and return the mode before; 0 if there were none, and for a link."""
     with suppress(OSError):
-        found = path.lstat().st_mode
-        mode = stat.S_IMODE(found)
-        if mode & _OTHERS_MODE and not stat.S_ISLNK(found):
+        full_mode = path.lstat().st_mode
+        mode = stat.S_IMODE(full_mode)
+        if mode & _OTHERS_MODE and not stat.S_ISLNK(full_mode):
             path.chmod(mode & ~_OTHERS_MODE)
             return mode
     return 0
@@ -197,8 +197,8 @@ def is_own_ignore_file(root: Path, rule: bytes) -> bool:
     """
     if rule == IGNORE_ALL:
         return True
-    below = (root / WORKSPACE, root / WORKSPACE / "memory", root / WORKSPACE / "memory" / "topics")
-    return rule == IGNORE_ALL_BUT_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in below)
+    folders = (root / WORKSPACE, root / WORKSPACE / "memory", root / WORKSPACE / "memory" / "topics")
+    return rule == IGNORE_ALL_BUT_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in folders)
 
 
 def _is_harmless(root: Path, name: str) -> bool:

@@ -68,18 +68,18 @@ class TrustReport:
 
 def create_trust_report(root: Path, settings: Settings) -> TrustReport:
     """Return what would take effect if `root` were trusted. It blocks on the disk and changes nothing."""
-    links, why = find_links(root), _trust_reason(root, settings)
-    trouble = [f"{path} is a symbolic link: a root with a link in it is not used." for path in links]
-    trouble += [told] if (told := find_foreign_owner(root)) else []
+    links, reason = find_links(root), _trust_reason(root, settings)
+    obstacles = [f"{path} is a symbolic link: a root with a link in it is not used." for path in links]
+    obstacles += [foreign_owner] if (foreign_owner := find_foreign_owner(root)) else []
     if GUARD_KEY in list_tracked_files(root):
-        trouble.append(
+        obstacles.append(
             f"git tracks {root / GUARD_KEY}, and whoever knows the key of a trusted root can make another one that is "
             f"trusted: run `git rm --cached {shlex.quote(str(root / GUARD_KEY))}` first."
         )
     if root.is_symlink():
-        return TrustReport(root=root, exists=True, trusted=bool(why), reason=why, obstacles=tuple(trouble))
+        return TrustReport(root=root, exists=True, trusted=bool(reason), reason=reason, obstacles=tuple(obstacles))
     files = list(islice(_walk_files(root), _MAX_FILES))
-    found = {
+    effects = {
         "scope": _scope_lines(root),
         "settings": _setting_lines(root),
         "rules": [line for path in files if _is_rule(root, path) for line in _head_lines(root, path)],
@@ -100,10 +100,10 @@ def create_trust_report(root: Path, settings: Settings) -> TrustReport:
     return TrustReport(
         root=root,
         exists=bool(files),
-        trusted=bool(why),
-        reason=why,
-        obstacles=tuple(trouble),
-        effects={name: tuple(_cap_lines(lines)) for name, lines in found.items() if lines},
+        trusted=bool(reason),
+        reason=reason,
+        obstacles=tuple(obstacles),
+        effects={name: tuple(_cap_lines(lines)) for name, lines in effects.items() if lines},
     )
 
 
@@ -122,9 +122,9 @@ def _trust_reason(root: Path, settings: Settings) -> str:
 def _walk_files(root: Path) -> Iterator[Path]:
     """Yield the files of a root and its links, without following them."""
     for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        yield from sorted(here / name for name in names)
-        yield from sorted(path for path in (here / name for name in folders) if path.is_symlink())
+        folder_path = Path(folder)
+        yield from sorted(folder_path / name for name in names)
+        yield from sorted(path for path in (folder_path / name for name in folders) if path.is_symlink())
 
 
 def _read_text(path: Path) -> str:
@@ -140,10 +140,10 @@ def _head_lines(root: Path, path: Path) -> list[str]:
     """Return the size of a file, then its first lines."""
     lines = _read_text(path).splitlines()
     with suppress(OSError):
-        begun = _REDACTOR.clean_keeping_lines("\n".join(line[:_MAX_READ_CHARS] for line in lines[:_HEAD_LINES]))
-        shown = [f"  {line[:_MAX_LINE_CHARS]}" for line in begun.split("\n")]
-        more = [f"  … {len(lines) - _HEAD_LINES:,} more lines"] if len(lines) > _HEAD_LINES else []
-        return [f"{path.relative_to(root)}: {path.lstat().st_size:,} bytes", *shown, *more]
+        redacted = _REDACTOR.clean_keeping_lines("\n".join(line[:_MAX_READ_CHARS] for line in lines[:_HEAD_LINES]))
+        displayed = [f"  {line[:_MAX_LINE_CHARS]}" for line in redacted.split("\n")]
+        remainder = [f"  … {len(lines) - _HEAD_LINES:,} more lines"] if len(lines) > _HEAD_LINES else []
+        return [f"{path.relative_to(root)}: {path.lstat().st_size:,} bytes", *displayed, *remainder]
     return []
 
 
@@ -182,11 +182,11 @@ def _refused(root: Path) -> list[str]:
         values = parsed_config(root / CONFIG_FILE, _read_text(root / CONFIG_FILE).encode()).values
     except DocumentInvalid:
         return _head_lines(root, root / CONFIG_FILE)
-    shown = {
+    masked = {
         name: "[hidden]" if is_secret_name(name) else _REDACTOR.clean(str(value)) for name, value in values.items()
     }
-    said = [f"{_REDACTOR.clean(name)} = {value}"[:_MAX_LINE_CHARS] for name, value in shown.items()]
-    return ["The file is not used as long as that is so. It says:", *said] if said else []
+    lines = [f"{_REDACTOR.clean(name)} = {value}"[:_MAX_LINE_CHARS] for name, value in masked.items()]
+    return ["The file is not used as long as that is so. It says:", *lines] if lines else []
 
 
 def _memory_rule_lines(root: Path, path: Path) -> list[str]:
@@ -208,23 +208,23 @@ def _exposed_files(root: Path, files: list[Path]) -> list[str]:
     """Return what other users of this machine may read or change: the root and its direct entries."""
     if os.name != "posix":
         return []
-    found = []
+    exposed = []
     for path in [root, *(path for path in files if path.parent == root)]:
         with suppress(OSError):
             mode = stat.S_IMODE(path.lstat().st_mode)
             if mode & (stat.S_IRWXG | stat.S_IRWXO) and not path.is_symlink():
-                found.append(f"{path.name} has mode {mode:o}")
-    return found
+                exposed.append(f"{path.name} has mode {mode:o}")
+    return exposed
 
 
 def list_tracked_files(root: Path) -> tuple[str, ...]:
     """Return the files of a root that git tracks, as paths below it; none without git. It blocks on the disk."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS)  # noqa: S603
+        process = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
+    return tuple(os.fsdecode(name) for name in process.stdout.split(b"\0") if name)
 
 
 def has_private_key(root: Path) -> bool:
@@ -241,21 +241,24 @@ def has_private_key(root: Path) -> bool:
 
 def _git_lines(root: Path) -> list[str]:
     tracked, rule = list_tracked_files(root), _read_text(root / IGNORE_FILE)
-    more = f" and {len(tracked) - _MAX_TRACKED:,} more" if len(tracked) > _MAX_TRACKED else ""
-    names = ", ".join(tracked[:_MAX_TRACKED]) + more
+    remainder = f" and {len(tracked) - _MAX_TRACKED:,} more" if len(tracked) > _MAX_TRACKED else ""
+    names = ", ".join(tracked[:_MAX_TRACKED]) + remainder
     lines = [f"git tracks {names}: what is written into them can be committed"] if tracked else []
     if not is_own_ignore_file(root, rule.encode()):
         return [f"{IGNORE_FILE} does not hide the root: trusting puts that right", *lines]
-    shows = "MEMORY.md" in rule
-    return [*(["git sees MEMORY.md and the topics: `ricordo memory untrack` hides them"] if shows else []), *lines]
+    shows_curated = "MEMORY.md" in rule
+    return [
+        *(["git sees MEMORY.md and the topics: `ricordo memory untrack` hides them"] if shows_curated else []),
+        *lines,
+    ]
 
 
 def _key_lines(root: Path) -> list[str]:
     try:
-        known = read_key_file(root) is not None and not has_private_key(root)
+        is_exposed = read_key_file(root) is not None and not has_private_key(root)
     except (RicordoError, OSError) as error:
         return [str(error)]
-    return [f"{GUARD_KEY} can be known to others: trusting makes a new one"] if known else []
+    return [f"{GUARD_KEY} can be known to others: trusting makes a new one"] if is_exposed else []
 
 
 def _cap_lines(lines: list[str]) -> list[str]:

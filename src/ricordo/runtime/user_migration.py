@@ -130,35 +130,35 @@ async def check_user_migration(files: FileStore, folder: str) -> Check | None:
         return Check(name="users", ok=True, count=1, detail=str(error))
     if report is None:
         return None
-    told = []
+    notes = []
     memories, sessions = report.memories.get(folder, 0), report.sessions.get(folder, 0)
     if memories or sessions:
-        own = (
+        own_counts = (
             f"{_format_count(memories, 'memory', 'memories')} and "
             f"{_format_count(sessions, 'session', 'sessions')} of yours"
         )
-        told.append(f"{own} became private: no other user of this root finds them")
-    curated = {found.entry.id for found in await read_curated_entries(files)}
+        notes.append(f"{own_counts} became private: no other user of this root finds them")
+    curated = {located.entry.id for located in await read_curated_entries(files)}
     mixed = [name for name in report.mixed if name in curated]
     if mixed:
-        told.append(f"what mixes several users stayed shared, and `ricordo forget` takes it out: {', '.join(mixed)}")
+        notes.append(f"what mixes several users stayed shared, and `ricordo forget` takes it out: {', '.join(mixed)}")
     shared = [path for path in report.shared if await files.info(path)]
     if shared:
-        told.append(f"these name no user, or several, and stayed shared: {_join_some(shared)}")
-    aside = [path for path in report.aside if await files.info(f"{BACKUP_FOLDER}/{path}")]
-    if aside:
-        told.append(
+        notes.append(f"these name no user, or several, and stayed shared: {_join_some(shared)}")
+    set_aside = [path for path in report.aside if await files.info(f"{BACKUP_FOLDER}/{path}")]
+    if set_aside:
+        notes.append(
             f"these name no user, and were moved to {BACKUP_FOLDER}, where no user and no agent finds them: "
-            f"{_join_some(aside)}; "
+            f"{_join_some(set_aside)}; "
             f"copy what is needed from there to users/<user>/{WORKSPACE} of its user, or to {WORKSPACE} to share it"
         )
-    told.append(f"what the root held before is in {BACKUP_FOLDER}, which may go")
-    return Check(name="users", ok=True, count=memories + sessions + len(mixed), detail="; ".join(told))
+    notes.append(f"what the root held before is in {BACKUP_FOLDER}, which may go")
+    return Check(name="users", ok=True, count=memories + sessions + len(mixed), detail="; ".join(notes))
 
 
 def _join_some(paths: list[str]) -> str:
-    shown = [path.removeprefix(f"{WORKSPACE}/") for path in paths[:_MAX_SHOWN]]
-    return ", ".join([*shown, *([f"and {len(paths) - _MAX_SHOWN:,} more"] if len(paths) > _MAX_SHOWN else [])])
+    names = [path.removeprefix(f"{WORKSPACE}/") for path in paths[:_MAX_SHOWN]]
+    return ", ".join([*names, *([f"and {len(paths) - _MAX_SHOWN:,} more"] if len(paths) > _MAX_SHOWN else [])])
 
 
 def _format_count(count: int, one: str, many: str) -> str:
@@ -185,23 +185,23 @@ async def migrate_to_users(
     `place` returns the files of a user's folder, and `inbox` its inbox, or the shared one for an empty name. `config`
     has the bounds of MEMORY.md. Call it under a lock. Raises: StorageError; calling it again then continues.
     """
-    move = _Migration(files=files, place=place, inbox=inbox, config=config or ConsolidationConfig())
-    stamps = await run_sync(UserStamps.from_ledgers, await move.read_documents(ledgers=True))
+    migration = _Migration(files=files, place=place, inbox=inbox, config=config or ConsolidationConfig())
+    stamps = await run_sync(UserStamps.from_ledgers, await migration.read_documents(ledgers=True))
     sessions = await find_session_owners(files, stamps)
-    report = await read_report(files) or await move.plan_report(stamps, sessions)
+    report = await read_report(files) or await migration.plan_report(stamps, sessions)
     if not (report.users or report.aside or await files.list(f"{WORKSPACE}/{USERS}")):
         return report
     with suppress(AlreadyExists):
         await files.create(REPORT_PATH, encode_report(report))
-    await move.move_curated(stamps, report.mixed)
+    await migration.move_curated(stamps, report.mixed)
     # the sessions say who owns them
-    await move.move_plans(sessions, report.shared)
-    await move.move_jobs(sessions)
-    await move.move_sessions(sessions)
-    await move.move_profiles()
-    await move.move_notes(report, stamps)
-    await move.move_ledgers(stamps)
-    await move.move_history(report)
+    await migration.move_plans(sessions, report.shared)
+    await migration.move_jobs(sessions)
+    await migration.move_sessions(sessions)
+    await migration.move_profiles()
+    await migration.move_notes(report, stamps)
+    await migration.move_ledgers(stamps)
+    await migration.move_history(report)
     return report
 
 
@@ -216,15 +216,17 @@ class _Migration:
 
     async def read_documents(self, *, ledgers: bool) -> dict[str, bytes]:
         """Return the ledgers, including archived ones, or the documents of curated memory, by path."""
-        listed = [info.path for info in await self.files.list(LEDGERS) if is_memory(info.path)]
-        wanted = [
-            path for path in [MEMORY_PATH, *listed] if (ledger_date(path) is not None if ledgers else is_curated(path))
+        ledger_paths = [info.path for info in await self.files.list(LEDGERS) if is_memory(info.path)]
+        paths = [
+            path
+            for path in [MEMORY_PATH, *ledger_paths]
+            if (ledger_date(path) is not None if ledgers else is_curated(path))
         ]
-        found: dict[str, bytes] = {}
-        for path in wanted:
+        documents: dict[str, bytes] = {}
+        for path in paths:
             with suppress(FileMissing):
-                found[path] = (await self.files.read(path)).data
-        return found
+                documents[path] = (await self.files.read(path)).data
+        return documents
 
     async def plan_report(self, stamps: UserStamps, sessions: SessionOwners) -> UserMigrationReport:
         """Return the report of what will be moved."""
@@ -238,10 +240,10 @@ class _Migration:
         mixed = tuple(dict.fromkeys(name for each in moves for name in each.mixed))
         for user in {user for each in moves for user in each.entries} - memories.keys():
             memories[user] = sum(len(each.entries.get(user, ())) for each in moves)
-        is_of_one = len({*memories, *counts}) == 1
-        plans = () if is_of_one else await self._paths(_PLANS)
+        has_one_user = len({*memories, *counts}) == 1
+        plans = () if has_one_user else await self._paths(_PLANS)
         # what an agent noted about one user is not shown to the others
-        notes = () if is_of_one else await self._paths(_NOTES)
+        notes = () if has_one_user else await self._paths(_NOTES)
         return UserMigrationReport(
             memories=memories,
             sessions=counts,
@@ -285,8 +287,8 @@ class _Migration:
                 with suppress(FileMissing):
                     await self.files.delete(f"{WORKSPACE}/{long}")
             rest = await run_sync(_remove_moved, path, data, moves)
-            left = None if _is_heading_only(rest) else rest
-            await self._apply_edit(Edit(path=path, expected=compute_version(data), data=left))
+            remaining = None if _is_heading_only(rest) else rest
+            await self._apply_edit(Edit(path=path, expected=compute_version(data), data=remaining))
 
     async def move_plans(self, sessions: SessionOwners, shared: Collection[str]) -> None:
         """Move the plans of sessions of a single user, except the `shared` ones."""
@@ -298,7 +300,7 @@ class _Migration:
     async def move_jobs(self, sessions: SessionOwners) -> None:
         """Move jobs for a user, or for a session of theirs, to their own inbox."""
         shared = self.inbox("")
-        for job in [found.job for found in await shared.jobs(states={"waiting", "running"}, limit=_MAX_JOBS)]:
+        for job in [record.job for record in await shared.jobs(states={"waiting", "running"}, limit=_MAX_JOBS)]:
             agent = encode_folder_name(job.agent or DEFAULT_AGENT)
             user = owner_part(job.user) if job.user else sessions.owners.get((agent, job.session), "")
             if user:
@@ -339,11 +341,11 @@ class _Migration:
         # a proposal contains text of all users, and is created again
         await self._move_to_backup(PROPOSAL_PATH)
         if len(report.users) == 1:
-            only = self.place(next(iter(report.users)))
-            await self._move_file(USAGE, only)
+            only_place = self.place(next(iter(report.users)))
+            await self._move_file(USAGE, only_place)
             for folder in (_NOTES, _PLANS):
                 for info in await self.files.list(folder):
-                    await self._move_file(info.path, only)
+                    await self._move_file(info.path, only_place)
         else:
             for path in [path for path in report.aside if path.startswith(f"{_NOTES}/")]:
                 await self._move_to_backup(path)
@@ -356,11 +358,11 @@ class _Migration:
             parts = await run_sync(split_usage, stored.data, stamps)
             rest = parts.pop("", b"")
             for user, lines in parts.items():
-                there = StoredFile(data=b"", version=ABSENT)
+                existing = StoredFile(data=b"", version=ABSENT)
                 with suppress(FileMissing):
-                    there = await self.place(user).read(USAGE)
-                new = [line for line in lines.splitlines(keepends=True) if line not in there.data]
-                await self.place(user).replace(USAGE, there.data + b"".join(new), expected=there.version)
+                    existing = await self.place(user).read(USAGE)
+                new = [line for line in lines.splitlines(keepends=True) if line not in existing.data]
+                await self.place(user).replace(USAGE, existing.data + b"".join(new), expected=existing.version)
             if parts:
                 await self.files.replace(USAGE, rest, expected=stored.version)
 
@@ -377,21 +379,21 @@ class _Migration:
                 await self._copy_file(f"{WORKSPACE}/{long}", place)
             coming = await run_sync(extract_user_document, path, data, ids)
             try:
-                there = await place.read(path)
+                existing = await place.read(path)
             except FileMissing:
                 await place.create(path, coming)
                 continue
-            after = await run_sync(append_missing, path, there.data, coming)
-            if after != there.data:
-                await place.replace(path, after, expected=there.version)
+            after = await run_sync(append_missing, path, existing.data, coming)
+            if after != existing.data:
+                await place.replace(path, after, expected=existing.version)
 
     async def _read_session(self, path: str) -> str:
         name = path.removeprefix(f"{SESSIONS}/")
         if name.startswith(".draft-"):
             return session_from_stem(unquote(name.removeprefix(".draft-").removesuffix(".jsonl")))
         data = (await self.files.read(path)).data
-        found = await run_sync(parse_session, data, path.removeprefix(f"{WORKSPACE}/"))
-        return found.session if found else ""
+        session_file = await run_sync(parse_session, data, path.removeprefix(f"{WORKSPACE}/"))
+        return session_file.session if session_file else ""
 
     async def _copy_file(self, path: str, place: FileStore, target: str = "") -> bool:
         """Copy a file to a place; False if another file is there."""
@@ -439,12 +441,12 @@ def _is_session_state(path: str) -> bool:
 
 def _remove_moved(path: str, data: bytes, moves: UserEntries) -> bytes:
     """Return a document without the entries that move."""
-    gone = frozenset[str]().union(*moves.entries.values())
-    if not gone:
+    moved_ids = frozenset[str]().union(*moves.entries.values())
+    if not moved_ids:
         return data
     document = parse_memory_document(data, path)
-    emptied = {part.section for part in document.parts if part.section and part.entry and part.entry.id in gone}
-    document = document.without(gone)
+    emptied = {part.section for part in document.parts if part.section and part.entry and part.entry.id in moved_ids}
+    document = document.without(moved_ids)
     for title in emptied if path == MEMORY_PATH else ():
         document = document.without_section(title)
     return update_description(path, data, document.data) if path.startswith(f"{TOPICS}/") else document.data
@@ -452,5 +454,5 @@ def _remove_moved(path: str, data: bytes, moves: UserEntries) -> bytes:
 
 def _is_heading_only(document: bytes) -> bool:
     """Return whether a ledger has only its heading."""
-    left = document.strip()
-    return left.startswith(b"# ") and b"\n" not in left
+    remaining = document.strip()
+    return remaining.startswith(b"# ") and b"\n" not in remaining

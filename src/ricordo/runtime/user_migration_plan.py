@@ -52,10 +52,10 @@ class UserStamps:
         entries: dict[str, set[str]] = {}
         sessions: dict[str, set[str]] = {}
         for path, data in ledgers.items():
-            for found in parse_entries(data, path):
-                entries.setdefault(found.entry.id, set()).add(_user_folder(found.entry))
-                if found.entry.source.session:
-                    sessions.setdefault(found.entry.source.session, set()).add(_user_folder(found.entry))
+            for located in parse_entries(data, path):
+                entries.setdefault(located.entry.id, set()).add(_user_folder(located.entry))
+                if located.entry.source.session:
+                    sessions.setdefault(located.entry.source.session, set()).add(_user_folder(located.entry))
         return cls(
             entries={name: frozenset(users) for name, users in entries.items()},
             sessions={name: frozenset(users) for name, users in sessions.items()},
@@ -79,22 +79,22 @@ class UserEntries:
     mixed: tuple[str, ...] = ()
 
 
-def plan_moves(path: str, data: bytes, stamps: UserStamps, stays: Collection[str] = ()) -> UserEntries:
-    """Return which entries of the document at `path` move; curated entries with an id in `stays` do not."""
+def plan_moves(path: str, data: bytes, stamps: UserStamps, kept_ids: Collection[str] = ()) -> UserEntries:
+    """Return which entries of the document at `path` move; curated entries with an id in `kept_ids` do not."""
     entries: dict[str, set[str]] = {}
     longs: dict[str, set[str]] = {}
     mixed: list[str] = []
-    for found in parse_entries(data, path):
-        users = _find_users(found, stamps) if is_curated(path) else {_user_folder(found.entry)}
-        if users == {""} or not users or (is_curated(path) and found.entry.id in stays):
+    for located in parse_entries(data, path):
+        users = _find_users(located, stamps) if is_curated(path) else {_user_folder(located.entry)}
+        if users == {""} or not users or (is_curated(path) and located.entry.id in kept_ids):
             continue
         if len(users) > 1:
-            mixed.append(found.entry.id)
+            mixed.append(located.entry.id)
             continue
         user = next(iter(users))
-        entries.setdefault(user, set()).add(found.entry.id)
-        if found.long_path:
-            longs.setdefault(user, set()).add(found.long_path)
+        entries.setdefault(user, set()).add(located.entry.id)
+        if located.long_path:
+            longs.setdefault(user, set()).add(located.long_path)
     return UserEntries(
         entries={user: frozenset(ids) for user, ids in entries.items()},
         longs={user: frozenset(paths) for user, paths in longs.items()},
@@ -105,22 +105,24 @@ def plan_moves(path: str, data: bytes, stamps: UserStamps, stays: Collection[str
 def extract_user_document(path: str, data: bytes, ids: frozenset[str]) -> bytes:
     """Return the part of a document for one user: these entries, under their headings."""
     parts = parse_memory_document(data, path).parts
-    wanted = {part.section for part in parts if part.entry and part.entry.id in ids}
-    kept = [part for number, part in enumerate(parts) if _is_kept_part(part, parts[:number], ids, wanted)]
-    after = b"".join(part.data for part in kept)
-    return after if path == MEMORY_PATH or not is_curated(path) else update_description(path, data, after)
+    sections = {part.section for part in parts if part.entry and part.entry.id in ids}
+    kept_parts = [part for number, part in enumerate(parts) if _is_kept_part(part, parts[:number], ids, sections)]
+    user_document = b"".join(part.data for part in kept_parts)
+    return (
+        user_document if path == MEMORY_PATH or not is_curated(path) else update_description(path, data, user_document)
+    )
 
 
-def append_missing(path: str, there: bytes, coming: bytes) -> bytes:
-    """Return the document `there` with the entries of `coming` appended that it lacks."""
-    known = {found.entry.id for found in parse_entries(there, path)}
+def append_missing(path: str, existing: bytes, added: bytes) -> bytes:
+    """Return the document `existing` with the entries of `added` appended that it lacks."""
+    known_ids = {located.entry.id for located in parse_entries(existing, path)}
     new = [
-        coming[found.offset : found.offset + found.length]
-        for found in parse_entries(coming, path)
-        if found.entry.id not in known
+        added[located.offset : located.offset + located.length]
+        for located in parse_entries(added, path)
+        if located.entry.id not in known_ids
     ]
-    joint = b"" if not new or not there or there.endswith(b"\n") else b"\n"
-    return there + joint + b"".join(new)
+    separator = b"" if not new or not existing or existing.endswith(b"\n") else b"\n"
+    return existing + separator + b"".join(new)
 
 
 def split_usage(data: bytes, stamps: UserStamps) -> dict[str, bytes]:
@@ -129,11 +131,11 @@ def split_usage(data: bytes, stamps: UserStamps) -> dict[str, bytes]:
     Lines about entries without a user, or with several, and lines that can't be read are under the empty name. A line
     about entries of several users is split.
     """
-    found: dict[str, list[bytes]] = {}
+    lines_by_user: dict[str, list[bytes]] = {}
     for line in filter(bytes.strip, data.split(b"\n")):
         for user, part in _split_usage_line(line, stamps).items():
-            found.setdefault(user, []).append(part + b"\n")
-    return {user: b"".join(lines) for user, lines in found.items()}
+            lines_by_user.setdefault(user, []).append(part + b"\n")
+    return {user: b"".join(lines) for user, lines in lines_by_user.items()}
 
 
 def read_plan_path(data: bytes) -> str:
@@ -151,9 +153,9 @@ def _split_usage_line(line: bytes, stamps: UserStamps) -> dict[str, bytes]:
     except InvalidMessage:
         return {"": line}
     ids = row.get("ids")
-    named = [name for name in (ids if isinstance(ids, list) else [row.get("id")]) if isinstance(name, str)]
+    entry_ids = [name for name in (ids if isinstance(ids, list) else [row.get("id")]) if isinstance(name, str)]
     by_user: dict[str, list[str]] = {}
-    for name in named:
+    for name in entry_ids:
         users = stamps.entries.get(name, frozenset())
         by_user.setdefault(next(iter(users)) if len(users) == 1 else "", []).append(name)
     if len(by_user) <= 1:
@@ -161,18 +163,22 @@ def _split_usage_line(line: bytes, stamps: UserStamps) -> dict[str, bytes]:
     return {user: dumps({**row, "ids": [*names]}).encode() for user, names in by_user.items()}
 
 
-def _is_kept_part(part: DocumentPart, before: Iterable[DocumentPart], ids: frozenset[str], sections: set[str]) -> bool:
+def _is_kept_part(
+    part: DocumentPart, preceding: Iterable[DocumentPart], ids: frozenset[str], sections: set[str]
+) -> bool:
     if part.entry is not None:
         return part.entry.id in ids
     if part.heading or part.is_blank:
         return part.section in sections
     # the front matter of a topic, and the title
-    return not part.section and (part.data.startswith(b"# ") or (part.fenced and all(each.fenced for each in before)))
+    return not part.section and (
+        part.data.startswith(b"# ") or (part.fenced and all(each.fenced for each in preceding))
+    )
 
 
-def _find_users(found: LocatedEntry, stamps: UserStamps) -> set[str]:
+def _find_users(located: LocatedEntry, stamps: UserStamps) -> set[str]:
     """Return the users of all entries that a curated entry was made of, and the user on the entry itself."""
-    entry = found.entry
+    entry = located.entry
     users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *field_ids(entry, MERGED_FIELD))))
     return users | ({_user_folder(entry)} if _user_folder(entry) else set())
 
@@ -219,14 +225,14 @@ class SessionOwners:
 
 async def find_session_owners(files: FileStore, stamps: UserStamps) -> SessionOwners:
     """Return the owners of sessions: from their states, or else from the entries learned from them."""
-    listed = {info.path: info for info in await files.list(_AGENTS)}
-    names = {named for path in listed if (named := _parse_session_path(path))}
+    infos = {info.path: info for info in await files.list(_AGENTS)}
+    sessions = {session_key for path in infos if (session_key := _parse_session_path(path))}
     owners: dict[tuple[str, str], str] = {}
     plans: dict[str, set[str]] = {}
     unknown: set[tuple[str, str]] = set()
-    for agent, session in sorted(names):
-        state = listed.get(f"{_AGENTS}/{agent}/state/{session}.json")
-        state = state or listed.get(f"{_AGENTS}/{agent}/state/{session}.json.broken-1")
+    for agent, session in sorted(sessions):
+        state = infos.get(f"{_AGENTS}/{agent}/state/{session}.json")
+        state = state or infos.get(f"{_AGENTS}/{agent}/state/{session}.json.broken-1")
         user = await read_owner(files, state) if state else ""
         folder = owner_part(user) if user else stamps.user_of_session(session)
         if folder:
@@ -235,17 +241,17 @@ async def find_session_owners(files: FileStore, stamps: UserStamps) -> SessionOw
             unknown.add((agent, session))
         if state and (plan := await run_sync(read_plan_path, await files.read_from(state.path, 0))):
             plans.setdefault(f"{WORKSPACE}/{plan}", set()).add(folder)
-    found: dict[str, str] = {}
-    for path in listed:
-        named = _match_session(path, names)
-        if named in owners or named in unknown:
-            found[path] = owners.get(named, "")
-    known = SessionOwners(owners=owners)
+    file_owners: dict[str, str] = {}
+    for path in infos:
+        session_key = _match_session(path, sessions)
+        if session_key in owners or session_key in unknown:
+            file_owners[path] = owners.get(session_key, "")
+    session_owners = SessionOwners(owners=owners)
     for session in {session for _, session in owners}:
         for info in await files.list(f"{LARGE_RESULTS}/{encode_folder_name(session)}"):
-            found[info.path] = known.user_of(session)
+            file_owners[info.path] = session_owners.user_of(session)
     users_of_plans = {path: frozenset(users) for path, users in plans.items()}
-    return SessionOwners(owners=owners, files=found, plans=users_of_plans)
+    return SessionOwners(owners=owners, files=file_owners, plans=users_of_plans)
 
 
 def _parse_session_path(path: str) -> tuple[str, str] | None:
@@ -263,5 +269,5 @@ def _match_session(path: str, names: set[tuple[str, str]]) -> tuple[str, str]:
     parts = path.removeprefix(f"{_AGENTS}/").split("/")
     if len(parts) != 3 or parts[1] not in _SESSION_KINDS:
         return "", ""
-    own = [name for agent, name in names if agent == parts[0] and parts[2].startswith(f"{name}.")]
-    return (parts[0], max(own, key=len)) if own else ("", "")
+    matches = [name for agent, name in names if agent == parts[0] and parts[2].startswith(f"{name}.")]
+    return (parts[0], max(matches, key=len)) if matches else ("", "")

@@ -40,57 +40,57 @@ def check_type(name: str, value: object, *kinds: type, words: str, error: type[I
         raise error(f"{name} is {words}, not {short_repr(value)}.")
 
 
-def check_scope(given: object) -> Scope:
+def check_scope(scope: object) -> Scope:
     """Return the given scope. Raises: ScopeRequired for None; InvalidScope for anything but a scope."""
-    if given is None:
+    if scope is None:
         raise ScopeRequired
-    if not isinstance(given, Scope):
-        raise InvalidScope(f'A scope is a value such as Scope(user="me", project="shop"), not {short_repr(given)}.')
-    return given
+    if not isinstance(scope, Scope):
+        raise InvalidScope(f'A scope is a value such as Scope(user="me", project="shop"), not {short_repr(scope)}.')
+    return scope
 
 
-def check_budget(given: object) -> Tokens | None:
+def check_budget(budget: object) -> Tokens | None:
     """Return the given budget or None. Raises: InvalidSetting for a value without a unit, such as 500."""
-    if given is None or isinstance(given, Tokens):
-        return given
-    raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {short_repr(given)}.")
+    if budget is None or isinstance(budget, Tokens):
+        return budget
+    raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {short_repr(budget)}.")
 
 
-def check_limit(given: object, *, least: int = 1) -> int:
-    """Return the given limit. Raises: InvalidQuery unless it is a whole number of at least `least`."""
-    words = f"a whole number of at least {least}"
-    check_type("limit", given, int, words=words, error=InvalidQuery)
-    if not isinstance(given, int) or given < least:
-        raise InvalidQuery(f"limit is {words}, not {given!r}.")
-    return given
+def check_limit(limit: object, *, minimum: int = 1) -> int:
+    """Return the given limit. Raises: InvalidQuery unless it is a whole number of at least `minimum`."""
+    words = f"a whole number of at least {minimum}"
+    check_type("limit", limit, int, words=words, error=InvalidQuery)
+    if not isinstance(limit, int) or limit < minimum:
+        raise InvalidQuery(f"limit is {words}, not {limit!r}.")
+    return limit
 
 
-def check_texts(*given: object) -> None:
+def check_texts(*texts: object) -> None:
     """Raise InvalidQuery unless all of these ids and reasons are texts."""
-    for each in given:
+    for each in texts:
         check_type("An id, and a reason,", each, str, words="a text", error=InvalidQuery)
 
 
-def check_metadata(given: object) -> dict[str, str]:
+def check_metadata(metadata: object) -> dict[str, str]:
     """Return metadata as a dict, empty for None. Raises: InvalidEntry unless it has texts by name."""
-    found = {} if given is None else given
-    if not isinstance(found, Mapping) or not all(isinstance(one, str) for pair in found.items() for one in pair):
-        raise InvalidEntry(f'Metadata are texts by name, such as {{"area": "payments"}}, not {short_repr(given)}.')
-    return dict(found)
+    values = {} if metadata is None else metadata
+    if not isinstance(values, Mapping) or not all(isinstance(one, str) for pair in values.items() for one in pair):
+        raise InvalidEntry(f'Metadata are texts by name, such as {{"area": "payments"}}, not {short_repr(metadata)}.')
+    return dict(values)
 
 
-def check_several(given: object) -> tuple[Any, ...]:
+def check_several(values: object) -> tuple[Any, ...]:
     """Return several values as a tuple. Raises: InvalidEntry for a single text, or for what holds no values."""
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InvalidEntry(f"Several values are expected, such as [{short_repr(given)}], not one.")
-    return tuple(given)
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise InvalidEntry(f"Several values are expected, such as [{short_repr(values)}], not one.")
+    return tuple(values)
 
 
 def make_filter(
     *, kinds: object, tags: object, states: object, since: object, until: object, metadata: object
 ) -> EntryFilter:
     """Return the filter of these arguments of a public method. Raises: InvalidQuery for an invalid one."""
-    wanted = EntryFilter(
+    entry_filter = EntryFilter(
         kinds=parse_names("kinds", kinds),
         tags=parse_names("tags", tags),
         states=parse_names("states", states),
@@ -98,44 +98,44 @@ def make_filter(
         until=parse_moment("until", until),
         metadata=parse_metadata_filter(metadata),
     )
-    if unknown := {*wanted.states}.difference(get_args(EntryState)):
-        known = ", ".join(get_args(EntryState))
-        raise InvalidQuery(f"states are of {known}, not {', '.join(sorted(map(repr, unknown)))}.")
-    return wanted
+    if unknown := {*entry_filter.states}.difference(get_args(EntryState)):
+        known_states = ", ".join(get_args(EntryState))
+        raise InvalidQuery(f"states are of {known_states}, not {', '.join(sorted(map(repr, unknown)))}.")
+    return entry_filter
 
 
-def skip_to(found: Sequence[Entry], after: object) -> list[Entry]:
+def skip_to(entries: Sequence[Entry], after: object) -> list[Entry]:
     """Return the entries, newest first, that come after the entry `after`, or after the one with this id.
 
     Raises: EntryNotFound if none has the id; InvalidQuery for anything else.
     """
     check_type("after", after, str, Entry, words="the last entry of the page before, or its id", error=InvalidQuery)
     if isinstance(after, str):
-        chosen = resolve_id([entry.id for entry in found], after)
-        after = next(entry for entry in found if entry.id == chosen)
+        entry_id = resolve_id([entry.id for entry in entries], after)
+        after = next(entry for entry in entries if entry.id == entry_id)
     assert isinstance(after, Entry)
     last = newest_key(after)
-    return [entry for entry in found if newest_key(entry) < last]
+    return [entry for entry in entries if newest_key(entry) < last]
 
 
-def parse_metadata_filter(given: object) -> dict[str, tuple[str, ...]]:
+def parse_metadata_filter(metadata: object) -> dict[str, tuple[str, ...]]:
     """Return the wanted values of metadata by name, empty for None. Raises: InvalidQuery unless it has such values."""
-    found = {} if given is None else given
-    if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
-        raise InvalidQuery(f'metadata has values by name, such as {{"area": "payments"}}, not {short_repr(given)}.')
-    return {name: parse_names("metadata", value) for name, value in found.items()}
+    values = {} if metadata is None else metadata
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise InvalidQuery(f'metadata has values by name, such as {{"area": "payments"}}, not {short_repr(metadata)}.')
+    return {name: parse_names("metadata", value) for name, value in values.items()}
 
 
-def check_seconds(given: object) -> float:
+def check_seconds(seconds: object) -> float:
     """Return the given seconds. Raises: InvalidSetting unless it is a finite number of at least 0."""
     words = "a number of at least 0"
-    check_type("seconds", given, int, float, words=words)
-    if not isinstance(given, int | float) or not 0 <= given < math.inf:
-        raise InvalidSetting(f"seconds is {words}, not {given!r}.")
-    return given
+    check_type("seconds", seconds, int, float, words=words)
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise InvalidSetting(f"seconds is {words}, not {seconds!r}.")
+    return seconds
 
 
 def short_repr(value: object) -> str:
     """Return the repr of a value, shortened for a message."""
-    shown = repr(value)
-    return shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[: _MAX_SHOWN_CHARS - 1]}…"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 1]}…"

@@ -88,9 +88,9 @@ class VisibleRoots:
 
         Raises: ScopeMismatch if it is none of the visible roots.
         """
-        wanted = scope.parts()
+        parts = scope.parts()
         for layer in self._layers.values():
-            if _covers(layer.scope.parts(), wanted):
+            if _covers(layer.scope.parts(), parts):
                 return await self._open_layer(layer)
         raise ScopeMismatch(
             f"What is saved for {scope} belongs to another place than those of {self.narrowest.scope}: open a memory "
@@ -108,12 +108,12 @@ def _exists(layer: RootLayer) -> bool:
     return os.path.lexists(layer.folder / PROJECT_FILE)
 
 
-def _covers(owner: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether `wanted` has all parts of an owner but the tenant and a project's team, which the root names.
+def _covers(owner: Mapping[str, str], parts: Mapping[str, str]) -> bool:
+    """Return whether `parts` has all parts of an owner but the tenant and a project's team, which the root names.
 
     A shared root does not cover a scope with a user.
     """
-    if "user" in wanted and "user" not in owner and not {"project", "team"}.isdisjoint(owner):
+    if "user" in parts and "user" not in owner and not {"project", "team"}.isdisjoint(owner):
         return False
-    said = {"tenant"} | ({"team"} if "project" in owner else set())
-    return all(wanted.get(name) == value for name, value in owner.items() if name not in said or len(owner) == 1)
+    implied = {"tenant"} | ({"team"} if "project" in owner else set())
+    return all(parts.get(name) == value for name, value in owner.items() if name not in implied or len(owner) == 1)

@@ -80,10 +80,12 @@ __all__ = [
 class FilteredStateStore:
     """A state store over `states` that masks forgotten text when saving."""
 
-    def __init__(self, states: "StateStore", forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]) -> None:
-        """Mask what `forgotten` recognises; it is called before each save."""
+    def __init__(
+        self, states: "StateStore", list_forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]
+    ) -> None:
+        """Mask what `list_forgotten` recognises; it is called before each save."""
         self._states = states
-        self._list_forgotten = forgotten
+        self._list_forgotten = list_forgotten
 
     async def load(self, agent: str, session: str) -> "StoredState":
         """Return the stored state, as `states` does."""
@@ -91,18 +93,20 @@ class FilteredStateStore:
 
     async def save(self, state: "AgentState", *, expected: str) -> str:
         """Store the state with forgotten text masked, and return the new version. Raises `VersionConflict`."""
-        known = [each for each in await self._list_forgotten() if each]
-        hidden = await run_sync(_remove_forgotten, state, known) if known else state
-        return await self._states.save(hidden, expected=expected)
+        forgotten = [each for each in await self._list_forgotten() if each]
+        masked = await run_sync(_remove_forgotten, state, forgotten) if forgotten else state
+        return await self._states.save(masked, expected=expected)
 
 
-def _remove_forgotten(state: "AgentState", known: Sequence[ForgottenStatements]) -> "AgentState":
+def _remove_forgotten(state: "AgentState", forgotten: Sequence[ForgottenStatements]) -> "AgentState":
     from ricordo.context.plan import find_newest_request
 
-    asked = find_newest_request(state.window)
+    request_index = find_newest_request(state.window)
     window, todos = [*state.window], [*state.work_state.todos]
-    for each in known:
-        window = [m if at == asked else each.mask_message(m, state.session) for at, m in enumerate(window)]
+    for each in forgotten:
+        window = [
+            m if index == request_index else each.mask_message(m, state.session) for index, m in enumerate(window)
+        ]
         todos = [replace(todo, content=each.mask(todo.content)) for todo in todos]
     return replace(state, window=tuple(window), work_state=replace(state.work_state, todos=tuple(todos)))
 
@@ -179,34 +183,36 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
     shared place is processed too, as soon as that place is opened. Raises: RootNotTrusted; ScopeMismatch;
     StorageReadOnly if the root has to be created and can't be; what `load_embedder` and `load_reranker` raise.
     """
-    serving, turns = BackgroundServices(), get_turn_activity(str(root))
+    background, turns = BackgroundServices(), get_turn_activity(str(root))
     embedder = await run_in_thread(choose_embedder, parts.embedder, parts.settings, parts.model)
-    parts, given = replace(parts, embedder=embedder), parts.reranker
-    chosen = await run_in_thread(choose_reranker, given) if isinstance(given, str) else given
-    opening = _WorkspaceOpener(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
+    parts, reranker_option = replace(parts, embedder=embedder), parts.reranker
+    raw_reranker = (
+        await run_in_thread(choose_reranker, reranker_option) if isinstance(reranker_option, str) else reranker_option
+    )
+    opener = _WorkspaceOpener(root=root, scope=scope, parts=parts, serving=background, turns=turns)
     try:
         with parts.emitter.stage("open", scope):
             layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data)
-            await opening.claim()
-            place = await opening.open_memory_root(layers[0])
-            await opening.advance_ids(layers[1:])
-        reranker = _guard_reranker(chosen, place.redactor) if chosen is not None else None
-        seen = VisibleRoots(layers, place, opening.open_memory_root)
+            await opener.claim()
+            place = await opener.open_memory_root(layers[0])
+            await opener.advance_ids(layers[1:])
+        reranker = _guard_reranker(raw_reranker, place.redactor) if raw_reranker is not None else None
+        visible_roots = VisibleRoots(layers, place, opener.open_memory_root)
         clock = MonotonicClock(parts.clock)
         await clock.catch_up(place.files)
         backend = LayeredStore(
             StoreParts(
                 redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter, key=place.key,
-                catch_up=partial(opening.advance_ids, layers),
-            ), seen, scope,
-            reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.schedule_consolidation,
+                catch_up=partial(opener.advance_ids, layers),
+            ), visible_roots, scope,
+            reranker=reranker, consolidation=parts.settings.consolidation, saved=opener.schedule_consolidation,
         )  # fmt: skip
-        work, grants = opening.services_for(place), await opening.find_grants(layers[0])
+        services, grants = opener.services_for(place), await opener.find_grants(layers[0])
         async with (
-            background_task(serving.serve),
-            work.worker.lifespan(closing_seconds=work.closing_seconds),
-            opening.drain_at_exit(),
-            work.hurry_at_exit(),
+            background_task(background.serve),
+            services.worker.lifespan(closing_seconds=services.closing_seconds),
+            opener.drain_at_exit(),
+            services.hurry_at_exit(),
         ):
             yield Workspace(
                 root=root,
@@ -214,17 +220,17 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
                 memory_root=place,
                 backend=backend,
                 store=backend.bind(scope),
-                services=work,
-                open_states=partial(opening.open_states, place, grants, seen),
+                services=services,
+                open_states=partial(opener.open_states, place, grants, visible_roots),
                 running_turns=turns,
                 emitter=parts.emitter,
                 reranker=reranker,
-                shared=opening.files if len(layers) > 1 else None,
+                shared=opener.files if len(layers) > 1 else None,
                 # one that computes the vector of a query without waiting is local and fast
                 embeds_new=hasattr(embedder, "query_vector"),
             )
     finally:
-        await run_even_if_cancelled(opening.close)
+        await run_even_if_cancelled(opener.close)
 
 
 @asynccontextmanager
@@ -237,9 +243,9 @@ async def open_located_workspace(
     trusted: bool,
 ) -> AsyncIterator[tuple[Workspace, Settings]]:
     """Open the workspace of `Memory.open` with its arguments, and yield it with its settings."""
-    folder, held = await run_sync(partial(_locate_root, root, scope, settings, trusted=trusted))
-    async with open_workspace(folder, check_scope(scope), make_parts(settings=held)) as workspace:
-        yield workspace, held
+    folder, loaded_settings = await run_sync(partial(_locate_root, root, scope, settings, trusted=trusted))
+    async with open_workspace(folder, check_scope(scope), make_parts(settings=loaded_settings)) as workspace:
+        yield workspace, loaded_settings
 
 
 def _locate_root(
@@ -250,8 +256,8 @@ def _locate_root(
     check_type("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
     if any(map(has_secret, check_scope(scope).parts().values())):
         raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
-    named = Path(root) if root is not None else (settings or Settings.from_environment()).root
-    folder = named or default_root()
+    requested = Path(root) if root is not None else (settings or Settings.from_environment()).root
+    folder = requested or default_root()
     if settings is None:
         return folder, Settings.load(folder, trusted=trusted).with_default_embedder()
     return folder, settings.with_trusted_root(folder) if trusted else settings
@@ -299,20 +305,22 @@ class _WorkspaceOpener:
     async def find_grants(self, layer: RootLayer) -> str:
         """Return the folder of the grants for the sessions of a place; empty if the root has no identity."""
         identity = await read_root_identity(self.files)
-        own = f"/{layer.folder.name}" if layer.folder != self.root else ""
-        return f"permissions/{identity}{own}" if identity else ""
+        subfolder = f"/{layer.folder.name}" if layer.folder != self.root else ""
+        return f"permissions/{identity}{subfolder}" if identity else ""
 
-    def open_states(self, place: MemoryRoot, grants: str, seen: VisibleRoots) -> "StateStore":
+    def open_states(self, place: MemoryRoot, grants: str, visible_roots: VisibleRoots) -> "StateStore":
         """Return the store for the states of sessions of a place, with its `grants` folder."""
         from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
 
-        granted = PermissionGrants(trust_list_files(self.parts), grants) if grants else None
-        return FilteredStateStore(FileStateStore(place.files, place.redactor, granted), partial(_list_forgotten, seen))
+        permission_grants = PermissionGrants(trust_list_files(self.parts), grants) if grants else None
+        return FilteredStateStore(
+            FileStateStore(place.files, place.redactor, permission_grants), partial(_list_forgotten, visible_roots)
+        )
 
     async def _claim_root(self, root: Path, scope: Scope) -> tuple[Scope, bytes]:
         return await claim_trusted_root(
             root, LocalFiles(root, disk=self.parts.disk), scope, settings=self.parts.settings,
-            listed=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+            trust_list=trust_list_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
         )  # fmt: skip
 
     async def _migrate_to_users(self) -> None:
@@ -326,11 +334,11 @@ class _WorkspaceOpener:
             await ChangeSets(files, clock=self.parts.clock, ids=self.parts.ids).recover()
             with self.parts.emitter.stage("recover", self.scope) as progress:
                 async with self._open_inboxes() as inbox:
-                    done = await migrate_to_users(
+                    report = await migrate_to_users(
                         files, lambda user: LocalFiles(self.root / USERS / user, disk=disk), inbox=inbox,
                         config=self.parts.settings.consolidation,
                     )  # fmt: skip
-                progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
+                progress.counts.update(users=len(report.users), entries=sum(report.memories.values()))
             # moved data and new roots can be read without it
             with suppress(StorageReadOnly):
                 await upgrade_version(files)
@@ -338,18 +346,18 @@ class _WorkspaceOpener:
     @asynccontextmanager
     async def _open_inboxes(self) -> AsyncIterator[Callable[[str], JobQueue]]:
         """Yield a function that opens the inbox of a user's folder (root: empty name); close all of them at the end."""
-        opened: dict[str, JobQueue] = {}
+        inboxes: dict[str, JobQueue] = {}
 
         def open_inbox(user: str) -> JobQueue:
             folder = self.root / USERS / user if user else self.root
-            if user not in opened:
-                opened[user] = create_inbox(folder, LocalFiles(folder, disk=self.parts.disk), self.parts)
-            return opened[user]
+            if user not in inboxes:
+                inboxes[user] = create_inbox(folder, LocalFiles(folder, disk=self.parts.disk), self.parts)
+            return inboxes[user]
 
         try:
             yield open_inbox
         finally:
-            for each in opened.values():
+            for each in inboxes.values():
                 await each.close()
 
     async def open_memory_root(self, layer: RootLayer) -> MemoryRoot:
@@ -383,12 +391,12 @@ class _WorkspaceOpener:
         config = self.parts.settings.consolidation
         if place.label != SHARED_LABEL or config is None:
             return
-        work, later = self.services_for(place), self.parts.clock.now() + timedelta(seconds=config.min_gap)
+        services, due = self.services_for(place), self.parts.clock.now() + timedelta(seconds=config.min_gap)
         # the entry is saved; the worker reports an inbox that can't be used
         with suppress(StorageError):
-            if not await work.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
-                await work.inbox.put(Job(kind="consolidate", after=later))
-                work.worker.wake()
+            if not await services.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
+                await services.inbox.put(Job(kind="consolidate", after=due))
+                services.worker.wake()
 
     @asynccontextmanager
     async def drain_at_exit(self) -> AsyncIterator[None]:
@@ -402,8 +410,8 @@ class _WorkspaceOpener:
 
     async def close(self) -> None:
         """Close everything that was opened."""
-        for work in self._services.values():
-            await work.inbox.close()
+        for services in self._services.values():
+            await services.inbox.close()
         for place in self._places:
             if place.usage:
                 await place.usage.close()
@@ -462,19 +470,19 @@ async def inspect_root(root: Path, scratch: Path) -> "list[Check]":
         await index.close()
 
 
-async def _list_forgotten(seen: VisibleRoots) -> list[ForgottenStatements]:
+async def _list_forgotten(visible_roots: VisibleRoots) -> list[ForgottenStatements]:
     """Return the forgotten statements of all places of a scope."""
-    return [await place.read_forgotten() for place in await seen.open_existing()]
+    return [await place.read_forgotten() for place in await visible_roots.open_existing()]
 
 
 async def _open_memory_root(
-    layer: RootLayer, key: bytes, scope: Scope, parts: Dependencies, held: list[FolderHandle]
+    layer: RootLayer, key: bytes, scope: Scope, parts: Dependencies, handles: list[FolderHandle]
 ) -> MemoryRoot:
-    """Open a place for the user of `scope`; `key` is its root's secret for digests. Its folder is added to `held`."""
+    """Open a place for the user of `scope`; `key` is the secret of its root. Its folder is added to `handles`."""
     files = AttachedFolder(layer.folder, disk=parts.disk)
     owner = await claim_folder(files, layer.scope, clock=parts.clock, ids=parts.ids)
-    held.append(await run_in_thread(FolderHandle, layer.folder))
-    files.attach(held[-1])
+    handles.append(await run_in_thread(FolderHandle, layer.folder))
+    files.attach(handles[-1])
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor)
     await advance_ids(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
@@ -519,6 +527,6 @@ def _guard_reranker(reranker: Reranker, redactor: Redactor) -> Reranker:
 
 def _index_path(root: Path, parts: Dependencies) -> Path:
     """Return the path of the index: in the folder from the settings, else in the root, or in the cache if read-only."""
-    elsewhere = parts.settings.index
-    folder = writable_folder(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
+    index_folder = parts.settings.index
+    folder = writable_folder(root, parts) if index_folder is None else cache_folder(index_folder.absolute(), root)
     return folder / INDEX_FILE

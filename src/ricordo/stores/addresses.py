@@ -163,30 +163,30 @@ def parse_address(text: str) -> Address:
     """
     if not isinstance(text, str):
         raise InvalidSetting(f"An address of a store is a text, not {text!r}: {_ADDRESS_FORM}.")
-    given = text.strip()
-    if not given or "\0" in _percent_decode(given):
+    address = text.strip()
+    if not address or "\0" in _percent_decode(address):
         raise InvalidSetting(f"{text!r} names no store: {_ADDRESS_FORM}. Known schemes: {', '.join(SCHEMES)}.")
-    if given.lower() in _BARE_SCHEMES:
-        return Address(scheme=given.lower())
-    if given.lower() in SCHEMES:
-        name = given.lower()
+    if address.lower() in _BARE_SCHEMES:
+        return Address(scheme=address.lower())
+    if address.lower() in SCHEMES:
+        name = address.lower()
         raise InvalidSetting(
-            f"{text!r} names no place: write one, such as {name}:./notes. A folder of it is ./{given}."
+            f"{text!r} names no place: write one, such as {name}:./notes. A folder of it is ./{address}."
         )
-    found = _SCHEME_PATTERN.fullmatch(given)
-    if found is None and given.startswith(":"):
+    match = _SCHEME_PATTERN.fullmatch(address)
+    if match is None and address.startswith(":"):
         raise InvalidSetting(f"{text!r} names no scheme: {_ADDRESS_FORM}. Known schemes: {', '.join(SCHEMES)}.")
-    scheme, rest = (found[1].lower(), found[2]) if found else (DEFAULT_SCHEME, given)
+    scheme, rest = (match[1].lower(), match[2]) if match else (DEFAULT_SCHEME, address)
     place, _, options = rest.partition("?")
     return Address(scheme=scheme, place=_percent_decode(place), options=_parse_options(options, text))
 
 
 def split_addresses(place: str) -> tuple[str, ...]:
     """Return the addresses in a place. Raises: InvalidSetting if one of them is empty."""
-    found = tuple(_percent_decode(part.strip()) for part in place.split(","))
-    if not all(found):
+    addresses = tuple(_percent_decode(part.strip()) for part in place.split(","))
+    if not all(addresses):
         raise InvalidSetting(f"{place!r} names no stores: write addresses with a comma between them.")
-    return found
+    return addresses
 
 
 def join_addresses(addresses: Sequence[str]) -> str:
@@ -194,13 +194,13 @@ def join_addresses(addresses: Sequence[str]) -> str:
     return ",".join(_percent_encode(address, ",") for address in addresses)
 
 
-def _parse_options(text: str, whole: str) -> dict[str, str]:
+def _parse_options(text: str, address: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in text.split("&") if text else ():
         name, sign, value = part.partition("=")
         name = _percent_decode(name)
         if not sign or not name or name in options:
-            raise InvalidSetting(f"{whole!r} has an option that is none: each is written once, as name=value.")
+            raise InvalidSetting(f"{address!r} has an option that is none: each is written once, as name=value.")
         options[name] = _percent_decode(value)
     return options
 

@@ -94,7 +94,7 @@ class StoreFolder:
         `tenants/t/users/u/projects/p/`. The entry names the user of the project who saved it. So a listing of this
         folder may contain entries of other owners, unless the backend created the folder.
         """
-        return owner_folder(scope, home=self.scope)
+        return owner_folder(scope, owner_scope=self.scope)
 
 
 class PlainDriver(ABC):
@@ -121,25 +121,25 @@ class PlainDriver(ABC):
     async def get(self, entry_id: str) -> Entry:
         """Return one entry by its id, or by the beginning or the end of its id. Raises `EntryNotFound`."""
         entries = await self.entries()
-        chosen = resolve_id([entry.id for entry in entries], entry_id)
-        return next(entry for entry in entries if entry.id == chosen)
+        full_id = resolve_id([entry.id for entry in entries], entry_id)
+        return next(entry for entry in entries if entry.id == full_id)
 
 
 @asynccontextmanager
-async def open_folder(opening: OpenRequest) -> AsyncIterator[StoreFolder]:
+async def open_folder(request: OpenRequest) -> AsyncIterator[StoreFolder]:
     """Open the folder of an address. Raises: InvalidSetting if the address has none, and the errors of `files`."""
-    if opening.folder is None:
-        raise InvalidSetting(f"A store {opening.address.scheme} needs a folder: {opening.address.scheme}:./notes.")
-    async with opening.open_files(opening.folder) as files:
-        records = await run_sync(opening.record_files, opening.folder) if opening.record_files else None
-        yield StoreFolder(files=files, scope=opening.scope, record_files=records)
+    if request.folder is None:
+        raise InvalidSetting(f"A store {request.address.scheme} needs a folder: {request.address.scheme}:./notes.")
+    async with request.open_files(request.folder) as files:
+        records = await run_sync(request.record_files, request.folder) if request.record_files else None
+        yield StoreFolder(files=files, scope=request.scope, record_files=records)
 
 
-def read_options(address: Address, *known: str) -> Mapping[str, str]:
+def read_options(address: Address, *allowed: str) -> Mapping[str, str]:
     """Return the options of an address. Raises: InvalidSetting for an option that the backend does not know."""
-    unknown = [name for name in address.options if name not in known]
+    unknown = [name for name in address.options if name not in allowed]
     if unknown:
-        choices = f"it has {', '.join(known)}" if known else "it has none"
+        choices = f"it has {', '.join(allowed)}" if allowed else "it has none"
         raise InvalidSetting(f"A store {address.scheme} has no option {unknown[0]}: {choices}.")
     return address.options
 
@@ -150,17 +150,17 @@ def refuse_place(address: Address) -> None:
         raise InvalidSetting(f"A store {address.scheme} takes no place: leave {address.place} out.")
 
 
-def owner_folder(scope: Scope, *, home: Scope) -> str:
-    """Return the folder of `scope` below one that belongs to `home`, a different string for each owner.
+def owner_folder(scope: Scope, *, owner_scope: Scope) -> str:
+    """Return the folder of `scope` below one that belongs to `owner_scope`, a different string for each owner.
 
     It is the result of `StoreFolder.folder_for`. Backends without files use it to tell owners apart.
     """
-    given, owner = scope.parts(), home.parts()
-    if _sharing_key(given) == _sharing_key(owner):
+    scope_parts, owner_parts = scope.parts(), owner_scope.parts()
+    if _sharing_key(scope_parts) == _sharing_key(owner_parts):
         return ""
-    wide = {"tenant", "user", "project"} if given.keys() & {"user", "project"} else {"tenant", "team", "agent"}
-    owned_by = [name for name in given if name in wide] or [*given]
-    return "".join(f"{_SUBFOLDERS[name]}/{encode_folder_name(given[name])}/" for name in owned_by)
+    wide = {"tenant", "user", "project"} if scope_parts.keys() & {"user", "project"} else {"tenant", "team", "agent"}
+    owned_by = [name for name in scope_parts if name in wide] or [*scope_parts]
+    return "".join(f"{_SUBFOLDERS[name]}/{encode_folder_name(scope_parts[name])}/" for name in owned_by)
 
 
 def assign_ids(entries: Iterable[Entry], path: str, seen: Counter[str] | None = None) -> list[Entry]:
@@ -170,15 +170,15 @@ def assign_ids(entries: Iterable[Entry], path: str, seen: Counter[str] | None = 
     without an id; this call adds its own.
     """
     counts = Counter[str]() if seen is None else seen
-    given = []
+    identified = []
     for entry in entries:
         if not entry.id:
             ordinal = counts[entry.content]
             counts[entry.content] += 1
-            given.append(replace(entry, id=derive_id(path, entry.content, ordinal)))
+            identified.append(replace(entry, id=derive_id(path, entry.content, ordinal)))
         else:
-            given.append(entry)
-    return given
+            identified.append(entry)
+    return identified
 
 
 def match_entries(
@@ -191,19 +191,22 @@ def match_entries(
     superseded is left out; if another entry supersedes it, the hit names that entry. `lines` has the lines of the
     entries in `path` by id; the default is line 1.
     """
-    everything = list(entries)
-    successors = {entry.supersedes: entry.id for entry in reversed(everything) if entry.supersedes}
+    all_entries = list(entries)
+    successors = {entry.supersedes: entry.id for entry in reversed(all_entries) if entry.supersedes}
     words = tuple(dict.fromkeys(query.text.split()))
-    whole, wanted = _normalize_text(query.text.strip()), [_normalize_text(_strip_punctuation(word)) for word in words]
+    phrase, normalized_words = (
+        _normalize_text(query.text.strip()),
+        [_normalize_text(_strip_punctuation(word)) for word in words],
+    )
     hits: list[Hit] = []
-    for entry in everything:
+    for entry in all_entries:
         if len(hits) >= limit:
             break
         if entry.state == "superseded":
             continue
-        held = _normalize_text("\n".join((entry.content, *entry.tags))) if words else ""
+        text = _normalize_text("\n".join((entry.content, *entry.tags))) if words else ""
         # checking the content is faster than checking the filters
-        if (whole in held or all(word in held for word in wanted)) and matches_filters(
+        if (phrase in text or all(word in text for word in normalized_words)) and matches_filters(
             _to_chunk(entry, query, path), query
         ):
             line = (lines or {}).get(entry.id, 1)
@@ -228,26 +231,26 @@ def compose_entries(
     the result is only the notice, without a fence, or empty if the notice does not fit either.
     """
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
-    shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
-    most = (budget or PREAMBLE_BUDGET).count
-    room = most - estimate_text(_render_items([_empty_item(source)], note, len(shown) + unread))
+    active = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
+    max_tokens = (budget or PREAMBLE_BUDGET).count
+    remaining = max_tokens - estimate_text(_render_items([_empty_item(source)], note, len(active) + unread))
     quoted: list[PreambleItem] = []
     misses = 0
-    for entry in sorted(shown, key=lambda entry: not entry.pinned):
+    for entry in sorted(active, key=lambda entry: not entry.pinned):
         item = _quote_entry(entry, source, bullets=bullets)
-        if (cost := _item_tokens(item, room)) <= room:
+        if (cost := _item_tokens(item, remaining)) <= remaining:
             quoted.append(item)
-            room -= cost
+            remaining -= cost
         elif (misses := misses + 1) == _MAX_SKIPPED:
             break
-    left_out = len(shown) + unread - len(quoted)
-    while quoted and estimate_text(_render_items(quoted, note, left_out)) > most:
+    left_out = len(active) + unread - len(quoted)
+    while quoted and estimate_text(_render_items(quoted, note, left_out)) > max_tokens:
         quoted.pop()
         left_out += 1
     if quoted:
         return Preamble(text=_render_items(quoted, note, left_out), items=tuple(quoted))
     notice = _omission_notice(left_out)
-    return Preamble(text=notice if estimate_text(notice) <= most else "")
+    return Preamble(text=notice if estimate_text(notice) <= max_tokens else "")
 
 
 def _sharing_key(parts: Mapping[str, str]) -> tuple[str | None, ...]:
@@ -312,8 +315,10 @@ def _quote_entry(entry: Entry, source: str, *, bullets: bool) -> PreambleItem:
     trust = Trust.USER if entry.by in {"user", "hand"} else Trust.AGENT
     lines = entry.content.replace("\n", "\n  ")
     text = " ".join([f"- {lines}", *(f"#{tag}" for tag in entry.tags)]) if bullets else entry.content
-    shown = (ShownEntry(id=entry.id),) if entry.id else ()
-    return PreambleItem(text=text, source=source, trust=trust, kind=entry.kind, id=entry.id or None, entries=shown)
+    shown_entries = (ShownEntry(id=entry.id),) if entry.id else ()
+    return PreambleItem(
+        text=text, source=source, trust=trust, kind=entry.kind, id=entry.id or None, entries=shown_entries
+    )
 
 
 def _empty_item(source: str) -> FencedItem:
@@ -349,7 +354,7 @@ class StoreTombstones(ABC):
         """Return all tombstones, oldest first. Raises `StorageError`."""
 
     @abstractmethod
-    async def write(self, stone: Tombstone) -> None:
+    async def write(self, tombstone: Tombstone) -> None:
         """Add one tombstone, durably. Raises `StorageError`."""
 
     async def find(self, entry: Entry) -> Tombstone | None:
@@ -381,9 +386,9 @@ class FileTombstones(StoreTombstones):
         """Return all tombstones, oldest first. Raises `StorageError`."""
         return await read_tombstones(self._files, self._path)
 
-    async def write(self, stone: Tombstone) -> None:
+    async def write(self, tombstone: Tombstone) -> None:
         """Add one tombstone, durably. Raises `StorageError`."""
-        await self._files.append(self._path, stone.to_line())
+        await self._files.append(self._path, tombstone.to_line())
 
 
 class ProcessTombstones(StoreTombstones):
@@ -398,9 +403,9 @@ class ProcessTombstones(StoreTombstones):
         """Return all tombstones, oldest first."""
         return self._tombstones
 
-    async def write(self, stone: Tombstone) -> None:
+    async def write(self, tombstone: Tombstone) -> None:
         """Add one tombstone."""
-        self._tombstones = parse_tombstones(self._tombstones.render_with([stone]))
+        self._tombstones = parse_tombstones(self._tombstones.render_with([tombstone]))
 
 
 class TombstoneLookup(ABC):
@@ -438,16 +443,16 @@ class ForgettingDriver(TombstoneLookup, PlainDriver):
     async def get(self, entry_id: str) -> Entry:
         """Return one entry by its id, or by the beginning or the end of its id. Raises `EntryNotFound`."""
         entries = await self.entries()
-        chosen = await self.resolve_id(entry_id, [entry.id for entry in entries])
-        return next(entry for entry in entries if entry.id == chosen)
+        full_id = await self.resolve_id(entry_id, [entry.id for entry in entries])
+        return next(entry for entry in entries if entry.id == full_id)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry everywhere, leave a tombstone, and return the entry. Raises `EntryNotFound`."""
         del why
-        gone = await self.get_removable(entry_id)
-        await self._tombstones.add(gone, who=who)
-        await self.remove(gone)
-        return gone
+        removed = await self.get_removable(entry_id)
+        await self._tombstones.add(removed, who=who)
+        await self.remove(removed)
+        return removed
 
     async def get_removable(self, entry_id: str) -> Entry:
         """Return the entry to forget. Raises: EntryNotFound; InvalidInput for an entry that can't be removed."""
@@ -476,6 +481,6 @@ class RootTombstones(TombstoneLookup):
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
         """Return the record of an entry forgotten in a visible place; None if it was not forgotten."""
         for place in await self.places():
-            if stone := find_tombstone(entry, await read_tombstones(place.files), place.key):
-                return stone
+            if tombstone := find_tombstone(entry, await read_tombstones(place.files), place.key):
+                return tombstone
         return None

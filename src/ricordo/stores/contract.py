@@ -392,11 +392,11 @@ class Store:
         if limit < 1:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
-            asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
-            found = (await self._driver.find(asked, limit))[:limit]
+            full_query = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+            matches = (await self._driver.find(full_query, limit))[:limit]
             # files that people edit may hold secrets, so hits are redacted before they are returned
-            guarding = partial(_all_guarded, found, self._parts.redactor)
-            size = guarded_length(hit.entry for hit in found)
+            guarding = partial(_all_guarded, matches, self._parts.redactor)
+            size = guarded_length(hit.entry for hit in matches)
             hits = await compute(guarding, size=size, at_once=_AT_ONCE)
             progress.counts["entries"] = len(hits)
             return hits
@@ -407,23 +407,25 @@ class Store:
 
     async def _build_preamble(self, budget: Tokens | None) -> Preamble:
         with self._parts.emitter.stage("preamble", self.scope) as progress:
-            most = room = budget or PREAMBLE_BUDGET
-            shown = await self._read_preamble(budget)
-            while (clean := _redact_preamble(shown, self._parts.redactor)) is not shown and clean.text:
-                over = estimate_text(clean.text) - most.count
-                if over <= 0:
+            max_tokens = remaining = budget or PREAMBLE_BUDGET
+            preamble = await self._read_preamble(budget)
+            while (clean := _redact_preamble(preamble, self._parts.redactor)) is not preamble and clean.text:
+                excess = estimate_text(clean.text) - max_tokens.count
+                if excess <= 0:
                     break
                 # the mark of a secret that a person wrote into a file can be longer than the secret
-                room = Tokens(max(room.count - over, room.count // 2, 1) if room.count > 1 else 0)
-                shown = await self._read_preamble(room) if room.count else Preamble()
-            if shown.cut:
-                progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
-                progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
+                remaining = Tokens(max(remaining.count - excess, remaining.count // 2, 1) if remaining.count > 1 else 0)
+                preamble = await self._read_preamble(remaining) if remaining.count else Preamble()
+            if preamble.cut:
+                progress.counts.update(
+                    lines=preamble.cut.lines, memories=preamble.cut.memories, topics=preamble.cut.topics
+                )
+                progress.reason = f"of MEMORY.md no more is shown than its {preamble.cut.cap} allow"
             return clean
 
     async def _read_preamble(self, budget: Tokens | None) -> Preamble:
-        shown = await self._driver.preamble(budget)
-        return Preamble.from_text(shown) if isinstance(shown, str) else shown
+        preamble = await self._driver.preamble(budget)
+        return Preamble.from_text(preamble) if isinstance(preamble, str) else preamble
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return an optional capability, as an object with only the methods it names; None if the backend lacks it.
@@ -454,8 +456,8 @@ class Store:
     async def _returning(
         self, method: Callable[..., Awaitable[Entry | list[Entry]]], *given: object, **named: object
     ) -> Entry | list[Entry]:
-        found = await method(*given, **named)
-        return await self._shown(found) if isinstance(found, list) else (await self._shown([found]))[0]
+        result = await method(*given, **named)
+        return await self._shown(result) if isinstance(result, list) else (await self._shown([result]))[0]
 
     async def _shown(self, found: list[Entry]) -> list[Entry]:
         """Return entries without the secrets that their files may hold."""
@@ -472,24 +474,24 @@ class Store:
             return await bound.write_many(ready) if ready else []
 
     async def _forget_and_notify(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
-        (gone,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])
+        (removed,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])
         for act in self._forget_hooks:
-            await act(gone, who)
-        return gone
+            await act(removed, who)
+        return removed
 
     async def _forget_many_and_notify(
         self, bound: LayeredMemory, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str
     ) -> DeleteResult:
-        done = await bound.forget_matching(wanted, scope=scope, who=who, why=why)
-        for gone in done.entries:
+        result = await bound.forget_matching(wanted, scope=scope, who=who, why=why)
+        for removed in result.entries:
             for act in self._forget_hooks:
-                await act(gone, who)
-        return done
+                await act(removed, who)
+        return result
 
     async def _refuse_forgotten(self, entry: Entry) -> None:
-        if isinstance(self._driver, KeepsTombstones) and (stone := await self._driver.tombstone_of(entry)):
+        if isinstance(self._driver, KeepsTombstones) and (tombstone := await self._driver.tombstone_of(entry)):
             raise InvalidEntry(
-                f"The memory {stone.id} was forgotten{stone.origin} and is not taken in again: save its words "
+                f"The memory {tombstone.id} was forgotten{tombstone.origin} and is not taken in again: save its words "
                 f"without an "
                 "id and a time, as a new memory."
             )
@@ -497,13 +499,13 @@ class Store:
     def _resolve_scope(self, entry: Entry) -> Scope:
         if entry.scope is None:
             return self.scope
-        mine, wanted = self.scope.parts(), entry.scope.parts()
-        foreign = [name for name, value in wanted.items() if mine.get(name) not in {None, value}]
+        own, requested = self.scope.parts(), entry.scope.parts()
+        foreign = [name for name, value in requested.items() if own.get(name) not in {None, value}]
         if foreign:
             raise ScopeMismatch(f"This store is bound to {self.scope}: it can't save for {entry.scope}.")
-        if "session" in wanted:
-            return Scope(**mine | wanted)
-        if "project" in mine and "project" not in wanted and not (entry.reason or "").strip():
+        if "session" in requested:
+            return Scope(**own | requested)
+        if "project" in own and "project" not in requested and not (entry.reason or "").strip():
             raise ReasonRequired
         return entry.scope
 
@@ -515,23 +517,23 @@ def _all_guarded(hits: Iterable[Hit], redactor: Redactor) -> list[Hit]:
 def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:
     """Return a hit without the secrets that its file may hold."""
     before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (hit.before, hit.after))
-    cleaned = replace(
+    redacted = replace(
         hit,
         entry=redact_for_display(hit.entry, redactor),
         heading=redactor.clean(hit.heading),
         before=before,
         after=after,
     )
-    return hit if cleaned == hit else cleaned
+    return hit if redacted == hit else redacted
 
 
-def _redact_preamble(shown: Preamble, redactor: Redactor) -> Preamble:
+def _redact_preamble(preamble: Preamble, redactor: Redactor) -> Preamble:
     """Return a preamble without secrets; the same object if it has none."""
-    text = redactor.clean(shown.text)
-    if text is shown.text:
-        return shown
-    items = tuple(replace(item, text=redactor.clean(item.text)) for item in shown.items)
-    return replace(shown, text=text, items=items)
+    text = redactor.clean(preamble.text)
+    if text is preamble.text:
+        return preamble
+    items = tuple(replace(item, text=redactor.clean(item.text)) for item in preamble.items)
+    return replace(preamble, text=text, items=items)
 
 
 async def build_preamble(store: Store, budget: Tokens | None = None) -> Preamble:
@@ -561,16 +563,16 @@ def _public_methods(capability: type) -> frozenset[str]:
 
 
 def _forward(method: Callable[..., object]) -> Callable[..., object]:
-    def call(_view: object, *given: object, **named: object) -> object:
-        return method(*given, **named)
+    def call(_view: object, *args: object, **kwargs: object) -> object:
+        return method(*args, **kwargs)
 
     return call
 
 
 def record_shown(store: Store, hits: Sequence[Hit], *, how: str, session: str = "") -> None:
     """Record that the memories among `hits` were shown; `how` is one word, such as `recall`."""
-    notes = store.offers(RecordsUsage) if hits else None
-    if notes:
+    recorder = store.offers(RecordsUsage) if hits else None
+    if recorder:
         for source in dict.fromkeys(hit.source for hit in hits):
             ids = [hit.entry.id for hit in hits if hit.source == source]
-            notes.record_use("shown", ids, how=how, source=source, session=session)
+            recorder.record_use("shown", ids, how=how, source=source, session=session)

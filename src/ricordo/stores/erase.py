@@ -38,17 +38,17 @@ async def find_versions(layers: LayeredMemory, entry_id: str) -> tuple[str, list
     """
     roots = [_to_erase_root(place) for place in await layers.places()]
     try:
-        chosen = (await layers.get(entry_id)).id
+        full_id = (await layers.get(entry_id)).id
     except EntryNotFound:
-        known: dict[str, None] = {}
+        known_ids: dict[str, None] = {}
         for root in roots:
-            known |= dict.fromkeys([*(await read_tombstones(root.files)).ids, *await list_unfinished(root.files)])
-        chosen = resolve_id([*known], entry_id)
-    if any([(await list_unfinished(root.files)).get(chosen) for root in roots]):
+            known_ids |= dict.fromkeys([*(await read_tombstones(root.files)).ids, *await list_unfinished(root.files)])
+        full_id = resolve_id([*known_ids], entry_id)
+    if any([(await list_unfinished(root.files)).get(full_id) for root in roots]):
         raise InvalidEntry(
-            f"{chosen} is a text that was erased in part, and is not kept: give the same text once more."
+            f"{full_id} is a text that was erased in part, and is not kept: give the same text once more."
         )
-    return chosen, [entry for root in roots for entry in await find_entry_versions(root, chosen)]
+    return full_id, [entry for root in roots for entry in await find_entry_versions(root, full_id)]
 
 
 async def erase_everywhere(
@@ -68,35 +68,35 @@ async def erase_everywhere(
         )
     places = await layers.places()
     if entry_id:
-        chosen, entries = await find_versions(layers, entry_id)
+        full_id, entries = await find_versions(layers, entry_id)
     else:
-        chosen = await _find_unfinished(places, text) or places[0].ids.new()
-        entries = [Entry(content=text, id=chosen)]
+        full_id = await _find_unfinished(places, text) or places[0].ids.new()
+        entries = [Entry(content=text, id=full_id)]
     roots = [_to_erase_root(place) for place in places]
     for root in roots:
-        await begin_erasing(root, chosen, text)
-    ids, texts = [chosen], {text} if text else set[str]()
+        await begin_erasing(root, full_id, text)
+    ids, texts = [full_id], {text} if text else set[str]()
     if entry_id:
         # an entry is erased with its paraphrases, a text only literally
-        ids = await _forget_entry(layers, roots, chosen)
+        ids = await _forget_entry(layers, roots, full_id)
         entries += [entry for name in ids for root in roots for entry in await find_entry_versions(root, name)]
         texts = {each for root in roots for name in ids for each in await collect_erase_texts(root, entries, name)}
     for root in roots:
-        await add_tombstones(root, entries, chosen, with_copies=bool(entry_id))
-    needles, done = ErasePatterns(texts, inside_words=inside_words), EraseResult(ids=tuple(ids))
+        await add_tombstones(root, entries, full_id, with_copies=bool(entry_id))
+    needles, result = ErasePatterns(texts, inside_words=inside_words), EraseResult(ids=tuple(ids))
     incomplete: list[EraseIncomplete] = []
     for place, root in zip(places, roots, strict=True):
         try:
-            done = done.merge(await erase_texts(root, needles))
+            result = result.merge(await erase_texts(root, needles))
         except EraseIncomplete as error:
             # continue with the other places
             incomplete.append(error)
             continue
         await place.index.refresh()
-        await finish_erasing(root, chosen)
+        await finish_erasing(root, full_id)
     if incomplete:
         raise incomplete[0]
-    return done
+    return result
 
 
 async def _find_unfinished(places: Sequence[MemoryRoot], text: str) -> str:

@@ -126,10 +126,10 @@ class BoundMember:
 
     def discard_missed(self, entry_id: str) -> bool:
         """Remove a forgotten entry from the missed entries; return whether it was there."""
-        kept = [entry for entry in self._missed_entries if entry.id != entry_id]
-        found = len(kept) < len(self._missed_entries)
-        self._missed_entries[:] = kept
-        return found
+        remaining = [entry for entry in self._missed_entries if entry.id != entry_id]
+        was_missed = len(remaining) < len(self._missed_entries)
+        self._missed_entries[:] = remaining
+        return was_missed
 
     def require_store(self) -> Store:
         """Return the store. Raises: StorageFailed if it is not open."""
@@ -167,18 +167,18 @@ class _FanoutDriver:
         self.parts = parts
 
     async def write(self, entry: Entry) -> Entry:
-        kept: list[Entry] = []
+        saved: list[Entry] = []
 
         async def save(store: Store) -> None:
-            kept.append(await store.save(kept[0] if kept else entry))
+            saved.append(await store.save(saved[0] if saved else entry))
 
-        away = await _reopen_members(self.parts)
+        unavailable = await _reopen_members(self.parts)
         try:
-            await _apply_to_all([part for part in self.parts if part not in away], save)
+            await _apply_to_all([part for part in self.parts if part not in unavailable], save)
         finally:
-            for part in away if kept else ():
-                await part.save_or_queue(kept[0])
-        return kept[0]
+            for part in unavailable if saved else ():
+                await part.save_or_queue(saved[0])
+        return saved[0]
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         return await _ask_first(_open_members(self.parts), lambda store: store.recall(query, limit))
@@ -207,25 +207,25 @@ class _ListMixin:
 
 class _ForgetMixin:
     async def forget(self: _HasMembers, entry_id: str, *, who: str, why: str = "") -> Entry:
-        gone: list[Entry] = []
+        removed: list[Entry] = []
         missing: list[EntryNotFound] = []
 
         async def forget(store: Store) -> None:
             try:
                 # all members forget the same entry, whatever part of the id was given
-                wanted = gone[0].id if gone else entry_id
-                gone.append(await _require_capability(store, Forgets).forget(wanted, who=who, why=why))
+                requested_id = removed[0].id if removed else entry_id
+                removed.append(await _require_capability(store, Forgets).forget(requested_id, who=who, why=why))
             except EntryNotFound as error:
                 missing.append(error)
 
-        away = await _reopen_members(self.parts)
+        unavailable = await _reopen_members(self.parts)
         await _apply_to_all(_members_offering(self, Forgets), forget)
-        if not gone:
+        if not removed:
             raise missing[0]
-        holding = [part for part in away if not part.discard_missed(gone[0].id)]
+        holding = [part for part in unavailable if not part.discard_missed(removed[0].id)]
         if holding:
             raise _partial_failure(_members_offering(self, Forgets), [(part.name, part.error) for part in holding])
-        return gone[0]
+        return removed[0]
 
 
 class _TombstoneMixin:
@@ -237,8 +237,8 @@ class _TombstoneMixin:
 
     async def tombstone_of(self: _HasMembers, entry: Entry) -> Tombstone | None:
         for part in _members_offering(self, KeepsTombstones):
-            if stone := await _require_capability(part.require_store(), KeepsTombstones).tombstone_of(entry):
-                return stone
+            if tombstone := await _require_capability(part.require_store(), KeepsTombstones).tombstone_of(entry):
+                return tombstone
         return None
 
 
@@ -272,20 +272,20 @@ _CAPABILITY_MIXINS: dict[type, type] = {
 
 
 @asynccontextmanager
-async def open_fanout(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_fanout(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open all stores of an address: `fanout:jsonl:./notes,kv:./copy`.
 
     A store that can't be opened is left out until it can be. Raises: the error of the first store if none can be
     opened.
     """
-    read_options(opening.address)
-    if not opening.address.place:
+    read_options(request.address)
+    if not request.address.place:
         raise InvalidSetting("A fanout names the stores that it saves to: fanout:jsonl:./notes,kv:./copy.")
-    addresses = split_addresses(opening.address.place)
+    addresses = split_addresses(request.address.place)
     async with AsyncExitStack() as stack:
 
         async def enter(address: str) -> Backend:
-            return await stack.enter_async_context(opening.open_another(address))
+            return await stack.enter_async_context(request.open_another(address))
 
         parts = [FanoutMember(address, partial(enter, address)) for address in addresses]
         for part in parts:
@@ -294,7 +294,7 @@ async def open_fanout(opening: OpenRequest) -> AsyncIterator[Backend]:
         if len(trouble) == len(parts):
             raise trouble[0]
         try:
-            yield FanoutStore(opening.parts, parts)
+            yield FanoutStore(request.parts, parts)
         finally:
             for part in parts:
                 part.stop_opening()
@@ -304,8 +304,8 @@ def _offers(part: BoundMember, capability: type) -> bool:
     return part.store is not None and part.store.offers(capability) is not None
 
 
-def _members_offering(whole: _HasMembers, capability: type) -> list[BoundMember]:
-    return [part for part in whole.parts if _offers(part, capability)]
+def _members_offering(driver: _HasMembers, capability: type) -> list[BoundMember]:
+    return [part for part in driver.parts if _offers(part, capability)]
 
 
 def _open_members(parts: Sequence[BoundMember]) -> list[BoundMember]:
@@ -356,6 +356,6 @@ async def _apply_to_all(stores: Sequence[BoundMember], act: Callable[[Store], Aw
 
 
 def _partial_failure(stores: Sequence[BoundMember], failed: Sequence[tuple[str, RicordoError | None]]) -> StorageFailed:
-    done = [part.name for part in stores if part.name not in dict(failed)]
-    trouble = "; ".join(f"{name}: {error}" for name, error in failed)
-    return StorageFailed(f"Done by {', '.join(done)}, but not by all. {trouble}")
+    succeeded = [part.name for part in stores if part.name not in dict(failed)]
+    errors = "; ".join(f"{name}: {error}" for name, error in failed)
+    return StorageFailed(f"Done by {', '.join(succeeded)}, but not by all. {errors}")

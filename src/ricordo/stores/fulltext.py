@@ -118,8 +118,8 @@ class _FulltextDriver(ForgettingDriver):
             return add_locations(await run_sync(match_entries, entries, replace(query, path=""), limit), located)
         if not set(query.sorts) & set(MEMORY_SORTS):
             return []
-        asked = replace(query, sorts=MEMORY_SORTS, path=f"{WORKSPACE}/{query.path}")
-        matches = await (await self._ensure_index()).search(asked, 2 * limit + _EXTRA_MATCHES)
+        memory_query = replace(query, sorts=MEMORY_SORTS, path=f"{WORKSPACE}/{query.path}")
+        matches = await (await self._ensure_index()).search(memory_query, 2 * limit + _EXTRA_MATCHES)
         return (await run_sync(_create_hits, matches, located))[:limit]
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
@@ -130,9 +130,9 @@ class _FulltextDriver(ForgettingDriver):
         await (await self._ensure_index()).refresh()
 
     async def close_index(self) -> None:
-        opened, self._search_index = self._search_index, None
-        if opened:
-            await opened.close()
+        index, self._search_index = self._search_index, None
+        if index:
+            await index.close()
 
     async def _ensure_index(self) -> SearchIndex:
         async with self._open_lock:
@@ -142,14 +142,14 @@ class _FulltextDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_fulltext(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_fulltext(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `fulltext:./notes?newest=20`. Raises: InvalidSetting for a number below 1."""
-    read_options(opening.address, "newest")
-    newest = parse_newest_option(opening.address)
-    async with open_folder(opening) as home:
-        if opening.folder is None or opening.open_index is None:
+    read_options(request.address, "newest")
+    newest = parse_newest_option(request.address)
+    async with open_folder(request) as store_folder:
+        if request.folder is None or request.open_index is None:
             raise InvalidSetting("A full-text store needs an index, which `open_store` gives it.")
-        store = FulltextStore(opening.parts, home, opening.folder, opening.open_index, newest=newest)
+        store = FulltextStore(request.parts, store_folder, request.folder, request.open_index, newest=newest)
         try:
             yield store
         finally:

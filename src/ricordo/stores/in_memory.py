@@ -53,11 +53,11 @@ class _NullDriver:
 
 
 @asynccontextmanager
-async def open_none(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_none(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open a store that keeps nothing: `none:`."""
-    refuse_place(opening.address)
-    read_options(opening.address)
-    yield NoMemory(opening.parts)
+    refuse_place(request.address)
+    read_options(request.address)
+    yield NoMemory(request.parts)
 
 
 DEFAULT_CAPACITY = 500
@@ -76,7 +76,7 @@ class RingStore(Backend):
         self._tombstones: dict[str, ProcessTombstones] = {}
 
     def _driver(self, scope: Scope) -> Driver:
-        owner = owner_folder(scope, home=self._scope)
+        owner = owner_folder(scope, owner_scope=self._scope)
         ring = self._rings.setdefault(owner, deque(maxlen=self._capacity))
         return _RingDriver(ring, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
@@ -99,13 +99,13 @@ class _RingDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_ring(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_ring(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open a ring: `ring:?capacity=500`. Raises: InvalidSetting for a capacity below 1."""
-    refuse_place(opening.address)
-    given = read_options(opening.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
-    if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
-        raise InvalidSetting(f"The capacity of a ring is a whole number from 1 up, not {given!r}.")
-    yield RingStore(opening.parts, opening.scope, int(given[:20]))
+    refuse_place(request.address)
+    capacity = read_options(request.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
+    if not (capacity.isascii() and capacity.isdigit()) or int(capacity[:20]) < 1:
+        raise InvalidSetting(f"The capacity of a ring is a whole number from 1 up, not {capacity!r}.")
+    yield RingStore(request.parts, request.scope, int(capacity[:20]))
 
 
 class MockStore(Backend):
@@ -124,7 +124,7 @@ class MockStore(Backend):
         return [entry for _, entry in self._rows]
 
     def _driver(self, scope: Scope) -> Driver:
-        owner = owner_folder(scope, home=self._scope)
+        owner = owner_folder(scope, owner_scope=self._scope)
         return _MockDriver(self._rows, owner, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
 
@@ -146,8 +146,8 @@ class _MockDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_mock(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_mock(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open an empty list: `mock:`."""
-    refuse_place(opening.address)
-    read_options(opening.address)
-    yield MockStore(opening.parts, opening.scope)
+    refuse_place(request.address)
+    read_options(request.address)
+    yield MockStore(request.parts, request.scope)

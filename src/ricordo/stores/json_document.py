@@ -64,8 +64,8 @@ class _Document:
 
         `read` are the entries of the records in `before`, which are reused.
         """
-        known = read if self.records[: len(before.records)] == before.records else []
-        return [*known, *map(_parse_entry, self.records[len(known) :])]
+        unchanged = read if self.records[: len(before.records)] == before.records else []
+        return [*unchanged, *map(_parse_entry, self.records[len(unchanged) :])]
 
 
 class JsonStore(Backend):
@@ -148,8 +148,8 @@ class _JsonDriver(ForgettingDriver):
         entries = assign_ids([entry for entry in read if entry is not None], self.path)
         self.damaged_count = 1 if document.error else len(document.records) - len(entries)
         if self.damaged_count:
-            why = document.error or f"{self.damaged_count} of them are none."
-            self._report(f"{self.path} can't be read as entries: {why}")
+            reason = document.error or f"{self.damaged_count} of them are none."
+            self._report(f"{self.path} can't be read as entries: {reason}")
         return document.error, (*reversed(entries),)
 
     def _report(self, trouble: str) -> None:
@@ -160,11 +160,11 @@ class _JsonDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_json(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_json(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `json:./notes`."""
-    read_options(opening.address)
-    async with open_folder(opening) as home:
-        yield JsonStore(opening.parts, home)
+    read_options(request.address)
+    async with open_folder(request) as store_folder:
+        yield JsonStore(request.parts, store_folder)
 
 
 def _parse_document(path: str, data: bytes) -> _Document:
@@ -193,9 +193,11 @@ def _remove_entry(path: str, document: _Document, entry_id: str) -> bytes:
     read = document.parse_records(_Document(), [])
     places = [place for place, entry in enumerate(read) if entry is not None]
     entries = assign_ids([entry for entry in read if entry is not None], path)
-    chosen = resolve_id([entry.id for entry in entries], entry_id)
-    gone = {place for place, entry in zip(places, entries, strict=True) if entry.id == chosen}
-    return _render_document(document, tuple(value for place, value in enumerate(document.records) if place not in gone))
+    full_id = resolve_id([entry.id for entry in entries], entry_id)
+    removed = {place for place, entry in zip(places, entries, strict=True) if entry.id == full_id}
+    return _render_document(
+        document, tuple(value for place, value in enumerate(document.records) if place not in removed)
+    )
 
 
 def _parse_entry(value: JsonValue) -> Entry | None:

@@ -144,18 +144,18 @@ class _JsonlDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_jsonl(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_jsonl(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `jsonl:./notes`."""
-    read_options(opening.address)
-    async with open_folder(opening) as home:
-        yield JsonlStore(opening.parts, home)
+    read_options(request.address)
+    async with open_folder(request) as store_folder:
+        yield JsonlStore(request.parts, store_folder)
 
 
 def _remove_lines(path: str, data: bytes, entry_id: str) -> bytes:
     """Return the file without the lines of one entry. Raises: EntryNotFound."""
     lines = _extend_lines(path, _Lines(), data).lines
-    chosen = resolve_id([line.entry.id for line in lines], entry_id)
-    for line in reversed([line for line in lines if line.entry.id == chosen]):
+    full_id = resolve_id([line.entry.id for line in lines], entry_id)
+    for line in reversed([line for line in lines if line.entry.id == full_id]):
         data = data[: line.offset] + data[line.offset + line.length :]
     return data
 
@@ -163,16 +163,16 @@ def _remove_lines(path: str, data: bytes, entry_id: str) -> bytes:
 def _extend_lines(path: str, before: _Lines, data: bytes) -> _Lines:
     """Return the lines of `before` followed by the lines of `data`."""
     seen = Counter(before.text_counts)
-    held, damaged, number, offset = list(before.lines), before.damaged_count, before.count, before.size
+    lines, damaged, number, offset = list(before.lines), before.damaged_count, before.count, before.size
     for line in _LINE.findall(data):
         number += 1
         entry = _parse_entry(line)
         if entry is not None:
             named_entry = assign_ids([entry], path, seen)[0]
-            held.append(_Line(entry=named_entry, number=number, offset=offset, length=len(line)))
+            lines.append(_Line(entry=named_entry, number=number, offset=offset, length=len(line)))
         damaged += entry is None and bool(line.strip())
         offset += len(line)
-    return _Lines(lines=tuple(held), damaged_count=damaged, count=number, size=offset, text_counts=seen)
+    return _Lines(lines=tuple(lines), damaged_count=damaged, count=number, size=offset, text_counts=seen)
 
 
 def _parse_entry(line: bytes) -> Entry | None:

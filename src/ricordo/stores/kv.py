@@ -93,13 +93,13 @@ class KvDatabase:
         """
         return await self._in_thread(partial(self._environment.read, act))
 
-    async def write(self, act: Callable[[lmdb.Transaction], _T], *, room: int = 0) -> _T:
+    async def write(self, act: Callable[[lmdb.Transaction], _T], *, size: int = 0) -> _T:
         """Return the result of `act` after its writes are durable. `act` is called again if the file has to grow.
 
-        `room` is the number of bytes it writes. Raises: DocumentInvalid for a broken file; StorageError, and then
+        `size` is the number of bytes it writes. Raises: DocumentInvalid for a broken file; StorageError, and then
         nothing was written.
         """
-        return await self._in_thread(partial(self._write, act, room))
+        return await self._in_thread(partial(self._write, act, size))
 
     @property
     def open_count(self) -> int:
@@ -120,7 +120,7 @@ class KvDatabase:
     async def _in_thread(self, act: Callable[[], _T]) -> _T:
         return await run_to_completion(partial(run_sync, act, limiter=self._limiter))
 
-    def _write(self, act: Callable[[lmdb.Transaction], _T], room: int) -> _T:
+    def _write(self, act: Callable[[lmdb.Transaction], _T], size: int) -> _T:
         if not self._path.resolve().is_relative_to(self._within.resolve()):
             raise PathRefused(f"{self._path} leads out of its folder through a symbolic link.")
         disk = Disk()
@@ -130,7 +130,7 @@ class KvDatabase:
                 disk.sync_folder(str(folder.parent))
         except OSError as error:
             raise translate_os_error(error, str(self._path)) from error
-        return self._environment.write(act, room)
+        return self._environment.write(act, size)
 
 
 class _Environment:
@@ -169,12 +169,12 @@ class _Environment:
             environment = self._ensure_open(write=False)
             return None if environment is None else self._run(environment, act, write=False)
 
-    def write(self, act: Callable[[lmdb.Transaction], _T], room: int) -> _T:
+    def write(self, act: Callable[[lmdb.Transaction], _T], size: int) -> _T:
         with self._lock:
             environment = self._ensure_open(write=True) or self._open()
 
             def with_room(transaction: lmdb.Transaction) -> _T:
-                self._reserve(environment, room)
+                self._reserve(environment, size)
                 return act(transaction)
 
             return self._run(environment, with_room, write=True)
@@ -184,8 +184,8 @@ class _Environment:
             try:
                 self._ensure_open(write=False)
             except DocumentInvalid:
-                taken = (f"{self._path}.broken-{number}" for number in count(1))
-                name = next(name for name in taken if not os.path.lexists(name))
+                candidates = (f"{self._path}.broken-{number}" for number in count(1))
+                name = next(name for name in candidates if not os.path.lexists(name))
                 disk = Disk()
                 try:
                     disk.rename(self._path, name)
@@ -211,7 +211,7 @@ class _Environment:
             self._close()
             raise _translate_error(error, self._path) from error
 
-    def _reserve(self, environment: lmdb.Environment, room: int) -> None:
+    def _reserve(self, environment: lmdb.Environment, size: int) -> None:
         """Reserve space in the file for a commit, if the system can: LMDB reports a full disk as an input/output error.
 
         The transaction blocks other writers meanwhile. Raises: StorageFull.
@@ -219,12 +219,12 @@ class _Environment:
         if not hasattr(os, "posix_fallocate"):
             return
         used = _used_bytes(environment)
-        missing = used + room + _TREE_BYTES - Path(self._path).stat().st_size
+        missing = used + size + _TREE_BYTES - Path(self._path).stat().st_size
         if missing > 0:
             try:
                 descriptor = Disk().open(self._path, os.O_RDWR)
                 try:
-                    os.posix_fallocate(descriptor, used, room + _TREE_BYTES)
+                    os.posix_fallocate(descriptor, used, size + _TREE_BYTES)
                 finally:
                     os.close(descriptor)
             except OSError as error:
@@ -283,10 +283,10 @@ def _used_bytes(environment: lmdb.Environment) -> int:
 def _file_identity(path: str) -> tuple[int, int] | None:
     """Return the identity of a file, which a replacement does not share; None if there is no file."""
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def _file_size(path: str) -> int:
@@ -307,14 +307,14 @@ def _is_readable(path: str) -> bool:
 
 
 def _translate_error(error: lmdb.Error, path: str) -> StorageError:
-    said = str(error)
+    message = str(error)
     if isinstance(error, _BROKEN_ERRORS):
-        return DocumentInvalid(f"{path} is no key-value file that can be read: {said}.")
-    if isinstance(error, lmdb.DiskError) or any(text in said for text in _FULL_MESSAGES):
+        return DocumentInvalid(f"{path} is no key-value file that can be read: {message}.")
+    if isinstance(error, lmdb.DiskError) or any(text in message for text in _FULL_MESSAGES):
         return StorageFull(f"There is no room to write {path}: free some space; nothing saved before is lost.")
-    if isinstance(error, lmdb.ReadonlyError) or any(text in said for text in _READ_ONLY_MESSAGES):
-        return StorageReadOnly(f"{path} can't be written: {said}. Reading goes on.")
-    return StorageFailed(f"{path}: {said}.")
+    if isinstance(error, lmdb.ReadonlyError) or any(text in message for text in _READ_ONLY_MESSAGES):
+        return StorageReadOnly(f"{path} can't be written: {message}. Reading goes on.")
+    return StorageFailed(f"{path}: {message}.")
 
 
 _LOG = logging.getLogger("ricordo.stores")
@@ -364,18 +364,18 @@ class _KvDriver(ForgettingDriver):
     async def write(self, entry: Entry) -> Entry:
         value = dumps(entry_to_json(entry)).encode()
         await self._require_folder()
-        await self._run_with_recovery(partial(self.database.write, partial(_put_entry, entry, value), room=len(value)))
+        await self._run_with_recovery(partial(self.database.write, partial(_put_entry, entry, value), size=len(value)))
         return entry
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
-        chosen = [entry for entry in await self.entries() if entry.kind == _PREAMBLE_KIND]
-        return await run_sync(partial(compose_entries, chosen, budget, source=self.path))
+        selected = [entry for entry in await self.entries() if entry.kind == _PREAMBLE_KIND]
+        return await run_sync(partial(compose_entries, selected, budget, source=self.path))
 
     async def entries(self) -> list[Entry]:
-        found = await self._run_with_recovery(partial(self.database.read, self._read_entries))
-        if found is None:
+        entries = await self._run_with_recovery(partial(self.database.read, self._read_entries))
+        if entries is None:
             await self._require_folder()
-        return [*(found or [])]
+        return [*(entries or [])]
 
     async def remove(self, entry: Entry) -> None:
         await self._run_with_recovery(partial(self.database.write, partial(_remove_entry, entry.id, self.path)))
@@ -394,9 +394,9 @@ class _KvDriver(ForgettingDriver):
                 value: self._entries_by_value[value] if value in self._entries_by_value else _parse_entry(value)
                 for value in values
             }
-            found = [entry for value in values if (entry := self._entries_by_value[value]) is not None]
-            entries = assign_ids(found, self.path)[::-1]
-            damaged = len(values) - len(found)
+            parsed = [entry for value in values if (entry := self._entries_by_value[value]) is not None]
+            entries = assign_ids(parsed, self.path)[::-1]
+            damaged = len(values) - len(parsed)
             if damaged > self.damaged_count:
                 _LOG.warning("%s has %d values that are no entries; they are left in it.", self.path, damaged)
             self.damaged_count = damaged
@@ -416,11 +416,11 @@ class _KvDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_kv(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_kv(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the database of a folder: `kv:./notes`."""
-    read_options(opening.address)
-    async with open_folder(opening) as home:
-        store = KvStore(opening.parts, home, opening.folder or Path())
+    read_options(request.address)
+    async with open_folder(request) as store_folder:
+        store = KvStore(request.parts, store_folder, request.folder or Path())
         try:
             yield store
         finally:
@@ -440,18 +440,18 @@ def _put_entry(entry: Entry, value: bytes, transaction: lmdb.Transaction) -> Non
 def _remove_entry(entry_id: str, path: str, transaction: lmdb.Transaction) -> None:
     """Remove an entry. Raises: EntryNotFound."""
     rows = _read_rows(transaction, path)
-    chosen = resolve_id([entry.id for _, entry in rows], entry_id)
-    for key in [key for key, entry in rows if entry.id == chosen]:
+    full_id = resolve_id([entry.id for _, entry in rows], entry_id)
+    for key in [key for key, entry in rows if entry.id == full_id]:
         transaction.delete(key)
 
 
 def _read_rows(transaction: lmdb.Transaction, path: str) -> list[tuple[bytes, Entry]]:
     """Return the keys with their entries, oldest first."""
-    found = [
+    rows = [
         (bytes(key), entry) for key, value in transaction.cursor() if (entry := _parse_entry(bytes(value))) is not None
     ]
-    entries = assign_ids([entry for _, entry in found], path)
-    return [(key, entry) for (key, _), entry in zip(found, entries, strict=True)]
+    entries = assign_ids([entry for _, entry in rows], path)
+    return [(key, entry) for (key, _), entry in zip(rows, entries, strict=True)]
 
 
 def _parse_entry(value: bytes) -> Entry | None:

@@ -89,10 +89,10 @@ def has_content(document: bytes) -> bool:
 
 def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
     """Return each entry once: the version in curated memory, with the quote from its ledger."""
-    found: dict[str, list[LocatedEntry]] = {}
+    versions: dict[str, list[LocatedEntry]] = {}
     for one in located:
-        found.setdefault(one.entry.id, []).append(one)
-    return [_merge_versions(sorted(places, key=lambda one: not is_curated(one.path))) for places in found.values()]
+        versions.setdefault(one.entry.id, []).append(one)
+    return [_merge_versions(sorted(places, key=lambda one: not is_curated(one.path))) for places in versions.values()]
 
 
 def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
@@ -105,16 +105,16 @@ def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
 
 def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
     """Return the ids and the words of the entries in curated memory, and the ids of the entries they replace."""
-    placed: set[str] = set()
-    for found in curated:
-        entry = found.entry
-        placed |= {
+    keys: set[str] = set()
+    for located in curated:
+        entry = located.entry
+        keys |= {
             *entry_keys(entry),
             *field_ids(entry, MERGED_FIELD),
             *field_ids(entry, REPLACED_FIELD),
             entry.supersedes or entry.id,
         }
-    return placed
+    return keys
 
 
 def entry_keys(entry: Entry) -> set[str]:
@@ -228,9 +228,9 @@ class LayeredStore(Backend):
 
     def _driver(self, scope: Scope) -> Driver:
         """Return the driver over the places that `scope` sees. Raises: ScopeMismatch if they are not open here."""
-        mine, wanted = self._scope.parts(), scope.parts()
-        beyond = [name for name in _VISIBILITY_PARTS if mine.get(name) != wanted.get(name)]
-        if beyond or not self._roots.narrowest.scope.parts().items() <= wanted.items():
+        own, requested = self._scope.parts(), scope.parts()
+        mismatched = [name for name in _VISIBILITY_PARTS if own.get(name) != requested.get(name)]
+        if mismatched or not self._roots.narrowest.scope.parts().items() <= requested.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
         return LayeredDriver(
             self._roots, self._parts.clock, scope=scope, reranker=self._reranker, consolidation=self._consolidation,
@@ -281,11 +281,15 @@ class LayeredDriver(RootTombstones):
         places = [await self._roots.root_for(entry.scope or self._scope) for entry in entries]
         saved: dict[str, Entry] = {}
         for place in {place.label: place for place in places}.values():
-            told = [place.to_stored_entry(entry) for entry, own in zip(entries, places, strict=True) if own is place]
-            block = await append_entries(place.files, self._clock.today(), told, place.redactor, through=place.index)
-            done = [await place.outward_async(entry) for entry in block.entries]
-            await self._record_authors(place, done)
-            saved |= {entry.id: entry for entry in done}
+            stored_entries = [
+                place.to_stored_entry(entry) for entry, own in zip(entries, places, strict=True) if own is place
+            ]
+            block = await append_entries(
+                place.files, self._clock.today(), stored_entries, place.redactor, through=place.index
+            )
+            written = [await place.outward_async(entry) for entry in block.entries]
+            await self._record_authors(place, written)
+            saved |= {entry.id: entry for entry in written}
             if self._on_saved:
                 await self._on_saved(place)
         return [saved[entry.id] for entry in entries]
@@ -299,14 +303,14 @@ class LayeredDriver(RootTombstones):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
-        looked = list[bool]()
+        checks = list[bool]()
         places = self._roots.open_roots if self._has_searched else await self.places()
         self._has_searched = True
         searched = self._empty_roots.exclude_empty(places)
-        hits = await self._recall(searched, query, limit, lambda: looked.append(self._has_unsearched_root(places)))
+        hits = await self._recall(searched, query, limit, lambda: checks.append(self._has_unsearched_root(places)))
         # reading the first place also checked whether there is another place to search by now
-        if (any(looked) or not looked) and len(known := await self.places()) > len(searched):
-            places = known
+        if (any(checks) or not checks) and len(all_places := await self.places()) > len(searched):
+            places = all_places
             hits = await self._recall(places, query, limit)
         by_label = {place.label: place for place in places}
         return await hits_outward(hits, by_label)
@@ -320,15 +324,15 @@ class LayeredDriver(RootTombstones):
     ) -> list[Hit]:
         """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
         # forgotten entries only hide messages
-        said = "transcript" in query.sorts
-        sources = [await place.source(self._scope, said=said) for place in places]
+        with_messages = "transcript" in query.sorts
+        sources = [await place.source(self._scope, said=with_messages) for place in places]
         first = replace(sources[0], beside=look)
         now = self._root.clock.now()
         return await recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""
-        curated, labels, holding, unread = list[bytes](), list[str](), set[str](), 0
+        curated, labels, active_ids, unread = list[bytes](), list[str](), set[str](), 0
         saved, pinned = list[SavedEntry](), list[SavedEntry]()
         for place in await self.places():
             with suppress(FileMissing, StorageError):
@@ -338,29 +342,33 @@ class LayeredDriver(RootTombstones):
                     curated.append(place.rewrite_links(document))
                     labels.append(place.label)
             await self._damage_monitors.setdefault(place.label, DamageMonitor()).check(place.files)
-            reading = self._readers.setdefault(place.label, RootReader(place.files, place.redactor))
-            await reading.refresh()
-            last, more = await reading.recent_entries()
-            placed = curated_keys(standing := await reading.curated_entries())
-            holding |= {found.entry.id for found in standing if found.entry.state == "active"}
-            stuck = await reading.pinned_entries()
-            pinned += [_saved_entry(place, source, entry) for source, entry in stuck]
-            placed |= {entry.id for _, entry in stuck}
+            reader = self._readers.setdefault(place.label, RootReader(place.files, place.redactor))
+            await reader.refresh()
+            last, more = await reader.recent_entries()
+            known_keys = curated_keys(curated_entries := await reader.curated_entries())
+            active_ids |= {located.entry.id for located in curated_entries if located.entry.state == "active"}
+            pinned_rows = await reader.pinned_entries()
+            pinned += [_saved_entry(place, source, entry) for source, entry in pinned_rows]
+            known_keys |= {entry.id for _, entry in pinned_rows}
             active = [row for row in last if row[1].state == "active"]
-            shown = [
-                _saved_entry(place, source, entry) for source, entry in active if placed.isdisjoint(entry_keys(entry))
+            uncurated = [
+                _saved_entry(place, source, entry)
+                for source, entry in active
+                if known_keys.isdisjoint(entry_keys(entry))
             ]
-            saved += shown
+            saved += uncurated
             # most entries that were not read have a place in curated memory too
-            unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
+            unread += max(more - max(len(known_keys) - len(last) + len(uncurated), 0), 0)
         replaced = {row.entry.supersedes for row in saved}
         saved = sorted(
             (row for row in saved if row.entry.id not in replaced), key=lambda row: newest_key(row.entry), reverse=True
         )
-        room = (budget or PREAMBLE_BUDGET).count // _SESSIONS_SHARE
-        recent = recent_session_items(await self._sessions.rows(), last=_LAST_SESSIONS, max_tokens=room)
+        session_tokens = (budget or PREAMBLE_BUDGET).count // _SESSIONS_SHARE
+        recent = recent_session_items(
+            await self._sessions.rows(), max_sessions=_LAST_SESSIONS, max_tokens=session_tokens
+        )
         make = partial(compose_preamble, curated, saved, budget, places=labels, pinned=pinned, recent=recent)
-        return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=holding))
+        return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=active_ids))
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session in the narrowest place; return its path, or "".
@@ -389,9 +397,9 @@ class LayeredDriver(RootTombstones):
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, in the version of curated memory if it has one. Raises `EntryNotFound`."""
-        standing = await self._locate(entry_id)
-        place = standing[0][0]
-        (entry,) = merge_duplicates([found for where, found in standing if where.label == place.label])
+        rows = await self._locate(entry_id)
+        place = rows[0][0]
+        (entry,) = merge_duplicates([located for root, located in rows if root.label == place.label])
         return await place.outward_async(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
@@ -401,21 +409,23 @@ class LayeredDriver(RootTombstones):
         """
         from ricordo.curation.forget import forget, forget_copies
 
-        standing = await self._locate(entry_id)
-        gone = await standing[0][0].outward_async(standing[0][1].entry)
-        holding = {place.label: place for place, _ in standing}
+        rows = await self._locate(entry_id)
+        removed = await rows[0][0].outward_async(rows[0][1].entry)
+        holding_places = {place.label: place for place, _ in rows}
         reason = self._root.redactor.clean(why)
         for place in await self.places():
             # a conversation in one place may quote an entry of another; users who share the place do not see the
             # reason
-            if place.label not in holding:
-                copied, told = [standing[0][1].entry], reason if place.scope.user else ""
-                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=told):
+            if place.label not in holding_places:
+                copied, visible_reason = [rows[0][1].entry], reason if place.scope.user else ""
+                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=visible_reason):
                     await self._refresh(place)
-        for place in holding.values():
-            await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason, config=self._config)
+        for place in holding_places.values():
+            await forget(
+                place.files, place.changes, removed.id, key=place.key, who=who, why=reason, config=self._config
+            )
             await self._refresh(place)
-        return gone
+        return removed
 
     async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
         """Remove the matching entries of one place, by default the narrowest, in one change set.
@@ -435,8 +445,8 @@ class LayeredDriver(RootTombstones):
         reason = self._root.redactor.clean(why)
         for other in await self.places():
             if other.label != place.label:
-                told = reason if other.scope.user else ""
-                if await forget_copies(other.files, other.changes, entries, key=other.key, who=who, why=told):
+                visible_reason = reason if other.scope.user else ""
+                if await forget_copies(other.files, other.changes, entries, key=other.key, who=who, why=visible_reason):
                     await self._refresh(other)
         ids = {entry.id for entry in entries}
         change = await forget_entries(
@@ -447,49 +457,49 @@ class LayeredDriver(RootTombstones):
 
     async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values in every place that has it, a change set for each."""
-        standing = await self._locate(entry_id)
-        place, found = standing[0]
-        now, updated = truncate_to_milliseconds(self._root.clock.now()), found.entry
-        for where in reversed([*{each.label: each for each, _ in standing}.values()]):
+        rows = await self._locate(entry_id)
+        place, located = rows[0]
+        now, updated = truncate_to_milliseconds(self._root.clock.now()), located.entry
+        for root in reversed([*{each.label: each for each, _ in rows}.values()]):
             result = await curation.update_entry(
-                where.files, where.changes, found.entry.id, update,
-                redactor=where.redactor, at=now, who=who, config=self._config,
+                root.files, root.changes, located.entry.id, update,
+                redactor=root.redactor, now=now, who=who, config=self._config,
             )  # fmt: skip
             updated = result.entry
-            await where.index.refresh()
+            await root.index.refresh()
         return await place.outward_async(updated)
 
     async def mark_entry(self, entry_id: str, act: "MarkAct", *, who: str) -> Entry:
         """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
-        standing = await self._locate(entry_id)
-        place, found = standing[0]
+        rows = await self._locate(entry_id)
+        place, located = rows[0]
         now = truncate_to_milliseconds(self._root.clock.now())
-        for where in {each.label: each for each, _ in standing}.values():
+        for root in {each.label: each for each, _ in rows}.values():
             marked = await curation.mark_entry(
-                where.files, where.changes, found.entry.id, act, at=now, who=who, config=self._config
+                root.files, root.changes, located.entry.id, act, now=now, who=who, config=self._config
             )
-            await where.index.refresh()
-            if where.label == place.label:
-                found = replace(found, entry=marked.entry)
+            await root.index.refresh()
+            if root.label == place.label:
+                located = replace(located, entry=marked.entry)
         if act == "confirm":
-            self.record_use("confirmed", [found.entry.id], how=act, source=place.label)
-        return await place.outward_async(found.entry)
+            self.record_use("confirmed", [located.entry.id], how=act, source=place.label)
+        return await place.outward_async(located.entry)
 
     def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
         """Record an act on memories of the place with the label `source`; without it, in the place of each memory."""
-        named, opened = tuple(ids), self._roots.open_roots
-        for place in [each for each in opened if each.label == source] or opened:
+        entry_ids, roots = tuple(ids), self._roots.open_roots
+        for place in [each for each in roots if each.label == source] or roots:
             if place.usage:
-                of_place = named if len(opened) == 1 or source else partial(self._ids_stored_in, place, named)
+                of_place = entry_ids if len(roots) == 1 or source else partial(self._ids_stored_in, place, entry_ids)
                 place.usage.record(act, of_place, how=how, session=session)
 
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return the usage of one memory, summed over all visible places."""
-        found = MemoryUsage()
+        total = MemoryUsage()
         for place in await self.places():
-            known = (await place.usage.read_all()).get(entry_id) if place.usage else None
-            found = found.merge(known) if known else found
-        return found
+            place_usage = (await place.usage.read_all()).get(entry_id) if place.usage else None
+            total = total.merge(place_usage) if place_usage else total
+        return total
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes, newest first; of other users, only writes to shared data."""
@@ -520,17 +530,17 @@ class LayeredDriver(RootTombstones):
     async def entry_history(self, entry_id: str, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes that concern one entry, by its full id, newest first."""
         rows = await self._collect_history(others=True)
-        named: set[str] = set()
+        change_ids: set[str] = set()
         for place in await self.places():
-            named |= await workspace.find_entry_changes(place.changes, entry_id)
-        return [item for _, item in rows if item.id in named or entry_id in item.entries][:limit]
+            change_ids |= await workspace.find_entry_changes(place.changes, entry_id)
+        return [item for _, item in rows if item.id in change_ids or entry_id in item.entries][:limit]
 
     async def _ids_stored_in(self, place: MemoryRoot, ids: Collection[str]) -> list[str]:
         """Return the ids of memories in a place; memories in no place count for the narrowest place."""
         narrowest = place.label == self._root.label
-        looked = [each for each in self._roots.open_roots if (each.label == place.label) != narrowest]
-        found = [one for one in ids if any([await find_entries(each.files, one) for each in looked])]
-        return [one for one in ids if one not in found] if narrowest else found
+        searched_places = [each for each in self._roots.open_roots if (each.label == place.label) != narrowest]
+        stored_ids = [one for one in ids if any([await find_entries(each.files, one) for each in searched_places])]
+        return [one for one in ids if one not in stored_ids] if narrowest else stored_ids
 
     async def _refresh(self, place: MemoryRoot) -> None:
         """Update the caches of a place from its files."""
@@ -543,13 +553,13 @@ class LayeredDriver(RootTombstones):
         self, *, limit: int | None = None, holding: str | None = None, others: bool = False
     ) -> list[tuple[MemoryRoot, HistoryItem]]:
         """Return the writes with their places; with `others` also those of other users to shared data."""
-        found = [
+        rows = [
             (place, replace(item, why=place.redactor.clean(item.why)) if item.why else item)
             for place in await self.places()
             for user in [None if others and place.scope.user is None else self._root.changes.user]
             for item in await list_history(place.files, place.changes, limit=limit, holding=holding, user=user)
         ]
-        return sorted(found, key=lambda row: row[1].order, reverse=True)[:limit]
+        return sorted(rows, key=lambda row: row[1].order, reverse=True)[:limit]
 
     async def _select_change(self, change_id: str | None) -> tuple[MemoryRoot, HistoryItem]:
         """Return the selected write with its place; the newest one is usually among the first few."""
@@ -575,6 +585,8 @@ class LayeredDriver(RootTombstones):
 
     async def _locate(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
         """Return all positions of the entry with this id or beginning of an id. Raises `EntryNotFound`."""
-        rows = [(place, found) for place in await self.places() for found in await find_entries(place.files, entry_id)]
-        chosen = await self.resolve_id(entry_id, [found.entry.id for _, found in rows])
-        return [row for row in rows if row[1].entry.id == chosen]
+        rows = [
+            (place, located) for place in await self.places() for located in await find_entries(place.files, entry_id)
+        ]
+        full_id = await self.resolve_id(entry_id, [located.entry.id for _, located in rows])
+        return [row for row in rows if row[1].entry.id == full_id]

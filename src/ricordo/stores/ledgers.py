@@ -147,11 +147,11 @@ class DailyLedgers:
             if _strip_workspace(path).startswith(beginning):
                 with suppress(FileMissing, StorageError):
                     read.append((await self._file(path).read_document()).located)
-        known = self._snapshots.get(beginning)
-        if known is None or not known.is_made_of(read):
-            known = self._snapshots[beginning] = _take_snapshot(read)
-        located = [*known.located]
-        for place in known.long:
+        snapshot = self._snapshots.get(beginning)
+        if snapshot is None or not snapshot.is_made_of(read):
+            snapshot = self._snapshots[beginning] = _take_snapshot(read)
+        located = [*snapshot.located]
+        for place in snapshot.long:
             located[place] = await self._load_long(located[place])
         return located
 
@@ -162,29 +162,29 @@ class DailyLedgers:
     async def forget(self, entry_id: str) -> Entry:
         """Remove an entry from every file that holds it, with the file of a long entry. Raises `EntryNotFound`."""
         located = await self.located_entries()
-        chosen = resolve_id([one.entry.id for one in located], entry_id)
-        gone = next(one for one in located if one.entry.id == chosen)
+        full_id = resolve_id([one.entry.id for one in located], entry_id)
+        removed = next(one for one in located if one.entry.id == full_id)
         for path in await self._paths():
-            if any(one.entry.id == chosen for one in (await self._file(path).read_document()).located):
-                await self._file(path).forget(chosen)
-        if gone.long_path:
+            if any(one.entry.id == full_id for one in (await self._file(path).read_document()).located):
+                await self._file(path).forget(full_id)
+        if removed.long_path:
             with suppress(FileMissing):
-                await self.view.delete(f"{WORKSPACE}/{gone.long_path}")
-        return gone.entry
+                await self.view.delete(f"{WORKSPACE}/{removed.long_path}")
+        return removed.entry
 
     async def _paths(self) -> list[str]:
         """Return the files with entries: ledgers first, newest day first, then files without a day."""
-        listed = (info.path for info in await self.view.list(LEDGERS))
-        return _sort_newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG_FOLDER))
+        paths = (info.path for info in await self.view.list(LEDGERS))
+        return _sort_newest_first(path for path in paths if path.endswith(".md") and not path.startswith(_LONG_FOLDER))
 
-    async def _load_long(self, found: LocatedEntry) -> LocatedEntry:
-        path = f"{WORKSPACE}/{found.long_path}"
-        held = self._long_files.setdefault(path, ParsedFile(self.view, path, _decode))
+    async def _load_long(self, located: LocatedEntry) -> LocatedEntry:
+        path = f"{WORKSPACE}/{located.long_path}"
+        long_file = self._long_files.setdefault(path, ParsedFile(self.view, path, _decode))
         try:
-            content = await held.value()
+            content = await long_file.value()
         except StorageError:
-            return found
-        return replace(found, entry=replace(found.entry, content=content)) if content else found
+            return located
+        return replace(located, entry=replace(located.entry, content=content)) if content else located
 
     def _file(self, path: str) -> BulletFile:
         if path not in self._files:
@@ -196,13 +196,13 @@ class DailyLedgers:
 
 def _take_snapshot(read: Sequence[tuple[LocatedEntry, ...]]) -> _LedgerSnapshot:
     """Return each entry once, newest first; `read` has the entries of each file, the newest file first."""
-    found: dict[str, LocatedEntry] = {}
+    by_id: dict[str, LocatedEntry] = {}
     for located in read:
         for one in reversed(located):
-            found.setdefault(one.entry.id, one)
-    everything = tuple(found.values())
-    long = tuple(place for place, one in enumerate(everything) if one.long_path)
-    return _LedgerSnapshot(documents=tuple(read), located=everything, long=long)
+            by_id.setdefault(one.entry.id, one)
+    entries = tuple(by_id.values())
+    long = tuple(place for place, one in enumerate(entries) if one.long_path)
+    return _LedgerSnapshot(documents=tuple(read), located=entries, long=long)
 
 
 def _decode(data: bytes) -> str:
@@ -215,10 +215,10 @@ def _sort_newest_first(paths: Iterable[str]) -> list[str]:
 
 def parse_newest_option(address: Address) -> int:
     """Return the number of entries in a preamble, as in `?newest=20`. Raises: InvalidSetting if it is below 1."""
-    given = address.options.get("newest", str(DEFAULT_NEWEST))
-    if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
-        raise InvalidSetting(f"A store {address.scheme} shows a whole number of entries from 1 up, not {given!r}.")
-    return int(given[:20])
+    newest = address.options.get("newest", str(DEFAULT_NEWEST))
+    if not (newest.isascii() and newest.isdigit()) or int(newest[:20]) < 1:
+        raise InvalidSetting(f"A store {address.scheme} shows a whole number of entries from 1 up, not {newest!r}.")
+    return int(newest[:20])
 
 
 def add_locations(hits: Iterable[Hit], located: Mapping[str, LocatedEntry]) -> list[Hit]:
@@ -238,8 +238,8 @@ def display_path(one: LocatedEntry) -> str:
 def compose_newest(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> Preamble:
     """Return the preamble of the first `newest` of these entries that hold, as far as they fit."""
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
-    shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
-    return compose_entries(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
+    active = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
+    return compose_entries(active[:newest], budget, source="memory/", unread=len(active[newest:]))
 
 
 def _strip_workspace(path: str) -> str:

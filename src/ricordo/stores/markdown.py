@@ -59,27 +59,27 @@ def compose_document(bullets: BulletDocument, budget: Tokens | None, path: str) 
     Entries are shown without their fields; superseded and retired ones are left out. A notice names the omitted parts.
     If nothing fits, the result is only the notice, or empty if the notice does not fit either.
     """
-    most = (budget or PREAMBLE_BUDGET).count
+    max_tokens = (budget or PREAMBLE_BUDGET).count
     pieces = list(_iter_blocks(bullets))
     if not any(piece.entry or not piece.text.startswith("#") for piece in pieces):
         return Preamble()
-    room = most - estimate_text(_compose([_Block(offset=0, text="-")], pieces, path).text)
-    long = room // _LONG_SHARE
-    kept: list[_Block] = []
+    remaining = max_tokens - estimate_text(_compose([_Block(offset=0, text="-")], pieces, path).text)
+    long = remaining // _LONG_SHARE
+    included: list[_Block] = []
     for piece in sorted(pieces, key=lambda piece: not _is_pinned(piece)):
-        cost = _block_tokens(piece, room)
-        if cost <= room:
-            kept.append(piece)
-            room -= cost
+        cost = _block_tokens(piece, remaining)
+        if cost <= remaining:
+            included.append(piece)
+            remaining -= cost
         elif cost <= long and not _is_pinned(piece):
             break
-    kept.sort(key=lambda piece: piece.offset)
-    while kept and estimate_text(_compose(kept, pieces, path).text) > most:
-        kept.pop(0)
-    if kept:
-        return _compose(kept, pieces, path)
-    notice = _omission_notice(kept, pieces, path)
-    return Preamble(text=notice if estimate_text(notice) <= most else "")
+    included.sort(key=lambda piece: piece.offset)
+    while included and estimate_text(_compose(included, pieces, path).text) > max_tokens:
+        included.pop(0)
+    if included:
+        return _compose(included, pieces, path)
+    notice = _omission_notice(included, pieces, path)
+    return Preamble(text=notice if estimate_text(notice) <= max_tokens else "")
 
 
 def _iter_blocks(bullets: BulletDocument) -> Iterator[_Block]:
@@ -112,23 +112,23 @@ def _block_tokens(piece: _Block, max_tokens: int) -> int:
     return estimate_text(f"{beginning}\n") + (len(beginning) < len(piece.text)) * max_tokens
 
 
-def _compose(kept: list[_Block], pieces: list[_Block], path: str) -> Preamble:
-    by_people = all(piece.entry is None or piece.entry.by in {"user", "hand"} for piece in kept)
-    text = "\n".join(piece.text for piece in kept)
-    shown = tuple(ShownEntry(id=piece.entry.id) for piece in kept if piece.entry)
-    quoted = PreambleItem(text=text, source=path, trust=Trust.USER if by_people else Trust.AGENT, entries=shown)
-    note = " ".join(filter(None, [_NOTE, _omission_notice(kept, pieces, path)]))
+def _compose(included: list[_Block], pieces: list[_Block], path: str) -> Preamble:
+    by_people = all(piece.entry is None or piece.entry.by in {"user", "hand"} for piece in included)
+    text = "\n".join(piece.text for piece in included)
+    shown_entries = tuple(ShownEntry(id=piece.entry.id) for piece in included if piece.entry)
+    quoted = PreambleItem(text=text, source=path, trust=Trust.USER if by_people else Trust.AGENT, entries=shown_entries)
+    note = " ".join(filter(None, [_NOTE, _omission_notice(included, pieces, path)]))
     return Preamble(text=render_fence([quoted], note=note), items=(quoted,))
 
 
-def _omission_notice(kept: list[_Block], pieces: list[_Block], path: str) -> str:
+def _omission_notice(included: list[_Block], pieces: list[_Block], path: str) -> str:
     """Return a sentence that says how much of the file is not shown; empty if all of it is shown."""
-    memories = sum(piece.entry is not None for piece in pieces) - sum(piece.entry is not None for piece in kept)
-    lines = len(pieces) - len(kept) - memories
+    memories = sum(piece.entry is not None for piece in pieces) - sum(piece.entry is not None for piece in included)
+    lines = len(pieces) - len(included) - memories
     counts = [f"{memories} {'memory' if memories == 1 else 'memories'}"] if memories else []
     counts += [f"{lines} other {'line' if lines == 1 else 'lines'}"] if lines else []
-    shown = "what is newest does" if kept else "`recall` finds them"
-    return f"{' and '.join(counts)} of {path} did not fit here; {shown}." if counts else ""
+    hint = "what is newest does" if included else "`recall` finds them"
+    return f"{' and '.join(counts)} of {path} did not fit here; {hint}." if counts else ""
 
 
 _FILE_NAME = "memory.md"
@@ -177,8 +177,8 @@ class _MarkdownDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_markdown(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_markdown(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `markdown:./notes`."""
-    read_options(opening.address)
-    async with open_folder(opening) as home:
-        yield MarkdownStore(opening.parts, home)
+    read_options(request.address)
+    async with open_folder(request) as store_folder:
+        yield MarkdownStore(request.parts, store_folder)

@@ -78,29 +78,29 @@ def create_topic(type_name: str) -> bytes:
 
 def add_link(index: bytes, path: str, topic: bytes) -> bytes:
     """Return the index with a link to the topic at `path`, below the last such link, else at the end."""
-    told = read_topic(path, topic)
-    name = re.sub(r"[\[\]()]", "", told.name) or path
+    parsed = read_topic(path, topic)
+    name = re.sub(r"[\[\]()]", "", parsed.name) or path
     end = b"\r\n" if b"\r\n" in index else b"\n"
-    line = f"- [{name}]({path})".encode() + (f": {told.description}".encode() if told.description else b"")
+    line = f"- [{name}]({path})".encode() + (f": {parsed.description}".encode() if parsed.description else b"")
     lines = (index or _TITLE).splitlines(keepends=True)
     links = [number for number, each in enumerate(lines[:_MAX_INDEX_LINES], start=1) if _LINK.search(each)]
-    at = links[-1] if links else len(lines)
-    if not lines[at - 1].endswith((b"\n", b"\r")):
-        lines[at - 1] += end
-    return b"".join([*lines[:at], line, end, *lines[at:]])
+    position = links[-1] if links else len(lines)
+    if not lines[position - 1].endswith((b"\n", b"\r")):
+        lines[position - 1] += end
+    return b"".join([*lines[:position], line, end, *lines[position:]])
 
 
 def _parse_index(path: str, parts: tuple[DocumentPart, ...]) -> list[LocatedEntry]:
-    found = []
+    entries = []
     for line, offset, part in _iter_positions(parts):
         text = part.data.decode("utf-8", "replace").strip()
         if part.entry is not None and not _LINK.search(part.data):
-            found.append(_locate(part.entry, path, line, offset, part))
+            entries.append(_locate(part.entry, path, line, offset, part))
         elif (
             part.entry is None and text and not part.fenced and not text.startswith("#") and not _LINK.search(part.data)
         ):
-            found.append(_locate(_create_manual_entry(path, text, line), path, line, offset, part))
-    return found
+            entries.append(_locate(_create_manual_entry(path, text, line), path, line, offset, part))
+    return entries
 
 
 def _parse_topic(path: str, data: bytes, parts: tuple[DocumentPart, ...]) -> list[LocatedEntry]:
@@ -113,11 +113,11 @@ def _parse_topic(path: str, data: bytes, parts: tuple[DocumentPart, ...]) -> lis
     front = next((number for number, part in enumerate(parts) if not part.fenced), len(parts))
     body = [part for part in parts[front if parts and parts[0].data.strip() == b"---" else 0 :] if not part.is_named]
     text = b"".join(part.data for part in body).decode("utf-8", "replace").strip()
-    told = ": ".join(filter(None, (topic.name, topic.description)))
+    title = ": ".join(filter(None, (topic.name, topic.description)))
     if not text.lstrip("# ").removeprefix(topic.name).strip() and (entries or is_generated(data)):
         return entries
-    whole = _create_manual_entry(path, "\n\n".join(filter(None, (told, text))), 0, entry_kind(topic.type))
-    return [LocatedEntry(entry=whole, path=path, line=1, end_line=1, offset=0, length=0), *entries]
+    topic_entry = _create_manual_entry(path, "\n\n".join(filter(None, (title, text))), 0, entry_kind(topic.type))
+    return [LocatedEntry(entry=topic_entry, path=path, line=1, end_line=1, offset=0, length=0), *entries]
 
 
 def _iter_positions(parts: tuple[DocumentPart, ...]) -> Iterator[tuple[int, int, DocumentPart]]:
@@ -236,8 +236,8 @@ class _FolderDriver(ForgettingDriver):
         return (await self._document(path).value())[0]
 
     def _document(self, path: str) -> ParsedFile[tuple[bytes, list[LocatedEntry]]]:
-        held = ParsedFile(self._files, path, lambda data: (data, parse_document(path, data)))
-        return self._documents.setdefault(path, held)
+        parsed = ParsedFile(self._files, path, lambda data: (data, parse_document(path, data)))
+        return self._documents.setdefault(path, parsed)
 
 
 def _ensure_link(index: bytes, path: str, topic: bytes) -> bytes:
@@ -255,12 +255,12 @@ def _newest_key(one: LocatedEntry) -> tuple[float, str]:
 
 
 @asynccontextmanager
-async def open_memory_folder(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_memory_folder(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open a memory folder in place: `folder:./memory`."""
-    read_options(opening.address)
-    clock = MonotonicClock(opening.parts.clock)
-    async with open_folder(opening) as home:
+    read_options(request.address)
+    clock = MonotonicClock(request.parts.clock)
+    async with open_folder(request) as store_folder:
         for name in _TOPIC_NAMES:
             with suppress(FileMissing, StorageError):
-                clock.advance_past((await home.files.read(f"{name}.md")).data)
-        yield MemoryFolderStore(replace(opening.parts, clock=clock), home)
+                clock.advance_past((await store_folder.files.read(f"{name}.md")).data)
+        yield MemoryFolderStore(replace(request.parts, clock=clock), store_folder)

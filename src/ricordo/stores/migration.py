@@ -68,16 +68,16 @@ def plan_migration(source: Sequence[Entry], target: Sequence[Entry]) -> Migratio
 
     Duplicates in the source count once. Of two different entries with the same id, the newer one is used.
     """
-    there = {entry.id: entry for entry in target}
+    target_by_id = {entry.id: entry for entry in target}
     newest = _newest_by_id(source)
-    again = [entry for entry in source if _first_difference(newest[entry.id], entry)]
-    known = [entry for entry in newest.values() if entry.id in there]
-    other = [entry for entry in known if _first_difference(entry, there[entry.id])] + again
+    older_versions = [entry for entry in source if _first_difference(newest[entry.id], entry)]
+    present = [entry for entry in newest.values() if entry.id in target_by_id]
+    different = [entry for entry in present if _first_difference(entry, target_by_id[entry.id])] + older_versions
     return Migration(
-        total=len(newest) + len(again),
-        pending=tuple(entry for entry in reversed(newest.values()) if entry.id not in there),
-        present=len(known) + len(again) - len(other),
-        failed=tuple(MigrationFailure(id=entry.id, why=_OTHER) for entry in other),
+        total=len(newest) + len(older_versions),
+        pending=tuple(entry for entry in reversed(newest.values()) if entry.id not in target_by_id),
+        present=len(present) + len(older_versions) - len(different),
+        failed=tuple(MigrationFailure(id=entry.id, why=_OTHER) for entry in different),
     )
 
 
@@ -90,8 +90,8 @@ async def skip_forgotten(plan: Migration, target: Store) -> Migration:
     return replace(plan, pending=waiting, forgotten=len(plan.pending) - len(waiting))
 
 
-async def migrate(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:
-    """Save the pending entries in `target`; `tell` is called after every entry.
+async def migrate(plan: Migration, target: Store, on_progress: Callable[[int], None]) -> Migration:
+    """Save the pending entries in `target`; `on_progress` is called after every entry.
 
     An entry that the store refuses is skipped and reported. After a storage failure, no further entry is tried.
     """
@@ -101,33 +101,33 @@ async def migrate(plan: Migration, target: Store, tell: Callable[[int], None]) -
         try:
             moved.append(await target.save(entry))
         except StorageError as error:
-            failed += [MigrationFailure(id=left.id, why=str(error)) for left in plan.pending[place:]]
-            tell(len(plan.pending) - place)
+            failed += [MigrationFailure(id=unsaved.id, why=str(error)) for unsaved in plan.pending[place:]]
+            on_progress(len(plan.pending) - place)
             break
         except RicordoError as error:
             failed.append(MigrationFailure(id=entry.id, why=str(error)))
-        tell(1)
+        on_progress(1)
     contents = {entry.id: entry.content for entry in plan.pending}
     redacted = sum(entry.content != contents[entry.id] for entry in moved)
     return replace(plan, moved=tuple(moved), redacted=redacted, failed=tuple(failed))
 
 
-def verify_migration(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
+def verify_migration(migration: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
     """Return the migration with entries as failed that the reopened `target` does not hold unchanged."""
-    there: dict[str, list[Entry]] = {}
+    target_by_id: dict[str, list[Entry]] = {}
     for entry in target:
-        there.setdefault(entry.id, []).append(entry)
-    before, kept = _newest_by_id(source), {entry.id for entry in done.moved}
+        target_by_id.setdefault(entry.id, []).append(entry)
+    before, moved_ids = _newest_by_id(source), {entry.id for entry in migration.moved}
     failed = [
-        MigrationFailure(id=entry_id, why=why)
+        MigrationFailure(id=entry_id, why=reason)
         for entry_id, entry in before.items()
-        if entry_id in kept and (why := _explain_failure(entry, there.get(entry_id, [])))
+        if entry_id in moved_ids and (reason := _explain_failure(entry, target_by_id.get(entry_id, [])))
     ]
     wrong = {each.id for each in failed}
     return replace(
-        done,
-        moved=tuple(entry for entry in done.moved if entry.id not in wrong),
-        failed=(*done.failed, *failed),
+        migration,
+        moved=tuple(entry for entry in migration.moved if entry.id not in wrong),
+        failed=(*migration.failed, *failed),
     )
 
 
@@ -139,19 +139,19 @@ def _newest_by_id(entries: Sequence[Entry]) -> dict[str, Entry]:
     return newest
 
 
-def _explain_failure(entry: Entry, found: Sequence[Entry]) -> str:
-    if not found:
+def _explain_failure(entry: Entry, stored: Sequence[Entry]) -> str:
+    if not stored:
         return _LOST
-    if len(found) > 1:
-        return f"it is there {len(found)} times"
-    different = _first_difference(entry, found[0])
+    if len(stored) > 1:
+        return f"it is there {len(stored)} times"
+    different = _first_difference(entry, stored[0])
     return f"{_CHANGED}{different}" if different else ""
 
 
-def _first_difference(entry: Entry, found: Entry) -> str:
+def _first_difference(entry: Entry, stored: Entry) -> str:
     """Return the first difference from the saved entry; empty if there is none except for redacted secrets."""
-    wanted, given = _comparable_fields(entry), _comparable_fields(found)
-    return next((name for name, value in wanted.items() if given[name] != value and not has_secret(str(value))), "")
+    expected, actual = _comparable_fields(entry), _comparable_fields(stored)
+    return next((name for name, value in expected.items() if actual[name] != value and not has_secret(str(value))), "")
 
 
 def _comparable_fields(entry: Entry) -> Mapping[str, object]:

@@ -66,15 +66,15 @@ class ParsedFile(Generic[_T]):
         self._extend = extend
         self._content: _ParsedContent[_T] | None = None
 
-    async def value(self, listed: FileInfo | None = None) -> _T:
-        """Return the present content; `listed` is the metadata of the file from a recent listing, if known.
+    async def value(self, listed_info: FileInfo | None = None) -> _T:
+        """Return the present content; `listed_info` is the metadata of the file from a recent listing, if known.
 
         Raises: StorageError, and the errors of `parse`.
         """
-        info = listed or await self._files.info(self._path)
-        held = self._content
-        if held is not None and info is not None and held.fingerprint.matches(info):
-            return held.value
+        info = listed_info or await self._files.info(self._path)
+        cached = self._content
+        if cached is not None and info is not None and cached.fingerprint.matches(info):
+            return cached.value
         try:
             # computing the version of the whole file, which is not needed here, takes longer than reading it
             data = await self._files.read_from(self._path, 0) if info else b""
@@ -83,12 +83,12 @@ class ParsedFile(Generic[_T]):
         if info is None:
             self._content = None
             return self._parse(b"")
-        read = await run_sync(self._parse_data, info, data, held)
+        read = await run_sync(self._parse_data, info, data, cached)
         self._content = read
         return read.value
 
-    def _parse_data(self, info: FileInfo, data: bytes, held: _ParsedContent[_T] | None) -> _ParsedContent[_T]:
-        before = held if held is not None and held.is_prefix_of(data) else None
+    def _parse_data(self, info: FileInfo, data: bytes, cached: _ParsedContent[_T] | None) -> _ParsedContent[_T]:
+        before = cached if cached is not None and cached.is_prefix_of(data) else None
         start, size = (before.fingerprint.checksum, before.fingerprint.size) if before else (Checksum(), 0)
         if before and size == len(data):
             value = before.value
@@ -96,7 +96,7 @@ class ParsedFile(Generic[_T]):
             value = self._extend(before.value, data[size:])
         else:
             value = self._parse(data)
-        known = DocumentFingerprint(
+        fingerprint = DocumentFingerprint(
             path=self._path,
             sort="note",
             size=len(data),
@@ -108,7 +108,7 @@ class ParsedFile(Generic[_T]):
             lines=0,
         )
         ends_a_line = not data or data.endswith(b"\n")
-        return _ParsedContent(fingerprint=known, value=value, ends_with_newline=ends_a_line)
+        return _ParsedContent(fingerprint=fingerprint, value=value, ends_with_newline=ends_a_line)
 
 
 async def rewrite_file(files: FileStore, path: str, change: Callable[[StoredFile], Awaitable[tuple[bytes, _T]]]) -> _T:
@@ -172,11 +172,11 @@ class BulletFile:
 
         Raises `StorageError`.
         """
-        found = await self._parsed_file.value()
-        if found.damage != self._reported_damage:
-            log_damage(self._name, [each for each in found.damage if each not in self._reported_damage])
-            self._reported_damage = found.damage
-        return found
+        document = await self._parsed_file.value()
+        if document.damage != self._reported_damage:
+            log_damage(self._name, [each for each in document.damage if each not in self._reported_damage])
+            self._reported_damage = document.damage
+        return document
 
     async def append(self, entry: Entry) -> tuple[AppendedRange, bytes]:
         """Add the bullet of an entry, durably, and return its range and bytes. Raises `StorageError`."""
@@ -206,8 +206,8 @@ class BulletFile:
 def log_damage(path: str, damage: Sequence[str]) -> None:
     """Log the parts of a document that can't be read; nothing if there are none."""
     if damage:
-        shown = "; ".join([*damage[:_MAX_REPORTED], *(["and more"] if damage[_MAX_REPORTED:] else [])])
-        _LOG.warning("%s is damaged, and left as it is: %s.", path, shown)
+        listing = "; ".join([*damage[:_MAX_REPORTED], *(["and more"] if damage[_MAX_REPORTED:] else [])])
+        _LOG.warning("%s is damaged, and left as it is: %s.", path, listing)
 
 
 def _render_bullet(entry: Entry) -> bytes:
@@ -228,8 +228,8 @@ def _extend_document(path: str, before: BulletDocument, tail: bytes) -> BulletDo
         return _parse_document(path, data)
     line, offset = before.data.count(b"\n"), len(before.data)
     added = (
-        replace(found, line=found.line + line, end_line=found.end_line + line, offset=found.offset + offset)
-        for found in parse_entries(tail, path)
+        replace(located, line=located.line + line, end_line=located.end_line + line, offset=located.offset + offset)
+        for located in parse_entries(tail, path)
     )
     return BulletDocument(data=data, located=(*before.located, *added), damage=before.damage)
 
@@ -243,14 +243,14 @@ def _find_open_fence(data: bytes) -> bytes:
 
 
 def _is_probe_parsed(data: bytes) -> bool:
-    found = parse_entries(data + _PROBE, "", only=lambda bullet: b"^probe" in bullet)
-    return any(one.entry.id == "probe" for one in found)
+    entries = parse_entries(data + _PROBE, "", only=lambda bullet: b"^probe" in bullet)
+    return any(one.entry.id == "probe" for one in entries)
 
 
 def _remove_entry(bullets: BulletDocument, entry_id: str) -> tuple[bytes, Entry]:
-    chosen = resolve_id([found.entry.id for found in bullets.located], entry_id)
-    gone = [found for found in bullets.located if found.entry.id == chosen]
+    full_id = resolve_id([located.entry.id for located in bullets.located], entry_id)
+    removed = [located for located in bullets.located if located.entry.id == full_id]
     data = bullets.data
-    for found in reversed(gone):
-        data = data[: found.offset] + data[found.offset + found.length :]
-    return data, gone[-1].entry
+    for located in reversed(removed):
+        data = data[: located.offset] + data[located.offset + located.length :]
+    return data, removed[-1].entry

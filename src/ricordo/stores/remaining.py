@@ -9,18 +9,20 @@ from ricordo.workspace.history.remaining import Remaining, remaining_entries, re
 __all__ = ["remaining", "remaining_in_layers"]
 
 
-async def remaining(store: Store, gone: Entry) -> list[Remaining]:
+async def remaining(store: Store, forgotten: Entry) -> list[Remaining]:
     """Return the places in `store` that still contain forgotten text, with secrets replaced by marks.
 
     For a store without places only the entries are checked; the result is empty if it can't list them. Raises:
     StorageError.
     """
     if layers := store.offers(LayeredMemory):
-        return await remaining_in_layers(layers, gone)
+        return await remaining_in_layers(layers, forgotten)
     lists = store.offers(Lists)
-    return await run_sync(remaining_entries, await lists.entries(), gone) if lists else []
+    return await run_sync(remaining_entries, await lists.entries(), forgotten) if lists else []
 
 
-async def remaining_in_layers(layers: LayeredMemory, gone: Entry) -> list[Remaining]:
+async def remaining_in_layers(layers: LayeredMemory, forgotten: Entry) -> list[Remaining]:
     """Return where the visible places still contain forgotten text, narrowest place first."""
-    return [each for place in await layers.places() for each in await remaining_in(place.files, gone, place.redactor)]
+    return [
+        each for place in await layers.places() for each in await remaining_in(place.files, forgotten, place.redactor)
+    ]

@@ -47,9 +47,9 @@ class DamageMonitor:
     async def check(self, files: FileStore) -> None:
         """Log new damage; files that can't be read are reported elsewhere."""
         with suppress(FileMissing, StorageError):
-            listed = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
+            infos = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
             curated = await files.info(MEMORY_PATH)
-            for info in [*listed[-_LEDGER_COUNT:], *([curated] if curated else [])]:
+            for info in [*infos[-_LEDGER_COUNT:], *([curated] if curated else [])]:
                 if self._checked_versions.get(info.path) != (info.size, info.modified_ns):
                     data = (await files.read(info.path)).data
                     log_damage(info.path, await run_sync(_find_damage, data, info.path))
@@ -103,33 +103,33 @@ class RootReader:
         memory = None
         with suppress(PathRefused):
             memory = await self._files.info(MEMORY_PATH)
-        found = [info for info in await self._files.list(LEDGERS) if is_memory(info.path)]
-        self._documents = [memory, *found] if memory else found
+        infos = [info for info in await self._files.list(LEDGERS) if is_memory(info.path)]
+        self._documents = [memory, *infos] if memory else infos
         paths = {info.path for info in self._documents}
-        for held in (self._outlines, self._saved_files, self._curated_files):
-            for gone in held.keys() - paths:
-                del held[gone]
+        for cache in (self._outlines, self._saved_files, self._curated_files):
+            for removed_path in cache.keys() - paths:
+                del cache[removed_path]
 
     async def curated_entries(self) -> list[LocatedEntry]:
         """Return the entries of MEMORY.md and the topics; files that can't be read are left out."""
-        found: list[LocatedEntry] = []
+        entries: list[LocatedEntry] = []
         for info in self._documents:
             if info.path == MEMORY_PATH or info.path.startswith(f"{TOPICS}/"):
                 with suppress(FileMissing, StorageError):
                     located = await _read_cached(self._curated_files, self._files, info, _parse_document)
-                    found += await self._load_long(located)
-        return found
+                    entries += await self._load_long(located)
+        return entries
 
     async def pinned_entries(self) -> list[tuple[str, Entry]]:
         """Return the entries that people pinned, with their documents; an entry in several documents is listed once."""
-        found: dict[str, tuple[str, Entry]] = {}
+        pinned: dict[str, tuple[str, Entry]] = {}
         for info in self._documents:
             with suppress(FileMissing, StorageError):
                 pins = (await _read_cached(self._outlines, self._files, info, _parse_outline)).pinned
                 for pin in [each.entry for each in await self._load_long(pins)]:
-                    if pin.pinned and pin.id not in found and pin.state == "active":
-                        found[pin.id] = _source_path(info.path), pin
-        return [*map(self._redact, sorted(found.values(), key=lambda row: newest_key(row[1]), reverse=True))]
+                    if pin.pinned and pin.id not in pinned and pin.state == "active":
+                        pinned[pin.id] = _source_path(info.path), pin
+        return [*map(self._redact, sorted(pinned.values(), key=lambda row: newest_key(row[1]), reverse=True))]
 
     async def recent_entries(self) -> tuple[list[tuple[str, Entry]], int]:
         """Return the entries saved last, with their ledgers, and about how many more are in ledgers not read."""
@@ -137,8 +137,8 @@ class RootReader:
         for info in self._documents:
             if is_ledger(info.path):
                 with suppress(FileMissing, StorageError):
-                    held = await _read_cached(self._outlines, self._files, info, _parse_outline)
-                    outlines += [held.ledger] if held.ledger else []
+                    outline = await _read_cached(self._outlines, self._files, info, _parse_outline)
+                    outlines += [outline.ledger] if outline.ledger else []
         infos = {info.path: info for info in self._documents}
         saved: list[tuple[str, Entry]] = []
         passed_over = 0
@@ -150,7 +150,7 @@ class RootReader:
                 located = await _read_cached(self._saved_files, self._files, infos[ledger.path], _parse_saved)
                 source = _source_path(ledger.path)
                 passed_over += max(ledger.saved_count - _MAX_PARSED, 0)
-                saved += [(source, found.entry) for found in await self._load_long(located)]
+                saved += [(source, item.entry) for item in await self._load_long(located)]
                 saved.sort(key=lambda row: newest_key(row[1]), reverse=True)
         return self._redact_shown(saved), passed_over
 
@@ -164,7 +164,7 @@ class RootReader:
         return row if content is entry.content else (source, replace(entry, content=content))
 
     async def _load_long(self, located: Sequence[LocatedEntry]) -> list[LocatedEntry]:
-        return [found if found.long_path is None else await load_long_entry(self._files, found) for found in located]
+        return [item if item.long_path is None else await load_long_entry(self._files, item) for item in located]
 
 
 def newest_key(entry: Entry) -> tuple[float, str]:
@@ -180,12 +180,12 @@ def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[
 
 
 async def _read_cached(
-    held: dict[str, ParsedFile[_T]], files: FileStore, info: FileInfo, parse: Callable[[str, bytes], _T]
+    cache: dict[str, ParsedFile[_T]], files: FileStore, info: FileInfo, parse: Callable[[str, bytes], _T]
 ) -> _T:
     """Return the parsed document, from the cache if it did not change."""
-    if info.path not in held:
-        held[info.path] = ParsedFile(files, info.path, partial(parse, info.path))
-    return await held[info.path].value(info)
+    if info.path not in cache:
+        cache[info.path] = ParsedFile(files, info.path, partial(parse, info.path))
+    return await cache[info.path].value(info)
 
 
 def _parse_document(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
@@ -204,7 +204,7 @@ def _parse_saved(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
         return False
 
     located = parse_entries(data, path, only=is_wanted)
-    return tuple(found for found in located if found.entry.by in {"user", "agent", "hand"})
+    return tuple(item for item in located if item.entry.by in {"user", "agent", "hand"})
 
 
 def _parse_outline(path: str, data: bytes) -> _DocumentOutline:

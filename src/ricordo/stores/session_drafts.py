@@ -130,11 +130,11 @@ class SessionDrafts:
 
     async def read_all(self) -> list[SessionDraft]:
         """Return the drafts."""
-        listed = [info for info in await self._files.list(self._folder) if self._is_draft(info.path)]
-        known = {info.path: self._cache.get(info.path) for info in listed}
-        self._cache = {path: read for path, read in known.items() if read}
+        infos = [info for info in await self._files.list(self._folder) if self._is_draft(info.path)]
+        cached = {info.path: self._cache.get(info.path) for info in infos}
+        self._cache = {path: read for path, read in cached.items() if read}
         drafts = []
-        for info in listed:
+        for info in infos:
             # an unreadable draft hides no other draft
             with suppress(StorageError, FileMissing):
                 drafts.append(await self._read_draft(info))
@@ -257,15 +257,15 @@ def _parse_entries(data: bytes) -> tuple[list[Entry], bool]:
 
 
 def _remove_lines(draft: SessionDraft, entry_id: str) -> bytes:
-    kept = []
+    lines = []
     for line in draft.stored.data.split(b"\n"):
         try:
             if _decode_line(line).get("id") == entry_id:
                 continue
         except (InvalidMessage, DocumentInvalid):
             pass
-        kept.append(line)
-    return b"\n".join(kept)
+        lines.append(line)
+    return b"\n".join(lines)
 
 
 _ORIGIN = "closing"
@@ -304,9 +304,9 @@ def close_session_file(
     Secrets of the notes are redacted.
     """
     before = present or SessionFile(started=start, session=notes.session)
-    there = {(entry.id, entry.time) for entry in before.entries}
-    saved = tuple(entry for entry in (draft.entries if draft else ()) if (entry.id, entry.time) not in there)
-    kept, concluded = _merge_decisions(before.entries, saved, notes, parts)
+    present_keys = {(entry.id, entry.time) for entry in before.entries}
+    saved = tuple(entry for entry in (draft.entries if draft else ()) if (entry.id, entry.time) not in present_keys)
+    remaining, concluded = _merge_decisions(before.entries, saved, notes, parts)
     file = replace(
         before,
         started=min(before.started, start),
@@ -314,7 +314,7 @@ def close_session_file(
         closing=_add_amounts(before.closing, notes.closing_usage, notes.closing_cost),
         tags=_clean_lines(map(to_tag, notes.tags), parts) or before.tags,
         files_read=tuple(dict.fromkeys([*before.files_read, *_clean_lines(notes.files_read, parts)])),
-        entries=(*kept, *saved, *concluded),
+        entries=(*remaining, *saved, *concluded),
     )
     threads = _clean_lines(notes.open_threads, parts)
     if threads or not notes.pending:
@@ -328,15 +328,15 @@ def remove_entry(file: SessionFile | None, *, entry: Entry, start: datetime) -> 
     return mask_session(file or SessionFile(started=start), [entry.content], {entry.id})
 
 
-def remove_forgotten(notes: SessionNotes, gone: ForgottenStatements) -> SessionNotes:
+def remove_forgotten(notes: SessionNotes, forgotten: ForgottenStatements) -> SessionNotes:
     """Return the notes without text that was forgotten since they were made."""
-    if not gone:
+    if not forgotten:
         return notes
     return replace(
         notes,
-        summary=gone.mask(notes.summary),
-        decisions=tuple(each for each in notes.decisions if not gone.contains(each)),
-        open_threads=tuple(each for each in notes.open_threads if not gone.contains(each)),
+        summary=forgotten.mask(notes.summary),
+        decisions=tuple(each for each in notes.decisions if not forgotten.contains(each)),
+        open_threads=tuple(each for each in notes.open_threads if not forgotten.contains(each)),
     )
 
 
@@ -350,8 +350,8 @@ def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: 
     if written:
         return replace(file, summary=written[-1].strip(), pending=False)
     if notes.pending:
-        kept = "" if goes_on else file.summary
-        return replace(file, summary=text or kept or create_digest(file.entries), pending=True)
+        previous = "" if goes_on else file.summary
+        return replace(file, summary=text or previous or create_digest(file.entries), pending=True)
     return file
 
 
@@ -367,8 +367,8 @@ def _measure_work(before: SessionFile, notes: SessionNotes, start: datetime, sav
     return replace(before.worked, minutes=max(_minutes_between(began, max(times)), before.worked.minutes or 0))
 
 
-def _minutes_between(began: datetime, ended: datetime) -> int:
-    return max(round((ended - began).total_seconds() / 60), 0)
+def _minutes_between(start: datetime, end: datetime) -> int:
+    return max(round((end - start).total_seconds() / 60), 0)
 
 
 def _add_amounts(before: SessionTotals, usage: Usage, cost: Decimal | None) -> SessionTotals:
@@ -385,15 +385,17 @@ def _merge_decisions(
     present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: ClosingParts
 ) -> tuple[list[Entry], list[Entry]]:
     """Return the present entries that stay, and the decisions of the notes that were not saved yet."""
-    wanted = _clean_lines(notes.decisions, parts)
-    stays = [entry for entry in present if not wanted or entry.source.origin != _ORIGIN or entry.content in wanted]
-    said = {entry.content.casefold().strip() for entry in (*stays, *saved)}
+    decisions = _clean_lines(notes.decisions, parts)
+    remaining = [
+        entry for entry in present if not decisions or entry.source.origin != _ORIGIN or entry.content in decisions
+    ]
+    existing = {entry.content.casefold().strip() for entry in (*remaining, *saved)}
     time = notes.ended or parts.clock.now()
     source = Source(session=notes.session or None, origin=_ORIGIN)
-    return stays, [
+    return remaining, [
         Entry(content=text, kind="decision", id=parts.ids.new(), time=time, by="flush", source=source)
-        for text in wanted
-        if text.casefold() not in said
+        for text in decisions
+        if text.casefold() not in existing
     ]
 
 

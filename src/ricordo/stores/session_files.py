@@ -114,7 +114,7 @@ class SessionFilesDriver(ForgettingDriver):
         """Return remembered entries, open threads, and the last sessions."""
         rows, drafts = await self._read_state()
         entries = self._collect_entries(rows, drafts)
-        return await run_sync(partial(compose_session_preamble, entries, rows, last=self._last, budget=budget))
+        return await run_sync(partial(compose_session_preamble, entries, rows, max_sessions=self._last, budget=budget))
 
     async def entries(self) -> list[Entry]:
         """Return the entries of all sessions: those of running sessions, then of sessions, newest session first."""
@@ -170,8 +170,8 @@ class SessionFilesDriver(ForgettingDriver):
                     return path and f"{self._folder}{path}"
 
     def _start_time(self, notes: SessionNotes, draft: SessionDraft | None) -> datetime:
-        known = [notes.started, draft.started if draft else None, self._start_times.get(notes.session)]
-        return min(filter(None, known), default=self._parts.clock.now())
+        start_times = [notes.started, draft.started if draft else None, self._start_times.get(notes.session)]
+        return min(filter(None, start_times), default=self._parts.clock.now())
 
     async def _end_session(self, session: str) -> None:
         self._open_sessions.pop(session, None)
@@ -184,8 +184,8 @@ class SessionFilesDriver(ForgettingDriver):
         await self._recover()
         drafts = await self._drafts.read_all()
         rows = await self._catalog.rows()
-        kept = {(entry.id, entry.time) for row in rows for entry in row.entries}
-        rest = [[entry for entry in draft.entries if (entry.id, entry.time) not in kept] for draft in drafts]
+        saved_keys = {(entry.id, entry.time) for row in rows for entry in row.entries}
+        rest = [[entry for entry in draft.entries if (entry.id, entry.time) not in saved_keys] for draft in drafts]
         return rows, [replace(draft, entries=tuple(entries)) for draft, entries in zip(drafts, rest, strict=True)]
 
     async def _recover(self) -> None:
@@ -210,15 +210,15 @@ class SessionFilesDriver(ForgettingDriver):
         return [entry if entry.scope else replace(entry, scope=self._scope) for entry in entries]
 
     def _match(self, rows: list[SessionRow], drafts: list[SessionDraft], query: Query, limit: int) -> list[Hit]:
-        places = {(path, entry.id): at for at, (path, entry) in enumerate(_list_newest_first(drafts))}
-        found = [match_entries(reversed(draft.entries), query, limit, path=draft.path) for draft in drafts]
-        hits = sorted(chain(*found), key=lambda hit: places[hit.path, hit.entry.id])[:limit]
+        places = {(path, entry.id): index for index, (path, entry) in enumerate(_list_newest_first(drafts))}
+        hits_by_draft = [match_entries(reversed(draft.entries), query, limit, path=draft.path) for draft in drafts]
+        hits = sorted(chain(*hits_by_draft), key=lambda hit: places[hit.path, hit.entry.id])[:limit]
         for row in rows:
             if len(hits) < limit:
                 path = f"{self._folder}{row.path}"
-                shown = self._metadata_entry(row, path)
-                searched = replace(shown, content=_searchable_text(row), tags=row.tags)
-                hits += [replace(hit, entry=shown) for hit in match_entries([searched], query, 1, path=path)]
+                metadata_entry = self._metadata_entry(row, path)
+                searched = replace(metadata_entry, content=_searchable_text(row), tags=row.tags)
+                hits += [replace(hit, entry=metadata_entry) for hit in match_entries([searched], query, 1, path=path)]
         return hits
 
     def _metadata_entry(self, row: SessionRow, path: str) -> Entry:
@@ -236,16 +236,16 @@ class SessionFilesDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_session_files(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_session_files(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the session files of a folder; `?last=5` sets the number of sessions in the preamble.
 
     At the end, running sessions are written to session files. Raises: InvalidSetting.
     """
-    last = read_options(opening.address, "last").get("last", str(LAST_SESSIONS))
+    last = read_options(request.address, "last").get("last", str(LAST_SESSIONS))
     if not last.isdecimal():
         raise InvalidSetting(f"`last` is how many sessions the preamble shows, not {last!r}.")
-    async with open_folder(opening) as home:
-        store = SessionFilesStore(opening.parts, home, last=int(last))
+    async with open_folder(request) as store_folder:
+        store = SessionFilesStore(request.parts, store_folder, last=int(last))
         try:
             yield store
         finally:

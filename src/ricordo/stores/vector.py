@@ -81,12 +81,12 @@ def create_filter(entries: Mapping[str, Entry], query: Query) -> Callable[[str, 
     return passes
 
 
-def hits_by_vector(entries: Mapping[str, Entry], near: Sequence[VectorMatch]) -> list[Hit]:
+def hits_by_vector(entries: Mapping[str, Entry], matches: Sequence[VectorMatch]) -> list[Hit]:
     """Return the hits for the nearest vectors, best first, without those that have nothing in common with the query."""
-    ids = {one.id for one in near}
-    concerned = [entry for entry in entries.values() if entry.id in ids or entry.supersedes]
-    hits = {hit.entry.id: hit for hit in match_entries(concerned, Query(text=""), len(concerned))}
-    return [_score_hit(hits[one.id], min(one.cosine, 1.0)) for one in near if one.cosine > 0 and one.id in hits]
+    ids = {one.id for one in matches}
+    candidates = [entry for entry in entries.values() if entry.id in ids or entry.supersedes]
+    hits = {hit.entry.id: hit for hit in match_entries(candidates, Query(text=""), len(candidates))}
+    return [_score_hit(hits[one.id], min(one.cosine, 1.0)) for one in matches if one.cosine > 0 and one.id in hits]
 
 
 def merge_hits(by_text: Sequence[Hit], nearest: Sequence[Hit], limit: int) -> list[Hit]:
@@ -181,9 +181,9 @@ class EntryEmbedder:
     async def _embed_batches(self, entries: Sequence[Entry], deadline: float) -> bool:
         missing = self.find_missing(entries, await self.index.digests())
         todo = [entry for entry in missing if (entry.id, entry_digest(entry)) not in self._refused_digests]
-        while todo and (left := deadline - time.monotonic()) > 0:
+        while todo and (remaining := deadline - time.monotonic()) > 0:
             batch, todo = todo[:_BATCH_SIZE], todo[_BATCH_SIZE:]
-            tried = await self.embed(batch, seconds=left)
+            tried = await self.embed(batch, seconds=remaining)
             if not tried and any((entry.id, entry_digest(entry)) not in self._refused_digests for entry in batch):
                 return False
         if todo:
@@ -221,9 +221,9 @@ class EntryEmbedder:
         self._has_warned = True
 
 
-def _digest_entry(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
+def _digest_entry(entry: Entry, previous: tuple[Entry, str] | None) -> tuple[Entry, str]:
     """Return the entry with its digest; the known digest is reused while the entry is the same object."""
-    return known if known is not None and known[0] is entry else (entry, entry_digest(entry))
+    return previous if previous is not None and previous[0] is entry else (entry, entry_digest(entry))
 
 
 _VECTORS_NAME = "memory_vectors.db"
@@ -335,37 +335,37 @@ class _VectorDriver(ForgettingDriver):
 
 
 @asynccontextmanager
-async def open_vector(opening: OpenRequest) -> AsyncIterator[Backend]:
+async def open_vector(request: OpenRequest) -> AsyncIterator[Backend]:
     """Open the store of a folder: `vector:./notes?embedder=openai:text-embedding-3-small&newest=20`.
 
     `?embedder=hashing` needs no key and no network, and matches only by shared words. Raises: InvalidSetting without an
     embedder, or for a number below 1; the errors of `load_embedder`.
     """
-    given = read_options(opening.address, "embedder", "newest").get("embedder")
-    newest = parse_newest_option(opening.address)
-    embedder = await run_sync(_select_embedder, given, opening)
-    async with open_folder(opening) as home:
-        if opening.folder is None:
+    embedder_name = read_options(request.address, "embedder", "newest").get("embedder")
+    newest = parse_newest_option(request.address)
+    embedder = await run_sync(_select_embedder, embedder_name, request)
+    async with open_folder(request) as store_folder:
+        if request.folder is None:
             raise InvalidSetting("A vector store needs a folder.")
-        store = VectorStore(opening.parts, home, opening.folder, embedder, newest=newest)
+        store = VectorStore(request.parts, store_folder, request.folder, embedder, newest=newest)
         try:
-            await store.catch_up(opening.scope)
+            await store.catch_up(request.scope)
             yield store
         finally:
             await run_even_if_cancelled(store.close)
 
 
-def _select_embedder(name: str | None, opening: OpenRequest) -> Embedder:
+def _select_embedder(name: str | None, request: OpenRequest) -> Embedder:
     if name == _HASHING:
         return HashingEmbedder()
     if name:
-        return opening.embedder_by_name(name)
-    if opening.embedder is None:
+        return request.embedder_by_name(name)
+    if request.embedder is None:
         raise InvalidSetting(
             "A vector store needs an embedder: vector:./notes?embedder=openai:text-embedding-3-small names one, "
             "?embedder=hashing needs no key and finds by shared words alone."
         )
-    return opening.embedder
+    return request.embedder
 
 
 def _explain_text_hit(hit: Hit) -> Hit:

@@ -51,11 +51,11 @@ def _read_request(body: RequestBody) -> ParsedRequest:
             f"A maximum of {_MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {marks}."
         )
     output = read_optional_record(body, "output_config", "request") or {}
-    form = read_optional_record(output, "format", "output_config") or {}
+    output_format = read_optional_record(output, "format", "output_config") or {}
     return ParsedRequest(
         messages=tuple(from_anthropic(body.get("messages"), body.get("system"))),
-        tools=tuple(read_tool(tool, parameters="input_schema", where="tools") for tool in read_tools(body)),
-        schema=read_optional_record(form, "schema", "output_config.format"),
+        tools=tuple(read_tool(tool, parameters="input_schema", path="tools") for tool in read_tools(body)),
+        schema=read_optional_record(output_format, "schema", "output_config.format"),
     )
 
 
@@ -113,9 +113,13 @@ def _blocks(answer: ScriptedReply) -> Iterator[tuple[dict[str, JsonValue], list[
     """Yield each block, complete, and as its opening and the deltas that fill it."""
     if answer.thinking:
         thinking: dict[str, JsonValue] = {"type": "thinking", "thinking": "", "signature": ""}
-        seal: dict[str, JsonValue] = {"type": "signature_delta", "signature": THINKING_SIGNATURE}
-        whole: dict[str, JsonValue] = {**thinking, "thinking": answer.thinking, "signature": THINKING_SIGNATURE}
-        yield whole, [thinking, *_deltas("thinking_delta", "thinking", answer.thinking), seal]
+        signature_delta: dict[str, JsonValue] = {"type": "signature_delta", "signature": THINKING_SIGNATURE}
+        thinking_block: dict[str, JsonValue] = {
+            **thinking,
+            "thinking": answer.thinking,
+            "signature": THINKING_SIGNATURE,
+        }
+        yield thinking_block, [thinking, *_deltas("thinking_delta", "thinking", answer.thinking), signature_delta]
     if answer.text is not None:
         text: dict[str, JsonValue] = {"type": "text", "text": ""}
         yield {**text, "text": answer.text}, [text, *_deltas("text_delta", "text", answer.text)]
@@ -144,16 +148,16 @@ def _input_value(arguments: str) -> JsonValue:
 
 
 def _count_tokens(_: ScriptedReply, body: RequestBody) -> JsonValue:
-    asked = _read_request(body)
-    return {"input_tokens": estimate_request(asked.messages, tools=asked.tools).input}
+    request = _read_request(body)
+    return {"input_tokens": estimate_request(request.messages, tools=request.tools).input}
 
 
 def _usage_record(usage: Usage) -> dict[str, JsonValue]:
-    fresh = usage.input - usage.cache_read - usage.cache_write
-    if fresh < 0:
+    uncached = usage.input - usage.cache_read - usage.cache_write
+    if uncached < 0:
         raise InvalidMessage("The cached tokens of a usage are part of its input, and can't be more.")
     return {
-        "input_tokens": fresh,
+        "input_tokens": uncached,
         "cache_read_input_tokens": usage.cache_read,
         "cache_creation_input_tokens": usage.cache_write,
         "output_tokens": usage.output,

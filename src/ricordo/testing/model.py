@@ -83,9 +83,9 @@ class ScriptedModel:
 
         A reply with its own `usage` is not cut off, like that of a provider that ignores the limit.
         """
-        made = copy.copy(self)
-        made._reply_limit = tokens
-        return made
+        limited = copy.copy(self)
+        limited._reply_limit = tokens
+        return limited
 
     @property
     def requests(self) -> tuple[RecordedRequest, ...]:
@@ -135,8 +135,8 @@ class ScriptedModel:
         item = self._next_item(request)
         if isinstance(item, Hang):
             await self._wait_for_release()
-        spoken = item.reply if isinstance(item, HalfStream) else _final_reply(item)
-        deltas = _reply_deltas(build_reply(request, spoken))
+        reply_item = item.reply if isinstance(item, HalfStream) else _final_reply(item)
+        deltas = _reply_deltas(build_reply(request, reply_item))
         first = deltas[: item.after] if isinstance(item, HalfStream) else deltas[:1]
         for delta in first:
             yield delta
@@ -146,7 +146,7 @@ class ScriptedModel:
             await self._wait_for_release()
         for delta in deltas[1:]:
             yield delta
-        yield ReplyFinished(reply=self._build_reply(spoken, request))
+        yield ReplyFinished(reply=self._build_reply(reply_item, request))
 
     def _record_request(
         self,
@@ -182,8 +182,8 @@ class ScriptedModel:
         finally:
             self._held.remove(event)
 
-    def _build_reply(self, spoken: ReplyItem, request: RecordedRequest) -> Reply:
-        answer = build_reply(request, spoken)
+    def _build_reply(self, reply_item: ReplyItem, request: RecordedRequest) -> Reply:
+        answer = build_reply(request, reply_item)
         if answer.stop == "refused":
             raise ModelRefused("The model refused to answer.")
         if not ((answer.text or "").strip() or answer.calls):
@@ -215,8 +215,8 @@ def _model_error(fail: Fail) -> ModelError:
     if fail.overflow:
         return ModelOverflow(fail.message, window=fail.window, size=fail.size)
     if fail.status == 429:
-        stated = fail.headers.get("retry-after")
-        return ModelRateLimited(fail.message, retry_after=None if stated is None else float(stated))
+        retry_after = fail.headers.get("retry-after")
+        return ModelRateLimited(fail.message, retry_after=None if retry_after is None else float(retry_after))
     return _ERRORS_BY_STATUS.get(fail.status, ModelUnavailable if fail.status >= 500 else ModelRefused)(fail.message)
 
 

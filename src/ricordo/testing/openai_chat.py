@@ -50,12 +50,12 @@ def openai_error_body(fail: Fail) -> JsonValue:
 
 def _read_request(body: RequestBody) -> ParsedRequest:
     tools = [require_object(tool.get("function"), "tools.function") for tool in read_tools(body)]
-    form = read_optional_record(body, "response_format", "request") or {}
-    described = read_optional_record(form, "json_schema", "response_format") or {}
+    response_format = read_optional_record(body, "response_format", "request") or {}
+    json_schema = read_optional_record(response_format, "json_schema", "response_format") or {}
     return ParsedRequest(
         messages=tuple(from_openai(body.get("messages"))),
-        tools=tuple(read_tool(tool, parameters="parameters", where="tools.function") for tool in tools),
-        schema=read_optional_record(described, "schema", "json_schema"),
+        tools=tuple(read_tool(tool, parameters="parameters", path="tools.function") for tool in tools),
+        schema=read_optional_record(json_schema, "schema", "json_schema"),
     )
 
 
@@ -81,11 +81,11 @@ def _write_frames(answer: ScriptedReply, body: RequestBody) -> list[EventFrame]:
 
     head = _reply_head(answer, body, "chat.completion.chunk")
     thoughts: list[JsonValue] = [{"reasoning_content": piece} for piece in split_pieces(answer.thinking)]
-    said: list[JsonValue] = [{"content": piece} for piece in split_pieces(answer.text or "")]
+    text_deltas: list[JsonValue] = [{"content": piece} for piece in split_pieces(answer.text or "")]
     called = (delta for index in range(len(answer.calls)) for delta in _call_deltas(answer, index))
     calls: list[JsonValue] = [{"tool_calls": [delta]} for delta in called]
     opening = chunk({"role": "assistant", "content": None if answer.text is None else ""})
-    content = [chunk(delta, is_content=True) for delta in (*thoughts, *said, *calls)]
+    content = [chunk(delta, is_content=True) for delta in (*thoughts, *text_deltas, *calls)]
     options = read_optional_record(body, "stream_options", "request") or {}
     usage = (
         [make_event_frame({**head, "choices": [], "usage": _usage_record(answer.usage)})]
@@ -118,10 +118,10 @@ def _call_deltas(answer: ScriptedReply, index: int) -> list[JsonValue]:
         "type": "function",
         "function": {"name": call.name, "arguments": ""},
     }
-    more: list[JsonValue] = [
+    argument_deltas: list[JsonValue] = [
         {"index": index, "function": {"arguments": piece}} for piece in split_pieces(call.arguments)
     ]
-    return [opening, *more]
+    return [opening, *argument_deltas]
 
 
 def _usage_record(usage: Usage) -> JsonValue:
@@ -152,8 +152,8 @@ def hash_to_vector(text: str, dimension: int) -> list[float]:
     for word in _WORD.findall(text.casefold()) or [""]:
         digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
         vector[int.from_bytes(digest[:8], "big") % dimension] += 1.0
-    length = math.sqrt(sum(value * value for value in vector))
-    return [value / length for value in vector]
+    norm = math.sqrt(sum(value * value for value in vector))
+    return [value / norm for value in vector]
 
 
 def embeddings_protocol(dimension: int) -> WireProtocol:
@@ -174,21 +174,21 @@ def _read_embedding_request(body: RequestBody) -> ParsedRequest:
 
 def _write_embeddings(body: RequestBody, dimension: int) -> JsonValue:
     texts = _read_texts(body.get("input"))
-    asked = body.get("dimensions")
-    wanted = dimension if asked is None else require_integer(asked, "dimensions")
+    requested = body.get("dimensions")
+    vector_dimension = dimension if requested is None else require_integer(requested, "dimensions")
     is_packed = body.get("encoding_format") == "base64"
     data: list[JsonValue] = []
     for index, text in enumerate(texts):
-        vector = hash_to_vector(text, wanted)
+        vector = hash_to_vector(text, vector_dimension)
         data.append(
             {"object": "embedding", "index": index, "embedding": _pack_base64(vector) if is_packed else [*vector]}
         )
-    used = sum(len(_WORD.findall(text)) for text in texts)
+    token_count = sum(len(_WORD.findall(text)) for text in texts)
     return {
         "object": "list",
         "data": data,
         "model": body.get("model"),
-        "usage": {"prompt_tokens": used, "total_tokens": used},
+        "usage": {"prompt_tokens": token_count, "total_tokens": token_count},
     }
 
 

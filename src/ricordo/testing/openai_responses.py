@@ -34,18 +34,18 @@ def read_input(body: RequestBody) -> list[Message]:
 
     Raises: InvalidMessage for a request that can't be parsed.
     """
-    instructions, given = body.get("instructions"), body.get("input")
-    found: list[Message] = []
+    instructions, input_value = body.get("instructions"), body.get("input")
+    messages: list[Message] = []
     if isinstance(instructions, str) and instructions:
-        found.append(Message(role="system", parts=(Text(text=instructions),)))
-    if isinstance(given, str):
-        return [*found, Message(role="user", parts=(Text(text=given),))]
-    for item in require_objects(given, "input"):
+        messages.append(Message(role="system", parts=(Text(text=instructions),)))
+    if isinstance(input_value, str):
+        return [*messages, Message(role="user", parts=(Text(text=input_value),))]
+    for item in require_objects(input_value, "input"):
         read = _read_item(item)
-        if found and read.role == found[-1].role == "assistant":
-            read = Message(role="assistant", parts=(*found.pop().parts, *read.parts))
-        found.append(read)
-    return found
+        if messages and read.role == messages[-1].role == "assistant":
+            read = Message(role="assistant", parts=(*messages.pop().parts, *read.parts))
+        messages.append(read)
+    return messages
 
 
 def _read_item(item: RequestBody) -> Message:
@@ -92,12 +92,12 @@ _INCOMPLETE_REASONS = {"length": "max_output_tokens", "window": "max_output_toke
 
 
 def _read_request(body: RequestBody) -> ParsedRequest:
-    form = read_optional_record(read_optional_record(body, "text", "request") or {}, "format", "text") or {}
+    text_format = read_optional_record(read_optional_record(body, "text", "request") or {}, "format", "text") or {}
     tools = [tool for tool in read_tools(body) if tool.get("type") == "function"]
     return ParsedRequest(
         messages=tuple(read_input(body)),
-        tools=tuple(read_tool(tool, parameters="parameters", where="tools") for tool in tools),
-        schema=read_optional_record(form, "schema", "text.format"),
+        tools=tuple(read_tool(tool, parameters="parameters", path="tools") for tool in tools),
+        schema=read_optional_record(text_format, "schema", "text.format"),
         continues=body.get("previous_response_id") is not None or body.get("conversation") is not None,
     )
 
@@ -134,8 +134,8 @@ def _output_items(answer: ScriptedReply) -> list[JsonValue]:
     if answer.thinking:
         items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [_summary(answer.thinking)]})
     if answer.text is not None:
-        said: dict[str, JsonValue] = {"type": "message", "role": "assistant", "status": "completed"}
-        items.append({"id": f"msg_{number}", **said, "content": [_output_text(answer.text)]})
+        message_fields: dict[str, JsonValue] = {"type": "message", "role": "assistant", "status": "completed"}
+        items.append({"id": f"msg_{number}", **message_fields, "content": [_output_text(answer.text)]})
     return [*items, *(_call_item(answer, index) for index in range(len(answer.calls)))]
 
 
@@ -166,62 +166,62 @@ def _write_frames(answer: ScriptedReply, body: RequestBody) -> list[EventFrame]:
         "incomplete_details": None,
         "output": [],
     }
-    whole = _write_reply(answer, body)
+    response = _write_reply(answer, body)
     end = "response.incomplete" if answer.stop in _INCOMPLETE_REASONS else "response.completed"
     events: list[dict[str, JsonValue]] = [
         {"type": "response.created", "response": opening},
         {"type": "response.in_progress", "response": opening},
         *_item_events(answer),
-        {"type": end, "response": whole},
+        {"type": end, "response": response},
     ]
-    return [_write_frame({**said, "sequence_number": number}) for number, said in enumerate(events)]
+    return [_write_frame({**event, "sequence_number": number}) for number, event in enumerate(events)]
 
 
-def _write_frame(said: dict[str, JsonValue]) -> EventFrame:
-    kind = str(said["type"])
-    return make_event_frame(said, name=kind, is_content=kind.endswith(".delta"))
+def _write_frame(event: dict[str, JsonValue]) -> EventFrame:
+    kind = str(event["type"])
+    return make_event_frame(event, name=kind, is_content=kind.endswith(".delta"))
 
 
 def _item_events(answer: ScriptedReply) -> Iterator[dict[str, JsonValue]]:
     for index, item in enumerate(_output_items(answer)):
         assert isinstance(item, dict)
         kind = item["type"]
-        place: dict[str, JsonValue] = {"item_id": item["id"], "output_index": index}
+        position: dict[str, JsonValue] = {"item_id": item["id"], "output_index": index}
         emptied: dict[str, JsonValue] = {"status": "in_progress"}
         if kind == "reasoning":
-            emptied, filling = {"summary": []}, _thinking_events(answer.thinking, place)
+            emptied, filling = {"summary": []}, _thinking_events(answer.thinking, position)
         elif kind == "message":
-            emptied["content"], filling = [], _text_events(answer.text or "", place)
+            emptied["content"], filling = [], _text_events(answer.text or "", position)
         else:
-            filling = _argument_events(str(item["name"]), str(item["arguments"]), place)
+            filling = _argument_events(str(item["name"]), str(item["arguments"]), position)
             emptied["arguments"] = ""
         yield {"type": "response.output_item.added", "output_index": index, "item": {**item, **emptied}}
         yield from filling
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def _thinking_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
-    at: dict[str, JsonValue] = {**place, "summary_index": 0}
-    yield {"type": "response.reasoning_summary_part.added", **at, "part": _summary("")}
+def _thinking_events(text: str, item_position: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    position: dict[str, JsonValue] = {**item_position, "summary_index": 0}
+    yield {"type": "response.reasoning_summary_part.added", **position, "part": _summary("")}
     for piece in split_pieces(text):
-        yield {"type": "response.reasoning_summary_text.delta", **at, "delta": piece}
-    yield {"type": "response.reasoning_summary_text.done", **at, "text": text}
-    yield {"type": "response.reasoning_summary_part.done", **at, "part": _summary(text)}
+        yield {"type": "response.reasoning_summary_text.delta", **position, "delta": piece}
+    yield {"type": "response.reasoning_summary_text.done", **position, "text": text}
+    yield {"type": "response.reasoning_summary_part.done", **position, "part": _summary(text)}
 
 
-def _text_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
-    at: dict[str, JsonValue] = {**place, "content_index": 0}
-    yield {"type": "response.content_part.added", **at, "part": _output_text("")}
+def _text_events(text: str, item_position: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    position: dict[str, JsonValue] = {**item_position, "content_index": 0}
+    yield {"type": "response.content_part.added", **position, "part": _output_text("")}
     for piece in split_pieces(text):
-        yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
-    yield {"type": "response.output_text.done", **at, "text": text, "logprobs": []}
-    yield {"type": "response.content_part.done", **at, "part": _output_text(text)}
+        yield {"type": "response.output_text.delta", **position, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **position, "text": text, "logprobs": []}
+    yield {"type": "response.content_part.done", **position, "part": _output_text(text)}
 
 
-def _argument_events(name: str, arguments: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+def _argument_events(name: str, arguments: str, item_position: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
     for piece in split_pieces(arguments):
-        yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
-    yield {"type": "response.function_call_arguments.done", **place, "name": name, "arguments": arguments}
+        yield {"type": "response.function_call_arguments.delta", **item_position, "delta": piece}
+    yield {"type": "response.function_call_arguments.done", **item_position, "name": name, "arguments": arguments}
 
 
 def _usage_record(usage: Usage) -> JsonValue:

@@ -65,19 +65,19 @@ def make_event_frame(data: JsonValue, *, name: str = "", is_content: bool = Fals
     return EventFrame(text=f"{head}data: {json.dumps(data)}\n\n", is_content=is_content)
 
 
-def read_tool(value: RequestBody, *, parameters: str, where: str) -> ToolSpec:
+def read_tool(value: RequestBody, *, parameters: str, path: str) -> ToolSpec:
     """Read the definition of a tool with its schema under the key `parameters`; no schema means no parameters."""
     return ToolSpec(
-        name=require_text(value.get("name"), f"{where}.name"),
-        description=require_text(value.get("description") or "", f"{where}.description"),
-        parameters=read_optional_record(value, parameters, where) or {},
+        name=require_text(value.get("name"), f"{path}.name"),
+        description=require_text(value.get("description") or "", f"{path}.description"),
+        parameters=read_optional_record(value, parameters, path) or {},
     )
 
 
-def read_optional_record(value: RequestBody, key: str, where: str) -> dict[str, JsonValue] | None:
+def read_optional_record(value: RequestBody, key: str, path: str) -> dict[str, JsonValue] | None:
     """Return the object under `key`; None if it is missing."""
-    found = value.get(key)
-    return None if found is None else require_object(found, f"{where}.{key}")
+    nested = value.get(key)
+    return None if nested is None else require_object(nested, f"{path}.{key}")
 
 
 def read_tools(body: RequestBody) -> list[dict[str, JsonValue]]:

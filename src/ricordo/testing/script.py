@@ -390,14 +390,16 @@ def build_reply(request: RecordedRequest, item: ReplyItem) -> ScriptedReply:
     text, thinking, calls = _item_content(item)
     stop: StopReason = item.stop if isinstance(item, Say) else "tools" if calls else "end"
     if request.reply_limit is not None and text and not calls and item.usage is None:
-        whole, text = text, cut_text(text, max(request.reply_limit - _FRAME_TOKENS, 1))
-        stop = stop if text == whole else "length"
-    made = tuple(_build_tool_call(call, f"call_{request.number}_{index}") for index, call in enumerate(calls, start=1))
-    reply = Message(role="assistant", parts=_message_parts(text, thinking, made))
+        full_text, text = text, cut_text(text, max(request.reply_limit - _FRAME_TOKENS, 1))
+        stop = stop if text == full_text else "length"
+    tool_calls = tuple(
+        _build_tool_call(call, f"call_{request.number}_{index}") for index, call in enumerate(calls, start=1)
+    )
+    reply = Message(role="assistant", parts=_message_parts(text, thinking, tool_calls))
     usage = item.usage or Usage(
         input=estimate_request(request.messages, tools=request.tools).input, output=estimate_message(reply)
     )
-    return ScriptedReply(number=request.number, text=text, thinking=thinking, calls=made, stop=stop, usage=usage)
+    return ScriptedReply(number=request.number, text=text, thinking=thinking, calls=tool_calls, stop=stop, usage=usage)
 
 
 def split_pieces(text: str) -> list[str]:
@@ -422,9 +424,9 @@ def _item_content(item: ReplyItem) -> tuple[str | None, str, tuple[Call, ...]]:
 
 
 def _message_parts(text: str | None, thinking: str, calls: tuple[ToolCall, ...]) -> tuple[Part, ...]:
-    thought = (Thinking(text=thinking, signature=THINKING_SIGNATURE),) if thinking else ()
-    said = () if text is None else (Text(text=text),)
-    return (*thought, *said, *calls)
+    thinking_parts = (Thinking(text=thinking, signature=THINKING_SIGNATURE),) if thinking else ()
+    text_parts = () if text is None else (Text(text=text),)
+    return (*thinking_parts, *text_parts, *calls)
 
 
 def _build_tool_call(call: Call, default_id: str) -> ToolCall:

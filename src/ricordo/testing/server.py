@@ -133,8 +133,8 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _send_head(self, status: int, headers: Mapping[str, str]) -> None:
-        known = status in {item.value for item in HTTPStatus}
-        self.send_response(status, None if known else "Error")
+        is_standard = status in {item.value for item in HTTPStatus}
+        self.send_response(status, None if is_standard else "Error")
         for name, value in {**headers, "connection": "close"}.items():
             self.send_header(name, value)
         self.end_headers()
@@ -240,10 +240,10 @@ def _send_half(half: HalfStream, request: RecordedRequest, wire: WireProtocol, c
 
 def _end_of_content(frames: list[EventFrame], pieces: int) -> int:
     """Return the index after the first `pieces` pieces of content, or after all; with 0, the end of the opening."""
-    places = [index for index, frame in enumerate(frames) if frame.is_content]
-    if pieces < len(places):
-        return places[pieces - 1] + 1 if pieces else places[0]
-    return places[-1] + 1 if places else 1
+    content_indexes = [index for index, frame in enumerate(frames) if frame.is_content]
+    if pieces < len(content_indexes):
+        return content_indexes[pieces - 1] + 1 if pieces else content_indexes[0]
+    return content_indexes[-1] + 1 if content_indexes else 1
 
 
 def _encode_reply(reply: ReplyItem, request: RecordedRequest, wire: WireProtocol) -> bytes:
@@ -389,33 +389,35 @@ class LoopbackServer:
         body: dict[str, JsonValue] = {}
         try:
             body = require_object(loads(connection.content), "request")
-            asked = wire.read(body)
+            parsed = wire.read(body)
         except InvalidMessage as error:
             return self._record_request(connection, ParsedRequest(), body), str(error)
-        return self._record_request(connection, asked, body), "" if asked.continues else pairing_refusal(asked.messages)
+        return self._record_request(connection, parsed, body), "" if parsed.continues else pairing_refusal(
+            parsed.messages
+        )
 
     def _refuse(self, path: str, request: RecordedRequest) -> Fail | None:
         """Return the error of a strict provider, or of one with too small a window; None if it accepts the request."""
         body: RequestBody = request.body
-        found = request_refusal(path, body) if self._strict else None
-        if found is None and self._window is not None and path in _CHAT_PATHS:
-            asked = ParsedRequest(messages=request.messages, tools=request.tools)
-            found = window_refusal(path, body, asked, self._window)
-        if found is not None:
+        refusal = request_refusal(path, body) if self._strict else None
+        if refusal is None and self._window is not None and path in _CHAT_PATHS:
+            parsed = ParsedRequest(messages=request.messages, tools=request.tools)
+            refusal = window_refusal(path, body, parsed, self._window)
+        if refusal is not None:
             with self._lock:
-                self._refusals.append(found.message)
-        return found
+                self._refusals.append(refusal.message)
+        return refusal
 
     def _record_request(
-        self, connection: Connection, asked: ParsedRequest, body: dict[str, JsonValue]
+        self, connection: Connection, parsed: ParsedRequest, body: dict[str, JsonValue]
     ) -> RecordedRequest:
         headers = {name.lower(): value for name, value in connection.headers.items()}
         with self._lock:
             request = RecordedRequest(
                 number=len(self._requests) + 1,
-                messages=asked.messages,
-                tools=asked.tools,
-                schema=asked.schema,
+                messages=parsed.messages,
+                tools=parsed.tools,
+                schema=parsed.schema,
                 streamed=body.get("stream") is True,
                 path=connection.path,
                 headers={name: "***" if name in _SECRET_HEADERS else value for name, value in headers.items()},

@@ -44,17 +44,17 @@ _SAMPLE_STATE = AgentState(
 
 
 async def _what_was_never_saved_is_an_empty_state(states: StateStore) -> None:
-    stated = await states.load("main", "s")
-    _require(stated.state == AgentState(agent="main", session="s"), "a state that was never saved is not empty")
-    _require(stated.version == ABSENT, "a state that was never saved has a version")
-    _require(not stated.set_aside, "something was set aside that was never there")
+    loaded = await states.load("main", "s")
+    _require(loaded.state == AgentState(agent="main", session="s"), "a state that was never saved is not empty")
+    _require(loaded.version == ABSENT, "a state that was never saved has a version")
+    _require(not loaded.set_aside, "something was set aside that was never there")
 
 
 async def _what_was_saved_is_found_again(states: StateStore) -> None:
     version = await states.save(_SAMPLE_STATE, expected=ABSENT)
-    stated = await states.load("main", "s")
-    _require(stated.state == _SAMPLE_STATE, "a state is not loaded as it was saved")
-    _require(stated.version == version, "the version that is loaded is not the one that was saved")
+    loaded = await states.load("main", "s")
+    _require(loaded.state == _SAMPLE_STATE, "a state is not loaded as it was saved")
+    _require(loaded.version == version, "the version that is loaded is not the one that was saved")
     later = replace(_SAMPLE_STATE, window=(), turns=3, work_state=WorkState())
     await states.save(later, expected=version)
     _require((await states.load("main", "s")).state == later, "a state is not replaced as a whole")
@@ -75,28 +75,28 @@ async def _of_two_that_replace_one_version_the_second_is_refused(states: StateSt
 
 
 async def _each_session_of_each_agent_is_by_itself(states: StateStore) -> None:
-    own = [
+    saved_states = [
         replace(_SAMPLE_STATE, agent=agent, session=session) for agent in ("main", "other") for session in ("s", "s.2")
     ]
-    for turns, state in enumerate(own):
+    for turns, state in enumerate(saved_states):
         await states.save(replace(state, turns=turns), expected=ABSENT)
-    found = [(await states.load(state.agent, state.session)).state for state in own]
-    _require([state.turns for state in found] == [0, 1, 2, 3], "the state of one session is that of another")
+    loaded_states = [(await states.load(state.agent, state.session)).state for state in saved_states]
+    _require([state.turns for state in loaded_states] == [0, 1, 2, 3], "the state of one session is that of another")
 
 
 async def _what_a_newer_version_wrote_survives(states: StateStore) -> None:
     newer = replace(_SAMPLE_STATE, extra={"v": 99, "mood": {"calm": [True, None]}})
     version = await states.save(newer, expected=ABSENT)
-    stated = await states.load("main", "s")
-    _require(stated.state == newer, "the fields of a newer version are lost")
-    await states.save(replace(stated.state, turns=3), expected=version)
-    kept = (await states.load("main", "s")).state
-    _require(kept == replace(newer, turns=3), "the fields of a newer version are lost with the next saving")
+    loaded = await states.load("main", "s")
+    _require(loaded.state == newer, "the fields of a newer version are lost")
+    await states.save(replace(loaded.state, turns=3), expected=version)
+    resaved = (await states.load("main", "s")).state
+    _require(resaved == replace(newer, turns=3), "the fields of a newer version are lost with the next saving")
 
 
-def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001
-    if not holds:
-        raise AssertionError(f"A store of states: {otherwise}.")
+def _require(condition: bool, message: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise AssertionError(f"A store of states: {message}.")
 
 
 STATE_STORE_CHECKS: tuple[StateStoreCheck, ...] = (

@@ -161,7 +161,9 @@ def conformance_table(stores: Mapping[str, type[StoreSubject]]) -> str:
     names = _invariants()
     rows = [[f"`{scheme}`", *(_format_cell(kind(), name) for name in names)] for scheme, kind in stores.items()]
     reasons = [
-        f"- `{scheme}`: {'; '.join(found)}." for scheme, kind in stores.items() if (found := _list_skip_reasons(kind()))
+        f"- `{scheme}`: {'; '.join(skip_reasons)}."
+        for scheme, kind in stores.items()
+        if (skip_reasons := _list_skip_reasons(kind()))
     ]
     return "\n\n".join([_render_table(["store", *names], rows), "What does not apply, and why:", "\n".join(reasons)])
 
@@ -172,11 +174,11 @@ def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, 
     for scheme, kind in stores.items():
         subject = kind()
         keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.keeps else "for good"
-        several = "yes" if subject.keeps and subject.shared else "no"
-        finds = "by relevance" if subject.order == "relevance" else "newest first"
+        is_shared = "yes" if subject.keeps and subject.shared else "no"
+        order = "by relevance" if subject.order == "relevance" else "newest first"
         scale = f"{subject.scale:,}" if subject.capacity != 0 else "-"
         besides = ", ".join(offers[scheme]) or "nothing"
-        rows.append([f"`{scheme}`", keeps, several, subject.recalls, finds, scale, besides])
+        rows.append([f"`{scheme}`", keeps, is_shared, subject.recalls, order, scale, besides])
     return _render_table(
         ["store", "keeps", "several processes", "recalls", "order", "made for", "offers besides"], rows
     )
@@ -184,16 +186,16 @@ def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, 
 
 def checks_table() -> str:
     """Return the table of all checks, grouped by invariant."""
-    ordered = sorted(STORE_CHECKS, key=lambda check: _invariants().index(check.invariant))
+    checks = sorted(STORE_CHECKS, key=lambda check: _invariants().index(check.invariant))
     return _render_table(
-        ["invariant", "a store is held to this"], [[check.invariant, check.sentence] for check in ordered]
+        ["invariant", "a store is held to this"], [[check.invariant, check.sentence] for check in checks]
     )
 
 
 def _invariants() -> list[str]:
     """Return the invariants, those with a number first."""
-    found = {check.invariant for check in STORE_CHECKS}
-    return sorted(found, key=lambda name: (not name[1:].isdigit(), name[0], int(name[1:]) if name[1:].isdigit() else 0))
+    names = {check.invariant for check in STORE_CHECKS}
+    return sorted(names, key=lambda name: (not name[1:].isdigit(), name[0], int(name[1:]) if name[1:].isdigit() else 0))
 
 
 def _format_cell(subject: StoreSubject, invariant: str) -> str:
@@ -202,8 +204,8 @@ def _format_cell(subject: StoreSubject, invariant: str) -> str:
         for check in STORE_CHECKS
         if check.invariant == invariant and subject.skip_reason(check.needs) not in _SILENT_REASONS
     ]
-    held = sum(not subject.skip_reason(check.needs) for check in checks)
-    return "-" if not held else "yes" if held == len(checks) else f"{held} of {len(checks)}"
+    passed = sum(not subject.skip_reason(check.needs) for check in checks)
+    return "-" if not passed else "yes" if passed == len(checks) else f"{passed} of {len(checks)}"
 
 
 def _list_skip_reasons(subject: StoreSubject) -> list[str]:

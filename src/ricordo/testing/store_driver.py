@@ -42,9 +42,9 @@ _SAVES = 3
 class _KillingDisk(Disk):
     """A disk that kills its process just before step number `at`; in a write, after half of the bytes."""
 
-    def __init__(self, at: int, tell: _Report) -> None:
-        self._at = at
-        self._tell = tell
+    def __init__(self, step: int, report: _Report) -> None:
+        self._at = step
+        self._tell = report
         self._step = 0
 
     def _count_step(self) -> None:
@@ -101,10 +101,10 @@ class _KillingDisk(Disk):
 
 def main() -> None:
     """Run the command of the arguments."""
-    file, name, folder, what, count = sys.argv[1:]
+    file, name, folder, mode, count = sys.argv[1:]
     subject = _load_subject(file, name)
     anyio.run(anyio.sleep, 0)
-    act = {"together": _save_together, "kills": _kill_at_steps, "full": _save_to_full_disk}[what]
+    act = {"together": _save_together, "kills": _kill_at_steps, "full": _save_to_full_disk}[mode]
     act(subject, Path(folder), int(count))
 
 
@@ -129,34 +129,36 @@ def _kill_at_steps(subject: StoreSubject, folder: Path, count: int) -> None:
     prepared = folder / "prepared"
     _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, prepared)))[0])
     lines, _ = _wait_for_child(
-        _start_child(partial(_save, subject, _copy(prepared, folder / "count"), at=-1, returned=-1))
+        _start_child(partial(_save, subject, _copy(prepared, folder / "count"), step=-1, returned=-1))
     )
     steps = lines.count("step") if subject.through_disk else 0
     every = max(1, steps // max(count, 1))
-    cases = [(at, -1) for at in range(1, steps + 1, every)] + [(-1, returned) for returned in range(1, _SAVES + 1)]
-    for at, returned in cases:
-        copy = _copy(prepared, folder / f"at-{at}-{returned}")
-        told, lived = _wait_for_child(_start_child(partial(_save, subject, copy, at=at, returned=returned)))
-        left, _ = _wait_for_child(_start_child(partial(_report_entries, subject, copy)))
+    cases = [(step, -1) for step in range(1, steps + 1, every)] + [(-1, returned) for returned in range(1, _SAVES + 1)]
+    for step, returned in cases:
+        copy = _copy(prepared, folder / f"at-{step}-{returned}")
+        reported, has_survived = _wait_for_child(
+            _start_child(partial(_save, subject, copy, step=step, returned=returned))
+        )
+        output, _ = _wait_for_child(_start_child(partial(_report_entries, subject, copy)))
         shutil.rmtree(copy)
         _print_case({
-            "where": f"step {at} of {steps}" if at > 0 else f"the return of save {returned}",
-            "killed": not lived,
-            "acked": [line.removeprefix("saved ") for line in told if line.startswith("saved ")],
-            "kept": json.loads(left[0]),
-            "again": json.loads(left[1]),
+            "where": f"step {step} of {steps}" if step > 0 else f"the return of save {returned}",
+            "killed": not has_survived,
+            "acked": [line.removeprefix("saved ") for line in reported if line.startswith("saved ")],
+            "kept": json.loads(output[0]),
+            "again": json.loads(output[1]),
         })  # fmt: skip
 
 
 def _save_to_full_disk(subject: StoreSubject, folder: Path, count: int) -> None:
     """Let no file grow while `count` entries are saved; report the errors, and what is stored afterwards."""
     _warm_up(_wait_for_child(_start_child(partial(_prepare, subject, folder)))[0])
-    told, _ = _wait_for_child(_start_child(partial(_save_without_room, subject, folder, count)))
-    left, _ = _wait_for_child(_start_child(partial(_report_entries, subject, folder)))
-    _print_case({"errors": told, "kept": json.loads(left[0]), "again": json.loads(left[1])})
+    errors, _ = _wait_for_child(_start_child(partial(_save_without_room, subject, folder, count)))
+    output, _ = _wait_for_child(_start_child(partial(_report_entries, subject, folder)))
+    _print_case({"errors": errors, "kept": json.loads(output[0]), "again": json.loads(output[1])})
 
 
-async def _save_without_room(subject: StoreSubject, folder: Path, count: int, tell: _Report) -> None:
+async def _save_without_room(subject: StoreSubject, folder: Path, count: int, report: _Report) -> None:
     async with subject.open_store(folder) as store:
         before = (await store.recall(""), await store.preamble())
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -165,49 +167,49 @@ async def _save_without_room(subject: StoreSubject, folder: Path, count: int, te
             try:
                 await store.save(Entry(content="Not this walnut. " * 1_000))
             except StorageError:
-                tell("refused")
+                report("refused")
             else:
-                tell("saved")
-            tell("same" if (await store.recall(""), await store.preamble()) == before else "changed")
+                report("saved")
+            report("same" if (await store.recall(""), await store.preamble()) == before else "changed")
 
 
-async def _prepare(subject: StoreSubject, folder: Path, tell: _Report) -> None:
+async def _prepare(subject: StoreSubject, folder: Path, report: _Report) -> None:
     """Save one entry, and report which modules were loaded for it."""
     await anyio.Path(folder).mkdir(exist_ok=True)
     async with subject.open_store(folder) as store:
         await store.save(Entry(content="An old walnut."))
         await store.recall("walnut")
     for name in [*sys.modules]:
-        tell(name)
+        report(name)
 
 
-async def _save(subject: StoreSubject, folder: Path, tell: _Report, *, at: int, returned: int) -> None:
-    async with subject.open_store(folder, disk=_KillingDisk(at, tell)) as store:
+async def _save(subject: StoreSubject, folder: Path, report: _Report, *, step: int, returned: int) -> None:
+    async with subject.open_store(folder, disk=_KillingDisk(step, report)) as store:
         for number in range(1, _SAVES + 1):
             saved = await store.save(Entry(content=f"Walnut number {number}."))
-            tell(f"saved {saved.content}")
+            report(f"saved {saved.content}")
             if number == returned:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def _save_many(
-    subject: StoreSubject, folder: Path, name: str, count: int, tell: _Report, *, gate: tuple[int, int]
+    subject: StoreSubject, folder: Path, name: str, count: int, report: _Report, *, gate: tuple[int, int]
 ) -> None:
     """Save when all processes are ready, which is when no process can write to the gate any more."""
     os.close(gate[1])
     async with subject.open_store(folder) as store:
-        tell("ready")
+        report("ready")
         await run_sync(os.read, gate[0], 1)
         for number in range(count):
             await store.save(Entry(content=f"Walnut {number} of {name}."))
 
 
-async def _report_entries(subject: StoreSubject, folder: Path, tell: _Report) -> None:
+async def _report_entries(subject: StoreSubject, folder: Path, report: _Report) -> None:
     """Report what is stored, save one more entry, and report what is stored after reopening."""
     for _ in range(2):
         async with subject.open_store(folder) as store:
             entries = await list_entries(subject, store)
-            tell(json.dumps([*[entry.content for entry in entries], *await _find_errors(subject, store, entries)]))
+            report(json.dumps([*[entry.content for entry in entries], *await _find_errors(subject, store, entries)]))
             await store.save(Entry(content=f"A walnut after {len(entries)}."))
 
 
@@ -215,8 +217,8 @@ async def _find_errors(subject: StoreSubject, store: Store, entries: Sequence[En
     """Return the errors: entries that are not found, and ids that do not belong to their entry."""
     hits = {hit.entry.id for hit in await store.recall("walnut", limit=len(entries) + 1)}
     ids = {entry.id for entry in entries}
-    lost = subject.recalls != "sessions" and not ids <= hits
-    return ["(not all are found)"] * lost + ["(two have one id)"] * (len(ids) < len(entries))
+    is_incomplete = subject.recalls != "sessions" and not ids <= hits
+    return ["(not all are found)"] * is_incomplete + ["(two have one id)"] * (len(ids) < len(entries))
 
 
 def _warm_up(names: Sequence[str]) -> None:
@@ -246,8 +248,8 @@ def _start_child(work: _ChildWork) -> tuple[int, int]:
 def _wait_for_child(started: tuple[int, int]) -> tuple[list[str], bool]:
     """Wait for a child; return its lines, and whether it ran to its end. A child that fails ends the program."""
     child, readable = started
-    with os.fdopen(readable, encoding="utf-8") as told:
-        lines = told.read().splitlines()
+    with os.fdopen(readable, encoding="utf-8") as stream:
+        lines = stream.read().splitlines()
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
         sys.exit(f"the child failed after {lines[-1:]}")
@@ -265,10 +267,10 @@ def _load_subject(file: str, name: str) -> StoreSubject:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    found: object = module
+    target: object = module
     for part in name.split("."):
-        found = getattr(found, part)
-    subject = found() if isinstance(found, type) else found
+        target = getattr(target, part)
+    subject = target() if isinstance(target, type) else target
     if not isinstance(subject, StoreSubject):
         sys.exit(f"{name} is no StoreSubject")
     return subject

@@ -42,11 +42,11 @@ _DRIVER_CODE = (
 @store_check("I6", "memory", "keeping", "sharing")
 async def _two_processes_that_save_at_once_lose_nothing(subject: StoreSubject, folder: Path) -> None:
     [case] = await run_sync(_run_driver, subject, folder, "together", subject.saves)
-    wanted = [f"Walnut {number} of {name}." for name in ("one", "two") for number in range(subject.saves)]
-    found = Counter(_case_texts(case, "kept"))
+    expected_texts = [f"Walnut {number} of {name}." for name in ("one", "two") for number in range(subject.saves)]
+    counts = Counter(_case_texts(case, "kept"))
     require(
-        found == Counter([*wanted, "An old walnut."]),
-        f"two processes saved {len(wanted)} entries, and there are {found}",
+        counts == Counter([*expected_texts, "An old walnut."]),
+        f"two processes saved {len(expected_texts)} entries, and there are {counts}",
     )
 
 
@@ -57,13 +57,16 @@ async def _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned(
     cases = await run_sync(_run_driver, subject, folder, "kills", subject.kills)
     require(any(case["killed"] for case in cases), "nothing was killed")
     for case in cases:
-        acked, left, again = (_case_texts(case, name) for name in ("acked", "kept", "again"))
+        acked, kept_texts, again = (_case_texts(case, name) for name in ("acked", "kept", "again"))
         before = f"killed at {case['where']}"
-        require(len(left) == len(set(left)), f"{before} it keeps something twice or does not find it: {left}")
-        missing = {*acked, "An old walnut."} - set(left)
+        require(
+            len(kept_texts) == len(set(kept_texts)),
+            f"{before} it keeps something twice or does not find it: {kept_texts}",
+        )
+        missing = {*acked, "An old walnut."} - set(kept_texts)
         require(not missing, f"{before} it has lost {sorted(missing)}, whose save had returned")
-        require(len(left) <= len(acked) + 2, f"{before} it keeps more than was saved")
-        require({*left} < {*again} and len(again) == len(left) + 1, f"{before} it does not go on saving")
+        require(len(kept_texts) <= len(acked) + 2, f"{before} it keeps more than was saved")
+        require({*kept_texts} < {*again} and len(again) == len(kept_texts) + 1, f"{before} it does not go on saving")
 
 
 @store_check("I8", "memory", "keeping")
@@ -71,10 +74,10 @@ async def _a_damaged_file_takes_nothing_with_it_and_what_is_left_of_it_stays(
     subject: StoreSubject, folder: Path
 ) -> None:
     for case in await _damaged_cases(subject, folder):
-        where = f"with {case.path} damaged ({case.damage})"
-        require(case.later, f"{where} it keeps nothing new")
-        require(not case.lost_elsewhere, f"{where} it loses what stands in other files")
-        require(case.left or not case.lost, f"{where} what is left of the file is thrown away")
+        context = f"with {case.path} damaged ({case.damage})"
+        require(case.later, f"{context} it keeps nothing new")
+        require(not case.lost_elsewhere, f"{context} it loses what stands in other files")
+        require(case.left or not case.lost, f"{context} what is left of the file is thrown away")
 
 
 @store_check("I8", "memory", "keeping", "reporting")
@@ -91,8 +94,8 @@ async def _a_foreign_file_is_left_alone_and_does_no_harm(subject: StoreSubject, 
         await store.save(Entry(content="A walnut that came later."))
         await store.preamble()
     async with subject.open_store(folder) as store:
-        found = {entry.id for entry in await list_entries(subject, store)}
-    require({entry.id for entry in saved} < found, "with foreign files in its folders entries are lost")
+        entry_ids = {entry.id for entry in await list_entries(subject, store)}
+    require({entry.id for entry in saved} < entry_ids, "with foreign files in its folders entries are lost")
     changed = [path for path in foreign if not await run_sync(_is_unchanged, path)]
     require(not changed, f"it changes files that are not its own: {changed}")
 
@@ -103,7 +106,7 @@ async def _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_
 ) -> None:
     saved = await _prepare(subject, folder)
     async with subject.open_store(folder) as store:
-        recalled, shown = await recall_newest(store), await store.preamble()
+        recalled, preamble = await recall_newest(store), await store.preamble()
     for disk in (_FullDisk(), _ReadOnlyDisk()):
         name = type(disk).__name__.strip("_")
         async with subject.open_store(folder, disk=disk) as store:
@@ -115,11 +118,11 @@ async def _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_
                 else:
                     raise AssertionError(f"A store: with a {name} it says that it saved.")
                 require(await recall_newest(store) == recalled, f"with a {name} a recall finds something else")
-                require(await store.preamble() == shown, f"with a {name} the preamble is another one")
+                require(await store.preamble() == preamble, f"with a {name} the preamble is another one")
     async with subject.open_store(folder) as store:
         await store.save(Entry(content="A walnut that came later."))
-        found = await list_entries(subject, store)
-    require(len(found) == len(saved) + 1, "when there is room again it does not have what it had, and one more")
+        entries = await list_entries(subject, store)
+    require(len(entries) == len(saved) + 1, "when there is room again it does not have what it had, and one more")
 
 
 @store_check("I9", "memory", "keeping", "own files")
@@ -187,23 +190,23 @@ async def _damaged_case(
 ) -> _DamageCase:
     await run_sync(partial(shutil.copytree, prepared, copy))
     before, after = await run_sync(_damage_file, copy / path, damage)
-    with _collect_warnings() as told:
+    with _collect_warnings() as warnings:
         async with subject.open_store(copy) as store:
             await store.recall("walnut")
             await store.preamble()
             later = await store.save(Entry(content="A walnut that came later."))
         async with subject.open_store(copy) as store:
-            found = {entry.id for entry in await list_entries(subject, store)}
-    aside = len(await run_sync(_own_files, copy)) > len(await run_sync(_own_files, prepared))
-    lost = [entry for entry in saved if entry.id not in found]
+            entry_ids = {entry.id for entry in await list_entries(subject, store)}
+    has_set_aside = len(await run_sync(_own_files, copy)) > len(await run_sync(_own_files, prepared))
+    lost_entries = [entry for entry in saved if entry.id not in entry_ids]
     return _DamageCase(
         path=path,
         damage=damage,
-        later=later.id in found,
-        lost=bool(lost),
-        lost_elsewhere=any(entry.content.encode() not in before for entry in lost),
+        later=later.id in entry_ids,
+        lost=bool(lost_entries),
+        lost_elsewhere=any(entry.content.encode() not in before for entry in lost_entries),
         left=await run_sync(_is_left, copy, after),
-        told=bool(told) or aside,
+        told=bool(warnings) or has_set_aside,
     )
 
 
@@ -217,33 +220,33 @@ async def _prepare(subject: StoreSubject, folder: Path) -> list[Entry]:
     return saved
 
 
-def _run_driver(subject: StoreSubject, folder: Path, what: str, count: int) -> list[dict[str, object]]:
+def _run_driver(subject: StoreSubject, folder: Path, mode: str, count: int) -> list[dict[str, object]]:
     """Run the driver in its own process and return its cases."""
     kind = type(subject)
     require("<locals>" not in kind.__qualname__, "the class of the suite has to stand at the top of its module")
-    arguments = [inspect.getfile(kind), kind.__qualname__, str(folder), what, str(count)]
-    done = subprocess.run(  # noqa: S603 - this program, and a path of the caller's
+    arguments = [inspect.getfile(kind), kind.__qualname__, str(folder), mode, str(count)]
+    process = subprocess.run(  # noqa: S603 - this program, and a path of the caller's
         [sys.executable, "-c", _DRIVER_CODE, json.dumps(sys.path), *arguments],
         capture_output=True,
         text=True,
         timeout=_DRIVER_SECONDS,
         check=False,
     )
-    require(done.returncode == 0, f"it fails beside other processes, or after a kill: {done.stderr[-1_500:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    require(process.returncode == 0, f"it fails beside other processes, or after a kill: {process.stderr[-1_500:]}")
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def _case_texts(case: dict[str, object], name: str) -> list[str]:
-    found = case[name]
-    return [str(text) for text in found] if isinstance(found, list) else []
+    texts = case[name]
+    return [str(text) for text in texts] if isinstance(texts, list) else []
 
 
 def _own_files(folder: Path) -> list[Path]:
     """Return the files of the store below `folder`, without locks and the files common to all stores."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size)
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size)
     return [
         path.relative_to(folder)
-        for path in found
+        for path in paths
         if path.name not in _COMMON_FILES and "lock" not in str(path.relative_to(folder))
     ]
 
@@ -262,11 +265,11 @@ def _is_left(folder: Path, data: bytes) -> bool:
 
 def _write_foreign_files(folder: Path) -> list[Path]:
     """Write foreign files into every folder that holds files of the store."""
-    places = {folder / path.parent for path in _own_files(folder)}
-    made = [place / name for place in sorted(places) for name in _FOREIGN_FILES]
-    for path in made:
+    folder_paths = {folder / path.parent for path in _own_files(folder)}
+    written_paths = [folder_path / name for folder_path in sorted(folder_paths) for name in _FOREIGN_FILES]
+    for path in written_paths:
         path.write_bytes(_FOREIGN_FILES[path.name])
-    return made
+    return written_paths
 
 
 def _is_unchanged(path: Path) -> bool:
@@ -276,16 +279,16 @@ def _is_unchanged(path: Path) -> bool:
 @contextmanager
 def _collect_warnings() -> Iterator[list[str]]:
     """Collect the log messages of level warning or higher."""
-    told: list[str] = []
+    messages: list[str] = []
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            told.append(record.getMessage())
+            messages.append(record.getMessage())
 
     handler = Told(logging.WARNING)
     logging.getLogger().addHandler(handler)
     try:
-        yield told
+        yield messages
     finally:
         logging.getLogger().removeHandler(handler)
 

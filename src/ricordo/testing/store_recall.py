@@ -57,9 +57,9 @@ async def _a_recall_has_at_most_as_many_hits_as_asked_for_and_the_same_ones_twic
         for query, everything in zip(queries, before, strict=True):
             require(bool(everything), f"nothing is found for {query!r}")
             for limit in (1, 3, 9, 50):
-                found = _hit_rows(await store.recall(query, limit=limit))
-                require(len(found) <= limit, f"{len(found)} hits come where {limit} were asked for")
-                require(found == everything[:limit], f"{limit} hits are others than the first {limit} of more")
+                rows = _hit_rows(await store.recall(query, limit=limit))
+                require(len(rows) <= limit, f"{len(rows)} hits come where {limit} were asked for")
+                require(rows == everything[:limit], f"{limit} hits are others than the first {limit} of more")
         if subject.order == "relevance":
             scores = [hit.score for hit in await store.recall("shop number 3", limit=50)]
             require(scores == sorted(scores, reverse=True), "a better hit comes after a worse one")
@@ -92,10 +92,12 @@ async def _case_is_folded_in_every_script(subject: StoreSubject, folder: Path) -
     pairs = (*_CASED_QUERIES, *_CASELESS_QUERIES)
     async with subject.open_with_entries(folder, [Entry(content=content) for content, _ in pairs]) as (store, saved):
         for entry, (content, query) in zip(saved, pairs, strict=True):
-            for asked in (query, query.upper(), query.swapcase()):
-                hits = await store.recall(asked, limit=50)
-                found = any(hit.entry.id == entry.id for hit in hits)
-                require(found or (bool(hits) and subject.recalls == "sessions"), f"{asked!r} does not find {content!r}")
+            for variant in (query, query.upper(), query.swapcase()):
+                hits = await store.recall(variant, limit=50)
+                is_found = any(hit.entry.id == entry.id for hit in hits)
+                require(
+                    is_found or (bool(hits) and subject.recalls == "sessions"), f"{variant!r} does not find {content!r}"
+                )
 
 
 @store_check("I3", "memory")
@@ -106,15 +108,15 @@ async def _a_query_without_words_lists_the_newest_first(subject: StoreSubject, f
             clock.advance(minutes=1)
             await store.save(Entry(content=f"Walnut number {number}.", kind="fact" if number % 2 else "goal"))
         for query in ("", " \n"):
-            found = [hit.entry.content for hit in await store.recall(query, limit=3)]
-            require(found == [f"Walnut number {number}." for number in (4, 3, 2)], "the newest do not come first")
+            contents = [hit.entry.content for hit in await store.recall(query, limit=3)]
+            require(contents == [f"Walnut number {number}." for number in (4, 3, 2)], "the newest do not come first")
 
 
 @store_check("I12", "memory")
 async def _entries_of_one_moment_stay_in_the_order_in_which_they_were_saved(
     subject: StoreSubject, folder: Path
 ) -> None:
-    await _require_order(subject, folder, ManualClock(), back=0)
+    await _require_order(subject, folder, ManualClock(), step_back=0)
 
 
 @store_check("I12", "memory", "sequence")
@@ -122,7 +124,7 @@ async def _a_clock_that_runs_backwards_reorders_nothing(subject: StoreSubject, f
     clock = ManualClock()
     # across a midnight too, since a ledger covers a day
     clock.time = clock.time.astimezone().replace(hour=0, minute=5).astimezone(UTC)
-    await _require_order(subject, folder, clock, back=7)
+    await _require_order(subject, folder, clock, step_back=7)
 
 
 @store_check("I12", "memory")
@@ -138,24 +140,33 @@ async def _a_clock_that_runs_backwards_loses_nothing(subject: StoreSubject, fold
         )
 
 
-async def _require_order(subject: StoreSubject, folder: Path, clock: ManualClock, *, back: int) -> None:
-    """Save some entries in a session while the clock stands still, or moves back `back` minutes now and then."""
-    wanted, scope = [f"Walnut number {number}." for number in (3, 1, 4, 0, 5, 2)], replace(DEFAULT_SCOPE, session="s")
+async def _require_order(subject: StoreSubject, folder: Path, clock: ManualClock, *, step_back: int) -> None:
+    """Save some entries in a session while the clock stands still, or moves back `step_back` minutes now and then."""
+    expected_contents, scope = (
+        [f"Walnut number {number}." for number in (3, 1, 4, 0, 5, 2)],
+        replace(DEFAULT_SCOPE, session="s"),
+    )
     async with subject.open_store(folder, scope, clock=clock) as store:
-        for number, content in enumerate(wanted):
-            clock.advance(minutes=-back * (number % 2))
+        for number, content in enumerate(expected_contents):
+            clock.advance(minutes=-step_back * (number % 2))
             await store.save(Entry(content=content))
         for entries in (await recall_newest(store), await list_entries(subject, store)):
             running = [entry.content for entry in entries]
-            require(running == wanted[::-1], f"what was saved last does not come first: {running}")
+            require(running == expected_contents[::-1], f"what was saved last does not come first: {running}")
     if subject.keeps:
-        clock.advance(minutes=-back)
+        clock.advance(minutes=-step_back)
         async with subject.open_store(folder, scope, clock=clock) as store:
-            found = [entry.content for entry in await list_entries(subject, store)]
-            require(found == wanted[::-1], f"what was saved last does not come first when opened again: {found}")
+            listed_contents = [entry.content for entry in await list_entries(subject, store)]
+            require(
+                listed_contents == expected_contents[::-1],
+                f"what was saved last does not come first when opened again: {listed_contents}",
+            )
             await store.save(Entry(content="Walnut number 9."))
-            found = [entry.content for entry in await list_entries(subject, store)]
-            require(found == ["Walnut number 9.", *wanted[::-1]], f"what was saved later does not come first: {found}")
+            listed_contents = [entry.content for entry in await list_entries(subject, store)]
+            require(
+                listed_contents == ["Walnut number 9.", *expected_contents[::-1]],
+                f"what was saved later does not come first: {listed_contents}",
+            )
 
 
 @store_check("I4")
@@ -170,8 +181,8 @@ async def _the_preamble_of_a_store_of_any_size_is_within_its_budget(subject: Sto
             if number in {0, 29}:
                 for budget in _BUDGETS:
                     text = await store.preamble(Tokens(budget))
-                    most = estimate_text(text)
-                    require(most <= budget, f"a preamble has {most} tokens, and may have {budget}")
+                    token_count = estimate_text(text)
+                    require(token_count <= budget, f"a preamble has {token_count} tokens, and may have {budget}")
         require((subject.capacity == 0) == (await store.preamble() == ""), "the preamble is empty")
 
 
@@ -203,9 +214,9 @@ async def _after_many_sessions_the_preamble_is_within_its_budget_and_the_same_ea
         async with subject.open_store(folder, replace(DEFAULT_SCOPE, session=f"s{session}"), clock=clock) as store:
             for turn in range(subject.turns):
                 clock.advance(minutes=3)
-                said = f"In session {session} the walnut of turn {turn} was ripe, and it was told at some length."
+                statement = f"In session {session} the walnut of turn {turn} was ripe, and it was told at some length."
                 await store.save(
-                    Entry(content=said, kind=("preamble", "fact", "preference")[turn % 3], tags=("walnut",))
+                    Entry(content=statement, kind=("preamble", "fact", "preference")[turn % 3], tags=("walnut",))
                 )
         clock.advance(days=1)
     texts = []
@@ -232,30 +243,30 @@ async def _what_is_remembered_stands_in_a_fence_that_it_cannot_leave(subject: St
 
 @store_check("I11")
 async def _what_others_keep_changes_nothing_that_one_sees(subject: StoreSubject, folder: Path) -> None:
-    mine = Scope(tenant="a", user="me", project="shop")
-    others = [
+    own_scope = Scope(tenant="a", user="me", project="shop")
+    other_scopes = [
         Scope(tenant="b", user="me", project="shop"),
         Scope(tenant="a", user="me", project="farm"),
         Scope(tenant="a", user="you"),
     ]
     for name in ("a", "b"):
         await anyio.Path(folder / name).mkdir()
-    async with subject.open_backend(folder / "a", mine, clock=ManualClock()) as backend:
-        store = backend.bind(mine)
+    async with subject.open_backend(folder / "a", own_scope, clock=ManualClock()) as backend:
+        store = backend.bind(own_scope)
         for content in ("The walnut is ripe.", "The walnut door is red.", "We deploy only from main."):
             await store.save(Entry(content=content, tags=("walnut",)))
         before = await _observe_scope(store)
-        for scope in others:
+        for scope in other_scopes:
             await _fill_other_scope(subject, backend, folder / "b", scope)
-            require(await _observe_scope(store) == before, f"what {scope} keeps is seen by {mine}")
+            require(await _observe_scope(store) == before, f"what {scope} keeps is seen by {own_scope}")
         await store.save(Entry(content="A last walnut."))
-    for scope in others:
+    for scope in other_scopes:
         try:
             async with subject.open_store(folder / "a", scope) as other:
                 texts = str(await _observe_scope(other))
         except ScopeError:
             continue
-        require("A last walnut" not in texts and "is red" not in texts, f"{scope} sees what {mine} keeps")
+        require("A last walnut" not in texts and "is red" not in texts, f"{scope} sees what {own_scope} keeps")
 
 
 async def _fill_other_scope(subject: StoreSubject, backend: Backend, elsewhere: Path, scope: Scope) -> None:
@@ -280,7 +291,7 @@ async def _observe_scope(store: Store) -> tuple[object, ...]:
     queries = ("walnut", "", "red door", "others", "deploy main")
     hits = [await store.recall(query, limit=100) for query in queries]
     return (
-        *[[(hit.entry, hit.score, hit.why, hit.signals) for hit in found] for found in hits],
+        *[[(hit.entry, hit.score, hit.why, hit.signals) for hit in query_hits] for query_hits in hits],
         await store.preamble(),
     )
 

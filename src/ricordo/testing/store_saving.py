@@ -59,9 +59,9 @@ async def _an_entry_needs_content_and_gets_its_time_its_id_and_its_scope(subject
         require(saved.time == clock.time, "a missing time is not the time of saving")
         require(bool(saved.id), "an entry that was saved has no id")
         require(saved.scope == DEFAULT_SCOPE, "an entry that was saved is not its scope's")
-        given = await store.save(Entry(content="We use pnpm.", time=_PAST_TIME))
-        require(given.time == _PAST_TIME, "a given time is not kept")
-        require(given.id != saved.id, "two entries have one id")
+        dated = await store.save(Entry(content="We use pnpm.", time=_PAST_TIME))
+        require(dated.time == _PAST_TIME, "a given time is not kept")
+        require(dated.id != saved.id, "two entries have one id")
         require(
             bool(await list_entries(subject, store)) == (subject.capacity != 0),
             "it says of what it keeps what is not so",
@@ -73,8 +73,8 @@ async def _what_was_saved_comes_out_as_it_was_whatever_its_script_and_markup(
     subject: StoreSubject, folder: Path
 ) -> None:
     async with subject.open_with_entries(folder, _DIFFICULT_ENTRIES) as (store, saved):
-        for entry, given in zip(saved, _DIFFICULT_ENTRIES, strict=True):
-            _require_same(entry, replace(given, time=given.time or entry.time))
+        for entry, original in zip(saved, _DIFFICULT_ENTRIES, strict=True):
+            _require_same(entry, replace(original, time=original.time or entry.time))
         _require_same_entries(await list_entries(subject, store), saved)
         hits = [hit.entry for hit in await store.recall("walnut", limit=_MAX_HITS)]
         if subject.recalls != "sessions":
@@ -109,10 +109,10 @@ async def _any_kind_is_kept_and_what_is_pinned_by_the_kind_preamble_is_in_the_pr
 @store_check("I5", "memory")
 async def _every_field_of_an_entry_is_kept(subject: StoreSubject, folder: Path) -> None:
     async with subject.open_with_entries(folder, _DIFFICULT_ENTRIES[-1:]) as (store, [saved]):
-        [found] = await list_entries(subject, store)
+        [loaded] = await list_entries(subject, store)
         for name in ("id", "scope", "by", "confidence", "pinned", "extra", "state", "source"):
-            wanted = getattr(saved, name)
-            require(getattr(found, name) == wanted, f"{name} is {getattr(found, name)!r} and was {wanted!r}")
+            expected = getattr(saved, name)
+            require(getattr(loaded, name) == expected, f"{name} is {getattr(loaded, name)!r} and was {expected!r}")
 
 
 @store_check("privacy")
@@ -126,8 +126,8 @@ async def _a_secret_is_taken_out_before_anything_is_kept(subject: StoreSubject, 
             *(entry.content for entry in await list_entries(subject, store)),
         ]
         require(not any(_KEY in text for text in texts), "a secret comes out again")
-        found = await store.recall("walnut", limit=5)
-        require(not any(_KEY in hit.entry.content for hit in found), "a secret is recalled")
+        recalled_hits = await store.recall("walnut", limit=5)
+        require(not any(_KEY in hit.entry.content for hit in recalled_hits), "a secret is recalled")
     require(not await run_sync(_files_with, folder, _KEY.encode()), "a secret is written to a file")
 
 
@@ -151,16 +151,16 @@ async def _nothing_is_bound_without_a_scope_or_saved_for_another_one(subject: St
 
 @store_check("I6", "memory")
 async def _saves_at_the_same_time_are_all_kept_and_once_each(subject: StoreSubject, folder: Path) -> None:
-    wanted = [f"Walnut number {number}." for number in range(12)]
+    contents = [f"Walnut number {number}." for number in range(12)]
     async with subject.open_store(folder) as store:
         async with anyio.create_task_group() as group:
-            for content in wanted:
+            for content in contents:
                 group.start_soon(store.save, Entry(content=content))
         entries = await list_entries(subject, store)
     require(
-        sorted(entry.content for entry in entries) == sorted(wanted), "of what is saved at once some is lost or twice"
+        sorted(entry.content for entry in entries) == sorted(contents), "of what is saved at once some is lost or twice"
     )
-    require(len({entry.id for entry in entries}) == len(wanted), "two entries have one id")
+    require(len({entry.id for entry in entries}) == len(contents), "two entries have one id")
 
 
 @store_check("capacity", "capacity")
@@ -168,9 +168,10 @@ async def _a_full_store_lets_go_of_the_oldest_and_of_no_other(subject: StoreSubj
     capacity = subject.capacity or 0
     entries = [Entry(content=f"Walnut number {number}.") for number in range(capacity + 3)]
     async with subject.open_with_entries(folder, entries) as (store, saved):
-        found = [entry.id for entry in await recall_newest(store, _MAX_HITS + capacity)]
+        kept_ids = [entry.id for entry in await recall_newest(store, _MAX_HITS + capacity)]
         require(
-            found == [entry.id for entry in reversed(saved[3:])], "what a full store keeps is not what was saved last"
+            kept_ids == [entry.id for entry in reversed(saved[3:])],
+            "what a full store keeps is not what was saved last",
         )
 
 
@@ -178,16 +179,16 @@ async def _a_full_store_lets_go_of_the_oldest_and_of_no_other(subject: StoreSubj
 async def _what_is_forgotten_is_gone_from_everywhere_and_nothing_else_is(subject: StoreSubject, folder: Path) -> None:
     entries = [replace(_PLAIN_ENTRY, content=f"The {word} door is a walnut.") for word in ("ochre", "cobalt", "amber")]
     async with subject.open_with_entries(folder, entries) as (store, saved):
-        forgets = store.offers(Forgets)
-        require(forgets is not None or subject.forgets is None, "it does not forget, and declares that it does")
-        if forgets is None:
+        forgetter = store.offers(Forgets)
+        require(forgetter is not None or subject.forgets is None, "it does not forget, and declares that it does")
+        if forgetter is None:
             return
-        gone = await forgets.forget(saved[1].id, who="user", why="It was painted.")
-        _require_same(gone, saved[1])
+        forgotten = await forgetter.forget(saved[1].id, who="user", why="It was painted.")
+        _require_same(forgotten, saved[1])
         await _require_forgotten(subject, store, "cobalt", [saved[0], saved[2]])
-        for unknown in (gone.id, "no-such-id"):
+        for unknown in (forgotten.id, "no-such-id"):
             try:
-                await forgets.forget(unknown, who="user")
+                await forgetter.forget(unknown, who="user")
             except EntryNotFound:
                 continue
             raise AssertionError("A store: what is not there is forgotten without a word.")
@@ -202,40 +203,47 @@ async def _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in
 ) -> None:
     digests = set[str]()
     for name in ("one", "two"):
-        place = folder / name
-        await run_sync(place.mkdir)
+        copy_folder = folder / name
+        await run_sync(copy_folder.mkdir)
         entries = [replace(_PLAIN_ENTRY, content=f"The {word} door is a walnut.") for word in ("ochre", "cobalt")]
-        async with subject.open_with_entries(place, entries) as (store, saved):
-            forgets = store.offers(Forgets)
-            if forgets is None:
+        async with subject.open_with_entries(copy_folder, entries) as (store, saved):
+            forgetter = store.offers(Forgets)
+            if forgetter is None:
                 return
-            gone = await forgets.forget(saved[1].id, who="user", why="It was painted.")
-            digests.add(await _require_tombstone(subject, store, gone))
-            again = [saved[0], *([] if subject.keeps else [await _save_again(store, gone)])]
+            forgotten = await forgetter.forget(saved[1].id, who="user", why="It was painted.")
+            digests.add(await _require_tombstone(subject, store, forgotten))
+            again = [saved[0], *([] if subject.keeps else [await _save_again(store, forgotten)])]
             _require_same_entries(await list_entries(subject, store), again)
         if subject.keeps:
-            async with subject.open_store(place) as store:
-                digests.add(await _require_tombstone(subject, store, gone))
-                await _save_again(store, gone)
+            async with subject.open_store(copy_folder) as store:
+                digests.add(await _require_tombstone(subject, store, forgotten))
+                await _save_again(store, forgotten)
     require(len(digests) == 2, "who knows the words can tell the record of them: its digest needs a key of the store")
 
 
-async def _require_tombstone(subject: StoreSubject, store: Store, gone: Entry) -> str:
+async def _require_tombstone(subject: StoreSubject, store: Store, forgotten: Entry) -> str:
     """Check that a forgotten entry has a record and can't be saved again; return its digest."""
-    keeps = store.offers(KeepsTombstones)
-    if keeps is None:
+    tombstone_store = store.offers(KeepsTombstones)
+    if tombstone_store is None:
         raise AssertionError("A store: it forgets, and keeps no record of that.")
-    found = [row for row in await keeps.tombstones() if row.id == gone.id]
+    tombstones = [row for row in await tombstone_store.tombstones() if row.id == forgotten.id]
     require(
-        [(bool(row.at), row.by) for row in found] == [(True, "user")], "it does not say what was forgotten when by whom"
+        [(bool(row.at), row.by) for row in tombstones] == [(True, "user")],
+        "it does not say what was forgotten when by whom",
     )
-    told = repr(await keeps.tombstones()).casefold()
+    tombstone_text = repr(await tombstone_store.tombstones()).casefold()
     require(
-        not any(word in told for word in ("cobalt", "walnut", "painted")), "the record of what was forgotten tells it"
+        not any(word in tombstone_text for word in ("cobalt", "walnut", "painted")),
+        "the record of what was forgotten tells it",
     )
     before = len(await list_entries(subject, store))
-    elsewhere = replace(gone, id=gone.id[:-1] + ("0" if gone.id[-1] != "0" else "1"))
-    for copy in (gone, replace(gone, time=None), elsewhere, replace(elsewhere, content=f" {gone.content.upper()}")):
+    elsewhere = replace(forgotten, id=forgotten.id[:-1] + ("0" if forgotten.id[-1] != "0" else "1"))
+    for copy in (
+        forgotten,
+        replace(forgotten, time=None),
+        elsewhere,
+        replace(elsewhere, content=f" {forgotten.content.upper()}"),
+    ):
         try:
             await store.save(copy)
         except InvalidEntry:
@@ -244,12 +252,12 @@ async def _require_tombstone(subject: StoreSubject, store: Store, gone: Entry) -
     require(
         len(await list_entries(subject, store)) == before, "what was forgotten is there again, though it was refused"
     )
-    return found[0].digest
+    return tombstones[0].digest
 
 
-async def _save_again(store: Store, gone: Entry) -> Entry:
+async def _save_again(store: Store, forgotten: Entry) -> Entry:
     """Save the words of a forgotten entry as a new memory."""
-    return await store.save(Entry(content=gone.content, tags=gone.tags))
+    return await store.save(Entry(content=forgotten.content, tags=forgotten.tags))
 
 
 async def _require_forgotten(subject: StoreSubject, store: Store, word: str, others: Sequence[Entry]) -> None:
@@ -258,25 +266,25 @@ async def _require_forgotten(subject: StoreSubject, store: Store, word: str, oth
     require(word not in await store.preamble(), "what was forgotten is in the preamble")
     _require_same_entries(await list_entries(subject, store), others)
     if subject.recalls != "sessions":
-        found = [hit.entry for hit in await store.recall("walnut", limit=_MAX_HITS)]
-        _require_same_entries(found, others)
+        entries = [hit.entry for hit in await store.recall("walnut", limit=_MAX_HITS)]
+        _require_same_entries(entries, others)
 
 
-def _require_same_entries(found: Sequence[Entry], wanted: Sequence[Entry]) -> None:
+def _require_same_entries(actual: Sequence[Entry], expected: Sequence[Entry]) -> None:
     """Check that both are the same entries, in any order."""
-    by_id = {entry.id: entry for entry in found}
-    require(len(found) == len(by_id), "an entry is there twice")
-    lost = Counter(entry.id for entry in wanted) - Counter([*by_id])
-    require(not lost, f"{len(lost)} of {len(wanted)} entries are lost")
-    require(len(found) == len(wanted), f"{len(found)} entries are there and {len(wanted)} were saved")
-    for entry in wanted:
+    by_id = {entry.id: entry for entry in actual}
+    require(len(actual) == len(by_id), "an entry is there twice")
+    missing = Counter(entry.id for entry in expected) - Counter([*by_id])
+    require(not missing, f"{len(missing)} of {len(expected)} entries are lost")
+    require(len(actual) == len(expected), f"{len(actual)} entries are there and {len(expected)} were saved")
+    for entry in expected:
         _require_same(by_id[entry.id], entry)
 
 
-def _require_same(found: Entry, wanted: Entry) -> None:
+def _require_same(actual: Entry, expected: Entry) -> None:
     for name in ("content", "kind", "tags", "time"):
-        one, other = getattr(found, name), getattr(wanted, name)
-        sizes = f" ({len(found.content)} and {len(wanted.content)} characters)" if name == "content" else ""
+        one, other = getattr(actual, name), getattr(expected, name)
+        sizes = f" ({len(actual.content)} and {len(expected.content)} characters)" if name == "content" else ""
         require(one == other, f"{name} is {str(one)[:80]!r} and was {str(other)[:80]!r}{sizes}")
 
 

@@ -134,7 +134,7 @@ class StoreSubject:
 
     def skip_reason(self, needs: Sequence[StoreNeed]) -> str:
         """Return why a check with these needs does not apply; empty if it does."""
-        held: dict[StoreNeed, bool] = {
+        fulfilled: dict[StoreNeed, bool] = {
             "memory": self.capacity != 0,
             "capacity": bool(self.capacity),
             "keeping": self.keeps,
@@ -145,7 +145,7 @@ class StoreSubject:
             "reporting": not self.free_text,
             "sequence": self.newest == "saved",
         }
-        return next((_SKIP_REASONS[need] for need in needs if not held[need]), "")
+        return next((_SKIP_REASONS[need] for need in needs if not fulfilled[need]), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,14 +205,14 @@ async def recall_newest(store: Store, limit: int = _MAX_ENTRIES) -> list[Entry]:
 
 async def list_entries(subject: StoreSubject, store: Store) -> list[Entry]:
     """Return all entries of the store, newest first; from its list if a recall returns sessions."""
-    lists = store.offers(Lists)
-    if lists is not None:
-        return await lists.entries()
+    lister = store.offers(Lists)
+    if lister is not None:
+        return await lister.entries()
     require(subject.recalls != "sessions", "it recalls sessions, and does not list entries")
     return await recall_newest(store)
 
 
-def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - what is held comes first
-    """Raise `AssertionError` with the sentence `otherwise` unless `holds` is true."""
-    if not holds:
-        raise AssertionError(f"A store: {otherwise}.")
+def require(condition: bool, message: str) -> None:  # noqa: FBT001 - what is held comes first
+    """Raise `AssertionError` with the sentence `message` unless `condition` is true."""
+    if not condition:
+        raise AssertionError(f"A store: {message}.")

@@ -171,7 +171,7 @@ def encode_state(state: AgentState) -> bytes:
         raise InvalidMessage("The extra fields of a state have names that the document uses itself.")
     if state.turns < 0 or state.undone < 0 or not state.ratio > 0:
         raise InvalidMessage("A state has counted no turn or more, and a ratio above 0.")
-    known: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "v": version,
         "agent": state.agent,
         "session": state.session,
@@ -184,7 +184,7 @@ def encode_state(state: AgentState) -> bytes:
         "last": state.last,
         "window": [loads(codec.encode_message(message)) for message in state.window],
     }
-    return (dumps(known | extra) + "\n").encode()
+    return (dumps(fields | extra) + "\n").encode()
 
 
 def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
@@ -224,9 +224,9 @@ def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
         fields = require_object(loads(data), "The state")
     except InvalidMessage:
         fields = {"permissions": None}
-    whole, rules = _read_rules(fields)
+    is_complete, rules = _read_rules(fields)
     plan = _read_or(None, lambda: _parse_plan(require_object(_salvage_field(fields, "plan", {}), "plan")))
-    unknown = () if whole and plan is not None else (UNKNOWN_RULES,)
+    unknown = () if is_complete and plan is not None else (UNKNOWN_RULES,)
     return AgentState(
         agent=agent,
         session=session,
@@ -243,14 +243,14 @@ def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
 
 def _read_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
     """Return whether all rules can be read, and those that can be."""
-    listed = _salvage_field(fields, "permissions", [])
-    if not isinstance(listed, list):
+    items = _salvage_field(fields, "permissions", [])
+    if not isinstance(items, list):
         return False, []
     rules: list[PermissionRule] = []
-    for found in listed:
+    for item in items:
         with suppress(InvalidMessage):
-            rules.append(_parse_rule_record(require_object(found, "permissions"), "permissions"))
-    return len(rules) == len(listed), rules
+            rules.append(_parse_rule_record(require_object(item, "permissions"), "permissions"))
+    return len(rules) == len(items), rules
 
 
 def _salvage_field(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
@@ -266,14 +266,14 @@ def _read_or(otherwise: _T, read: Callable[[], _T]) -> _T:
         return otherwise
 
 
-def _render_work_state(standing: WorkState) -> dict[str, JsonValue]:
-    _check_progress(standing.todos)
+def _render_work_state(work_state: WorkState) -> dict[str, JsonValue]:
+    _check_progress(work_state.todos)
     plan: dict[str, JsonValue] = {
-        "active": standing.plan.active,
-        "path": standing.plan.path,
-        "by": _require_one_of(standing.plan.by, ("user", "agent"), "plan.by"),
+        "active": work_state.plan.active,
+        "path": work_state.plan.path,
+        "by": _require_one_of(work_state.plan.by, ("user", "agent"), "plan.by"),
     }
-    if standing.plan.approved:
+    if work_state.plan.approved:
         plan["approved"] = True
     return {
         "plan": plan,
@@ -283,12 +283,12 @@ def _render_work_state(standing: WorkState) -> dict[str, JsonValue]:
                 "content": todo.content,
                 "status": _require_one_of(todo.status, get_args(TodoStatus), "status"),
             }
-            for todo in standing.todos
+            for todo in work_state.todos
         ],
         "permissions": [
-            {"rule": _render_rule_line(rule), "why": rule.why, "source": rule.source} for rule in standing.permissions
+            {"rule": _render_rule_line(rule), "why": rule.why, "source": rule.source} for rule in work_state.permissions
         ],
-        "delivered": list(standing.delivered),
+        "delivered": list(work_state.delivered),
     }
 
 
@@ -297,14 +297,15 @@ def _parse_work_state(fields: Mapping[str, JsonValue]) -> WorkState:
     return WorkState(
         plan=_parse_plan(require_object(fields.get("plan", {}), "plan")),
         todos=_parse_todos(fields),
-        permissions=tuple(_parse_rule_record(found, f"permissions[{at}]") for at, found in enumerate(rules)),
+        permissions=tuple(_parse_rule_record(item, f"permissions[{index}]") for index, item in enumerate(rules)),
         delivered=_parse_delivered(fields),
     )
 
 
 def _parse_todos(fields: Mapping[str, JsonValue]) -> tuple[Todo, ...]:
     todos = tuple(
-        _parse_todo(found, f"todos[{at}]") for at, found in enumerate(require_objects(fields.get("todos", []), "todos"))
+        _parse_todo(item, f"todos[{index}]")
+        for index, item in enumerate(require_objects(fields.get("todos", []), "todos"))
     )
     _check_progress(todos)
     return todos
@@ -314,45 +315,45 @@ def _parse_delivered(fields: Mapping[str, JsonValue]) -> tuple[str, ...]:
     delivered = fields.get("delivered", [])
     if not isinstance(delivered, list):
         raise InvalidMessage("delivered: a list is needed.")
-    return tuple(require_text(found, f"delivered[{at}]") for at, found in enumerate(delivered))
+    return tuple(require_text(item, f"delivered[{index}]") for index, item in enumerate(delivered))
 
 
 def _parse_plan(fields: Mapping[str, JsonValue]) -> PlanState:
-    by = require_text(fields.get("by", "agent"), "plan.by")
+    author = require_text(fields.get("by", "agent"), "plan.by")
     return PlanState(
         active=_require_bool(fields, "active", "plan.active", default=False),
         path=require_text(fields.get("path", ""), "plan.path"),
-        by="user" if _require_one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
+        by="user" if _require_one_of(author, ("user", "agent"), "plan.by") == "user" else "agent",
         approved=_require_bool(fields, "approved", "plan.approved", default=False),
     )
 
 
-def _parse_todo(fields: Mapping[str, JsonValue], where: str) -> Todo:
+def _parse_todo(fields: Mapping[str, JsonValue], path: str) -> Todo:
     statuses: tuple[TodoStatus, ...] = get_args(TodoStatus)
-    named = _require_one_of(
-        require_text(fields.get("status", "pending"), f"{where}.status"), statuses, f"{where}.status"
+    status_name = _require_one_of(
+        require_text(fields.get("status", "pending"), f"{path}.status"), statuses, f"{path}.status"
     )
     return Todo(
-        id=require_text(fields.get("id"), f"{where}.id"),
-        content=require_text(fields.get("content"), f"{where}.content"),
-        status=next(status for status in statuses if status == named),
+        id=require_text(fields.get("id"), f"{path}.id"),
+        content=require_text(fields.get("content"), f"{path}.content"),
+        status=next(status for status in statuses if status == status_name),
     )
 
 
-def _parse_rule_record(fields: Mapping[str, JsonValue], where: str) -> PermissionRule:
-    line = require_text(fields.get("rule"), f"{where}.rule")
-    why, source = (require_text(fields.get(name, ""), f"{where}.{name}") for name in ("why", "source"))
+def _parse_rule_record(fields: Mapping[str, JsonValue], path: str) -> PermissionRule:
+    line = require_text(fields.get("rule"), f"{path}.rule")
+    reason, source = (require_text(fields.get(name, ""), f"{path}.{name}") for name in ("why", "source"))
     try:
-        return parse_rule(line, why=why, source=source)
+        return parse_rule(line, reason=reason, source=source)
     except InvalidSetting as error:
-        raise InvalidMessage(f"{where}.rule: {error}") from error
+        raise InvalidMessage(f"{path}.rule: {error}") from error
 
 
 def _render_rule_line(rule: PermissionRule) -> str:
     """Return the line of a rule, if it parses back to the same rule; any other line would make the document invalid."""
     try:
         line = render_rule(rule)
-        if parse_rule(line, why=rule.why, source=rule.source) == rule:
+        if parse_rule(line, reason=rule.why, source=rule.source) == rule:
             return line
     except InvalidSetting as error:
         raise InvalidMessage(f"A permission rule has no form: {error}") from error
@@ -364,24 +365,24 @@ def _check_progress(todos: Sequence[Todo]) -> None:
         raise InvalidMessage("todos: one at most is in progress.")
 
 
-def _require_one_of(found: str, allowed: Sequence[str], where: str) -> str:
-    if found not in allowed:
-        raise InvalidMessage(f"{where}: one of {', '.join(allowed)} is needed, not {found}.")
-    return found
+def _require_one_of(value: str, allowed: Sequence[str], path: str) -> str:
+    if value not in allowed:
+        raise InvalidMessage(f"{path}: one of {', '.join(allowed)} is needed, not {value}.")
+    return value
 
 
-def _require_bool(fields: Mapping[str, JsonValue], name: str, where: str, *, default: bool) -> bool:
-    found = fields.get(name, default)
-    if not isinstance(found, bool):
-        raise InvalidMessage(f"{where}: true or false is needed.")
-    return found
+def _require_bool(fields: Mapping[str, JsonValue], name: str, path: str, *, default: bool) -> bool:
+    value = fields.get(name, default)
+    if not isinstance(value, bool):
+        raise InvalidMessage(f"{path}: true or false is needed.")
+    return value
 
 
 def _require_count(fields: Mapping[str, JsonValue], name: str) -> int:
-    found = require_integer(fields.get(name, 0), name)
-    if found < 0:
-        raise InvalidMessage(f"{name}: a number from 0 up is needed, not {found}.")
-    return found
+    value = require_integer(fields.get(name, 0), name)
+    if value < 0:
+        raise InvalidMessage(f"{name}: a number from 0 up is needed, not {value}.")
+    return value
 
 
 def _require_ratio(fields: Mapping[str, JsonValue]) -> float:

@@ -73,9 +73,9 @@ class PermissionGrants:
             return
         async with self._files.lock("permissions"):
             lines, version = await self._read(agent, session)
-            wanted = (lines | {*add}) - {*remove}
-            if wanted != lines:
-                data = (dumps({"v": 1, "allow": [*sorted(wanted)]}) + "\n").encode()
+            new_lines = (lines | {*add}) - {*remove}
+            if new_lines != lines:
+                data = (dumps({"v": 1, "allow": [*sorted(new_lines)]}) + "\n").encode()
                 await self._files.replace(self._path(agent, session), data, expected=version)
 
     async def _read(self, agent: str, session: str) -> tuple[frozenset[str], str]:
@@ -84,9 +84,9 @@ class PermissionGrants:
         except FileMissing:
             return frozenset(), ABSENT
         try:
-            listed = require_object(loads(stored.data), "permissions").get("allow")
+            allowed = require_object(loads(stored.data), "permissions").get("allow")
             lines = (
-                frozenset(require_text(each, "allow") for each in listed) if isinstance(listed, list) else frozenset()
+                frozenset(require_text(each, "allow") for each in allowed) if isinstance(allowed, list) else frozenset()
             )
         except InvalidMessage:
             lines = frozenset()
@@ -138,9 +138,9 @@ class FileStateStore:
         try:
             state = await run_in_thread(lambda: decode_state(stored.data, agent=agent, session=session))
         except InvalidMessage:
-            aside = await self._set_aside(path, stored)
-            left = await run_in_thread(lambda: salvage_state(stored.data, agent=agent, session=session))
-            return StoredState(state=await self._drop_ungranted(left, path), version=ABSENT, set_aside=aside)
+            broken_path = await self._set_aside(path, stored)
+            salvaged = await run_in_thread(lambda: salvage_state(stored.data, agent=agent, session=session))
+            return StoredState(state=await self._drop_ungranted(salvaged, path), version=ABSENT, set_aside=broken_path)
         return StoredState(state=await self._drop_ungranted(state, path), version=stored.version)
 
     async def save(self, state: AgentState, *, expected: str) -> str:
@@ -195,14 +195,14 @@ def _redact_state(state: AgentState, redactor: Redactor) -> AgentState:
     )
 
 
-def _redact_work_state(standing: WorkState, redactor: Redactor) -> WorkState:
+def _redact_work_state(work_state: WorkState, redactor: Redactor) -> WorkState:
     clean = redactor.clean
-    todos = (replace(todo, id=clean(todo.id), content=clean(todo.content)) for todo in standing.todos)
+    todos = (replace(todo, id=clean(todo.id), content=clean(todo.content)) for todo in work_state.todos)
     return WorkState(
-        plan=replace(standing.plan, path=clean(standing.plan.path)),
+        plan=replace(work_state.plan, path=clean(work_state.plan.path)),
         todos=tuple(todos),
-        permissions=tuple(_redact_rule(rule, redactor) for rule in standing.permissions),
-        delivered=tuple(map(clean, standing.delivered)),
+        permissions=tuple(_redact_rule(rule, redactor) for rule in work_state.permissions),
+        delivered=tuple(map(clean, work_state.delivered)),
     )
 
 
@@ -232,8 +232,8 @@ class InMemoryStateStore:
         Raises: VersionConflict; InvalidMessage for a value that the document can't represent.
         """
         data, key = encode_state(state), (state.agent, state.session)
-        held = self._documents.get(key)
-        if (ABSENT if held is None else compute_version(held)) != expected:
+        stored = self._documents.get(key)
+        if (ABSENT if stored is None else compute_version(stored)) != expected:
             raise VersionConflict(f"The state of session {state.session} changed since it was read.")
         self._documents[key] = data
         return compute_version(data)
@@ -278,11 +278,11 @@ def _merge_permissions(
 ) -> tuple[PermissionRule, ...]:
     if base in (ours, theirs):
         return _prefer_changed(base, ours, theirs)
-    before, here, there = _group_by_pattern(base), _group_by_pattern(ours), _group_by_pattern(theirs)
+    base_rules, our_rules, their_rules = _group_by_pattern(base), _group_by_pattern(ours), _group_by_pattern(theirs)
     return tuple(
         rule
-        for pattern in dict.fromkeys((*there, *here))
-        for rule in _merge_rules(before.get(pattern, ()), here.get(pattern, ()), there.get(pattern, ()))
+        for pattern in dict.fromkeys((*their_rules, *our_rules))
+        for rule in _merge_rules(base_rules.get(pattern, ()), our_rules.get(pattern, ()), their_rules.get(pattern, ()))
     )
 
 
@@ -300,19 +300,19 @@ def _strictness(rules: Iterable[PermissionRule]) -> int:
 
 
 def _group_by_pattern(rules: Iterable[PermissionRule]) -> dict[ToolPattern, tuple[PermissionRule, ...]]:
-    found: dict[ToolPattern, tuple[PermissionRule, ...]] = {}
+    groups: dict[ToolPattern, tuple[PermissionRule, ...]] = {}
     for rule in rules:
-        found[rule.pattern] = (*found.get(rule.pattern, ()), rule)
-    return found
+        groups[rule.pattern] = (*groups.get(rule.pattern, ()), rule)
+    return groups
 
 
 def _merge_delivered(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
     """Return theirs, plus what was added here, minus what was removed here."""
     if base in (ours, theirs):
         return _prefer_changed(base, ours, theirs)
-    gone = set(base).difference(ours)
+    removed = set(base).difference(ours)
     return tuple(
-        dict.fromkeys((*(each for each in theirs if each not in gone), *(each for each in ours if each not in base)))
+        dict.fromkeys((*(each for each in theirs if each not in removed), *(each for each in ours if each not in base)))
     )
 
 
@@ -320,8 +320,8 @@ def _merge_extra(
     base: Mapping[str, JsonValue], ours: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     changed = {key: value for key, value in ours.items() if key not in base or base[key] != value}
-    gone = base.keys() - ours.keys()
-    return {key: value for key, value in theirs.items() if key not in gone} | changed
+    removed = base.keys() - ours.keys()
+    return {key: value for key, value in theirs.items() if key not in removed} | changed
 
 
 _SECONDS = 5.0
@@ -333,11 +333,11 @@ _MAX_DOUBTFUL = 8
 class StateSaver:
     """The stored state of one session as far as this process knows it; one save at a time."""
 
-    def __init__(self, states: StateStore, known: AgentState, version: str) -> None:
-        """Start with `known`, stored as this `version`, or `ABSENT` if nothing is stored yet."""
+    def __init__(self, states: StateStore, base: AgentState, version: str) -> None:
+        """Start with `base`, stored as this `version`, or `ABSENT` if nothing is stored yet."""
         self._states = states
         self._version = version
-        self._known = _empty_state(known) if version == ABSENT else known
+        self._known = _empty_state(base) if version == ABSENT else base
         self._is_whole = False
         self._doubtful: deque[tuple[AgentState, AgentState]] = deque(maxlen=_MAX_DOUBTFUL)
 
@@ -351,64 +351,64 @@ class StateSaver:
         On conflicts it retries for about 5 seconds. Raises: VersionConflict after that; StorageError. After an error
         the store may hold `state` nevertheless; the next save then does not treat it as another process's state.
         """
-        wanted, version, known, others = state, self._version, self._known, self._known
-        until, tries = anyio.current_time() + _SECONDS, 0
+        merged, version, base, others = state, self._version, self._known, self._known
+        deadline, tries = anyio.current_time() + _SECONDS, 0
         while True:
             tries += 1
             try:
-                version = await self._states.save(wanted, expected=version)
+                version = await self._states.save(merged, expected=version)
             except VersionConflict as error:
-                if tries >= _MIN_TRIES and anyio.current_time() >= until:
+                if tries >= _MIN_TRIES and anyio.current_time() >= deadline:
                     raise _contention_error(state, tries) from error
                 # another process was faster; a random pause avoids the next collision
                 await anyio.sleep(randbelow(min(2 + tries, _MAX_PAUSE_MS)) / 1000)
-                stated = await self._states.load(state.agent, state.session)
-                (wanted, known, others), version = self._merge_stored(known, wanted, stated), stated.version
+                stored = await self._states.load(state.agent, state.session)
+                (merged, base, others), version = self._merge_stored(base, merged, stored), stored.version
             except StorageError:
-                self._doubtful.append((wanted, others))
+                self._doubtful.append((merged, others))
                 raise
             else:
-                self._version, self._known = version, wanted
+                self._version, self._known = version, merged
                 self._is_whole = True
                 self._doubtful.clear()
-                return wanted
+                return merged
 
     def _merge_stored(
-        self, known: AgentState, ours: AgentState, stated: StoredState
+        self, base: AgentState, ours: AgentState, stored: StoredState
     ) -> tuple[AgentState, AgentState, AgentState]:
         """Return `ours` merged with the stored state, the base of the next merge, and the part stored by others."""
-        theirs = stated.state
-        if stated.set_aside:
+        theirs = stored.state
+        if stored.set_aside:
             _LOG.warning(
-                "The state of session %s can't be read and was set aside as %s.", ours.session, stated.set_aside
+                "The state of session %s can't be read and was set aside as %s.", ours.session, stored.set_aside
             )
-            left = _add_salvaged(known, theirs)
-            return merge_states(known, ours, left), _empty_state(known), left
-        if stated.version == ABSENT:
+            salvaged = _add_salvaged(base, theirs)
+            return merge_states(base, ours, salvaged), _empty_state(base), salvaged
+        if stored.version == ABSENT:
             return ours, theirs, theirs
         for doubtful, others in self._doubtful:
             if _mergeable_part(theirs) == _mergeable_part(doubtful):
                 # the save that failed here reached the store, together with the changes of others
-                return merge_states(known, ours, others), theirs, others
+                return merge_states(base, ours, others), theirs, others
         # a process that started over, as the state could not be read, counts turns from 0
-        return merge_states(known if theirs.turns >= known.turns else _empty_state(known), ours, theirs), theirs, theirs
+        return merge_states(base if theirs.turns >= base.turns else _empty_state(base), ours, theirs), theirs, theirs
 
 
-def _add_salvaged(known: AgentState, left: AgentState) -> AgentState:
-    """Return `known` with what another process added to it, as far as it survives in a broken document.
+def _add_salvaged(base: AgentState, salvaged: AgentState) -> AgentState:
+    """Return `base` with what another process added to it, as far as it survives in a broken document.
 
     What is missing in the document may be lost, so it does not count as removed. The rules are known here.
     """
-    here, there = known.work_state, left.work_state
-    rules = [rule for rule in there.permissions if rule != UNKNOWN_RULES or rule in here.permissions]
+    base_work, salvaged_work = base.work_state, salvaged.work_state
+    rules = [rule for rule in salvaged_work.permissions if rule != UNKNOWN_RULES or rule in base_work.permissions]
     patterns = {rule.pattern for rule in rules}
-    standing = WorkState(
-        plan=here.plan if there.plan == PlanState() else there.plan,
-        todos=there.todos or here.todos,
-        permissions=(*(rule for rule in here.permissions if rule.pattern not in patterns), *rules),
-        delivered=tuple(dict.fromkeys((*here.delivered, *there.delivered))),
+    work_state = WorkState(
+        plan=base_work.plan if salvaged_work.plan == PlanState() else salvaged_work.plan,
+        todos=salvaged_work.todos or base_work.todos,
+        permissions=(*(rule for rule in base_work.permissions if rule.pattern not in patterns), *rules),
+        delivered=tuple(dict.fromkeys((*base_work.delivered, *salvaged_work.delivered))),
     )
-    return replace(known, work_state=standing)
+    return replace(base, work_state=work_state)
 
 
 def _mergeable_part(state: AgentState) -> AgentState:

@@ -103,13 +103,13 @@ class TextReplacement:
 
     def apply_to(self, data: bytes, path: str) -> tuple[bytes, int]:
         """Return the edited document and the number of replacements. Raises `EditRefused`."""
-        wanted = self.old.encode("utf-8", "surrogatepass")
-        count = data.count(wanted) if wanted else 0
+        old_bytes = self.old.encode("utf-8", "surrogatepass")
+        count = data.count(old_bytes) if old_bytes else 0
         if count == 0:
             raise EditRefused(f"The text to replace does not occur in {path}.")
         if count > 1 and not self.every:
             raise EditRefused(f"The text to replace occurs {count} times in {path}: quote more of it, or ask for all.")
-        return data.replace(wanted, self.new.encode("utf-8", "surrogatepass")), count
+        return data.replace(old_bytes, self.new.encode("utf-8", "surrogatepass")), count
 
 
 async def create_document(
@@ -119,27 +119,27 @@ async def create_document(
 
     It is one change set by `who`. Raises: AlreadyExists; IndexTooLarge for a MEMORY.md.
     """
-    inside = safe_path(path)
-    target = f"{WORKSPACE}/{inside}"
+    relative_path = safe_path(path)
+    target = f"{WORKSPACE}/{relative_path}"
     data = redactor.clean(content).encode("utf-8", "surrogatepass")
     if target == MEMORY_PATH:
         IndexBounds().check(b"", data)
-    taken = AlreadyExists(f"{path} exists already and was left unchanged.")
+    already_exists = AlreadyExists(f"{path} exists already and was left unchanged.")
     if await files.info(target) is not None:
-        raise taken
+        raise already_exists
     try:
         edit = Edit(path=target, expected=ABSENT, data=data)
         await changes.apply([edit], act="create", who=who, why=redactor.clean(why))
     except VersionConflict as error:
-        raise taken from error
-    return inside
+        raise already_exists from error
+    return relative_path
 
 
 async def edit_document(
     files: FileStore,
     changes: ChangeSets,
     path: str,
-    replaced: TextReplacement,
+    replacement: TextReplacement,
     *,
     redactor: Redactor,
     who: str,
@@ -150,17 +150,17 @@ async def edit_document(
     It is one change set by `who`; secrets in the whole document are redacted. Raises: EditRefused if the text is empty,
     missing or not unique; FileMissing; VersionConflict if others keep changing the file.
     """
-    inside = f"{WORKSPACE}/{safe_path(path)}"
+    target = f"{WORKSPACE}/{safe_path(path)}"
     counts: list[int] = []
 
     async def plan() -> list[Edit]:
-        stored = await files.read(inside)
-        data, count = replaced.apply_to(stored.data, path)
+        stored = await files.read(target)
+        data, count = replacement.apply_to(stored.data, path)
         counts.append(count)
-        cleaned = _redact_document(data, redactor)
-        if inside == MEMORY_PATH:
-            IndexBounds().check(stored.data, cleaned)
-        return [Edit(path=inside, expected=stored.version, data=cleaned)]
+        redacted = _redact_document(data, redactor)
+        if target == MEMORY_PATH:
+            IndexBounds().check(stored.data, redacted)
+        return [Edit(path=target, expected=stored.version, data=redacted)]
 
     await changes.rebase(plan, act="edit", who=who, why=redactor.clean(why))
     return counts[-1]
@@ -169,8 +169,8 @@ async def edit_document(
 def _redact_document(data: bytes, redactor: Redactor) -> bytes:
     """Redact secrets in a document; bytes that are not UTF-8 stay unchanged."""
     text = data.decode("utf-8", "surrogateescape")
-    cleaned = redactor.clean(text)
-    return data if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
+    redacted = redactor.clean(text)
+    return data if redacted == text else redacted.encode("utf-8", "surrogateescape")
 
 
 async def read_memory_lines(

@@ -245,7 +245,7 @@ def parse_memory_rule(text: str, *, why: str = "", source: str = "") -> Permissi
     """Return the rule of an entry. Raises: InvalidEntry for a text that is not a rule, or a rule that permits."""
     form = "write `deny shell(git push --force*)` or `ask write_file(src/*)`"
     try:
-        rule = parse_rule(text, why=why, source=source)
+        rule = parse_rule(text, reason=why, source=source)
     except InvalidSetting as error:
         raise InvalidEntry(f"{text!r} is no rule of a memory: {form}.") from error
     if rule.decision == "allow":
@@ -272,20 +272,20 @@ def find_contradictions(
 
     `elsewhere` are ids of further active entries; None treats every id that is not among `entries` as active.
     """
-    every = list(entries)
-    holding = {entry.id for entry in every if entry.state == "active"}
-    known = {entry.id for entry in every}
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for entry in every:
-        if entry.id not in holding:
+    all_entries = list(entries)
+    active_ids = {entry.id for entry in all_entries if entry.state == "active"}
+    known_ids = {entry.id for entry in all_entries}
+    contradictions: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for entry in all_entries:
+        if entry.id not in active_ids:
             continue
         for other in contradicted_ids(entry):
-            if other in holding and other != entry.id:
-                found[entry.id][other] = None
-                found[other][entry.id] = None
-            elif other not in known and (elsewhere is None or other in elsewhere):
-                found[entry.id][other] = None
-    return {name: tuple(others) for name, others in found.items()}
+            if other in active_ids and other != entry.id:
+                contradictions[entry.id][other] = None
+                contradictions[other][entry.id] = None
+            elif other not in known_ids and (elsewhere is None or other in elsewhere):
+                contradictions[entry.id][other] = None
+    return {name: tuple(others) for name, others in contradictions.items()}
 
 
 def contradiction_marker(others: Sequence[str], *, before: str = "", after: str = "") -> str:
@@ -311,17 +311,17 @@ def name_contradiction(other: str) -> str:
 
 def is_contradiction_marker(line: str) -> bool:
     """Return whether a displayed line is a contradiction marker rather than an entry."""
-    bare = line.strip()
-    return bare.startswith(_MARKER_START) and bare.endswith(_MARKER_END)
+    stripped = line.strip()
+    return stripped.startswith(_MARKER_START) and stripped.endswith(_MARKER_END)
 
 
 def set_contradictions(bullet: bytes, entry: Entry, others: Sequence[str]) -> bytes:
     """Return an entry's bullet with `others` as its only contradictions; all other bytes stay. It contains the id."""
-    shown = bullet
+    result = bullet
     for key, value in entry.extra:
-        before, field, after = shown.rpartition(f" [{key}:: {value}]".encode("utf-8", "surrogatepass"))
-        shown = before + after if key == CONTRADICTS_FIELD and field else shown
-    before, name, after = shown.rpartition(f"^{entry.id}".encode())
+        before, field, after = result.rpartition(f" [{key}:: {value}]".encode("utf-8", "surrogatepass"))
+        result = before + after if key == CONTRADICTS_FIELD and field else result
+    before, name, after = result.rpartition(f"^{entry.id}".encode())
     if not name or not others:
-        return shown
+        return result
     return before + f"[{CONTRADICTS_FIELD}:: {','.join(others)}] ".encode() + name + after

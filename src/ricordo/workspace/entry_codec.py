@@ -96,14 +96,14 @@ def render_entry(entry: Entry, *, long: str | None = None) -> str:
     plain = 0
     while plain < len(entry.tags) and _PLAIN_TAG.fullmatch(entry.tags[plain]):
         plain += 1
-    shown = [f"#{tag}" for tag in entry.tags[:plain]]
-    named = [*_iter_fields(entry), *(("tag", tag) for tag in entry.tags[plain:])]
+    suffix = [f"#{tag}" for tag in entry.tags[:plain]]
+    field_pairs = [*_iter_fields(entry), *(("tag", tag) for tag in entry.tags[plain:])]
     if long:
-        named.append(("long", long))
-    shown += [f"[{key}:: {escape_value(value)}]" for key, value in (*named, *entry.extra)]
+        field_pairs.append(("long", long))
+    suffix += [f"[{key}:: {escape_value(value)}]" for key, value in (*field_pairs, *entry.extra)]
     if entry.id:
-        shown.append(f"^{entry.id}")
-    return f"- {' '.join([body, *shown])}\n"
+        suffix.append(f"^{entry.id}")
+    return f"- {' '.join([body, *suffix])}\n"
 
 
 def preview_line(content: str, limit: int = 120) -> str:
@@ -114,10 +114,10 @@ def preview_line(content: str, limit: int = 120) -> str:
 
 def parse_entry(bullet: str) -> Entry:
     """Parse one bullet written by `render_entry`. Raises `DocumentInvalid` if it is not one entry."""
-    found = parse_entries(bullet, "")
-    if len(found) != 1:
+    entries = parse_entries(bullet, "")
+    if len(entries) != 1:
         raise DocumentInvalid(f"This is not one bullet with an entry: {bullet[:60]!r}.")
-    entry = found[0].entry
+    entry = entries[0].entry
     return entry if f"^{entry.id}" in bullet else replace(entry, id="")
 
 
@@ -132,7 +132,7 @@ def parse_entries(
     """
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else to_utf8(document)
     seen: Counter[str] = Counter()
-    found = []
+    located = []
     for line, end_line, offset, block in _iter_bullets(data):
         yield_point()
         parsed = None if only and not only(block) else _parse_bullet(block.decode("utf-8", "replace"))
@@ -142,20 +142,20 @@ def parse_entries(
         if not entry.id:
             entry = replace(entry, id=derive_id(path, entry.content, seen[entry.content]))
             seen[entry.content] += 1
-        found.append(
+        located.append(
             LocatedEntry(
                 entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long_path=long
             )
         )
-    return found
+    return located
 
 
 def remove_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
     """Return the document without the bullets of these entries; every other byte stays."""
     rest = document
-    for found in reversed(parse_entries(document, path)):
-        if found.entry.id in ids:
-            rest = rest[: found.offset] + rest[found.offset + found.length :]
+    for located in reversed(parse_entries(document, path)):
+        if located.entry.id in ids:
+            rest = rest[: located.offset] + rest[located.offset + located.length :]
     return rest
 
 
@@ -166,13 +166,13 @@ def render_prompt_lines(document: bytes) -> list[str]:
     heading with only such entries below it.
     """
     document = to_utf8(document).removeprefix(BYTE_ORDER_MARK)
-    shown, end = list[bytes](), 0
-    for found in parse_entries(document, ""):
-        active = found.entry.state == "active"
-        bullet = "- " + found.entry.content.replace("\n", "\n  ") if active else _HIDDEN
-        shown += [document[end : found.offset], f"{bullet}\n".encode("utf-8", "replace")]
-        end = found.offset + found.length
-    lines = decode_lines(b"".join([*shown, document[end:]]))
+    chunks, end = list[bytes](), 0
+    for located in parse_entries(document, ""):
+        active = located.entry.state == "active"
+        bullet = "- " + located.entry.content.replace("\n", "\n  ") if active else _HIDDEN
+        chunks += [document[end : located.offset], f"{bullet}\n".encode("utf-8", "replace")]
+        end = located.offset + located.length
+    lines = decode_lines(b"".join([*chunks, document[end:]]))
     return _without_empty_headings([line.rstrip() for line in lines if line.strip()])
 
 
@@ -282,23 +282,23 @@ def _parse_bullet(block: str) -> tuple[Entry, str | None] | None:
     lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     lines[0] = lines[0][1:].lstrip(" ")
     lines[1:] = [line[2:] if line.startswith("  ") else line.removeprefix("\t") for line in lines[1:]]
-    shown, tags, named, entry_id = _split_suffix(lines[-1])
-    content = unescape("\n".join([*lines[:-1], shown]))
+    text, tags, field_pairs, entry_id = _split_suffix(lines[-1])
+    content = unescape("\n".join([*lines[:-1], text]))
     if not content.strip():
         return None
-    known, extra = _split_fields(named)
-    found_tags = (*tags, *(value for key, value in named if key == "tag"))
-    entry = _build_entry(content, found_tags, entry_id, known, extra)
-    return entry, known.get("long")
+    known_fields, extra = _split_fields(field_pairs)
+    found_tags = (*tags, *(value for key, value in field_pairs if key == "tag"))
+    entry = _build_entry(content, found_tags, entry_id, known_fields, extra)
+    return entry, known_fields.get("long")
 
 
 def _split_suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str]:
     """Split the last line of a bullet into its text, tags, fields and id."""
     end, entry_id = len(line.rstrip(" \t")), ""
     tags: list[str] = []
-    named: list[tuple[str, str]] = []
+    field_pairs: list[tuple[str, str]] = []
     for match in reversed(list(_SUFFIX_PATTERN.finditer(line))):
-        if line[match.end() : end].strip(" \t") or (match["id"] and (tags or named)):
+        if line[match.end() : end].strip(" \t") or (match["id"] and (tags or field_pairs)):
             break
         end = match.start()
         if match["id"]:
@@ -306,55 +306,59 @@ def _split_suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str
         elif match["tag"]:
             tags.append(match["tag"])
         else:
-            named.append((match["key"], unescape(match["value"])))
+            field_pairs.append((match["key"], unescape(match["value"])))
         end = len(line[:end].rstrip(" \t"))
-    return line[:end], tags[::-1], named[::-1], entry_id
+    return line[:end], tags[::-1], field_pairs[::-1], entry_id
 
 
-def _split_fields(named: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+def _split_fields(field_pairs: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
     """Separate the fields we can read from those we only preserve."""
-    known: dict[str, str] = {}
+    known_fields: dict[str, str] = {}
     extra = []
-    for key, value in named:
+    for key, value in field_pairs:
         if key == "tag":
             continue
-        if key in _FIELD_CHECKS and key not in known and _FIELD_CHECKS[key](value):
-            known[key] = value
+        if key in _FIELD_CHECKS and key not in known_fields and _FIELD_CHECKS[key](value):
+            known_fields[key] = value
         else:
             extra.append((key, value))
-    return known, tuple(extra)
+    return known_fields, tuple(extra)
 
 
 def _build_entry(
-    content: str, tags: tuple[str, ...], entry_id: str, known: Mapping[str, str], extra: tuple[tuple[str, str], ...]
+    content: str,
+    tags: tuple[str, ...],
+    entry_id: str,
+    known_fields: Mapping[str, str],
+    extra: tuple[tuple[str, str], ...],
 ) -> Entry:
-    session, _, messages = known.get("from", "").partition("#")
-    scope = {key: known[key] for key in _SCOPE_KEYS if key in known}
-    has_source = not known.keys().isdisjoint(_SOURCE_KEYS)
+    session, _, messages = known_fields.get("from", "").partition("#")
+    scope = {key: known_fields[key] for key in _SCOPE_KEYS if key in known_fields}
+    has_source = not known_fields.keys().isdisjoint(_SOURCE_KEYS)
     return Entry(
         content=content,
-        kind=known.get("kind", "fact"),
+        kind=known_fields.get("kind", "fact"),
         tags=tags,
         id=entry_id,
-        time=_parse_time(known["at"]) if "at" in known else None,
-        since=_parse_time(known["since"]) if "since" in known else None,
+        time=_parse_time(known_fields["at"]) if "at" in known_fields else None,
+        since=_parse_time(known_fields["since"]) if "since" in known_fields else None,
         scope=Scope(**scope) if scope else None,
-        by=_AUTHORS.get(known.get("by", ""), "hand"),
+        by=_AUTHORS.get(known_fields.get("by", ""), "hand"),
         source=_NO_SOURCE
         if not has_source
         else Source(
             session=unquote(session, errors="surrogatepass") if session else None,
             messages=tuple(unquote(part, errors="surrogatepass") for part in messages.split(",")) if messages else (),
-            quote=known.get("quote"),
-            origin=known.get("origin"),
+            quote=known_fields.get("quote"),
+            origin=known_fields.get("origin"),
         ),
-        confidence=float(known.get("confidence", "1")),
-        state=_STATES.get(known.get("state", ""), "active"),
-        supersedes=known.get("supersedes"),
-        pinned="pinned" in known,
-        confirmed=_parse_time(known["confirmed"]) if "confirmed" in known else None,
-        reason=known.get("reason"),
-        rule=known.get("rule"),
+        confidence=float(known_fields.get("confidence", "1")),
+        state=_STATES.get(known_fields.get("state", ""), "active"),
+        supersedes=known_fields.get("supersedes"),
+        pinned="pinned" in known_fields,
+        confirmed=_parse_time(known_fields["confirmed"]) if "confirmed" in known_fields else None,
+        reason=known_fields.get("reason"),
+        rule=known_fields.get("rule"),
         extra=extra,
     )
 

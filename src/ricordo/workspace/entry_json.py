@@ -33,7 +33,7 @@ _EXTRA_KEY = "extra"
 def entry_to_json(entry: Entry) -> dict[str, JsonValue]:
     """Return the JSON object of an entry without fields at their default."""
     source = entry.source
-    known: dict[str, JsonValue] = {
+    record: dict[str, JsonValue] = {
         "id": entry.id or None,
         "time": _format_time(entry.time),
         "kind": entry.kind,
@@ -54,7 +54,7 @@ def entry_to_json(entry: Entry) -> dict[str, JsonValue]:
         "reason": entry.reason,
         "rule": entry.rule,
     }
-    return {name: value for name, value in known.items() if value is not None} | _foreign_fields(entry.extra)
+    return {name: value for name, value in record.items() if value is not None} | _foreign_fields(entry.extra)
 
 
 def entry_from_json(record: Mapping[str, JsonValue]) -> Entry:
@@ -99,69 +99,69 @@ class _FieldReader:
         self._record = record
 
     def text(self, name: str) -> str | None:
-        found = self._record.get(name)
-        return None if found is None else _require(isinstance(found, str), name, "a text", str(found))
+        value = self._record.get(name)
+        return None if value is None else _require(isinstance(value, str), name, "a text", str(value))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        found = self._record.get(name)
-        items = [] if found is None else found
+        value = self._record.get(name)
+        items = [] if value is None else value
         if not isinstance(items, list):
             raise DocumentInvalid(f"{name}: a list of texts is needed.")
         return tuple(_require(isinstance(item, str), name, "a list of texts", str(item)) for item in items)
 
     def time(self, name: str) -> datetime | None:
-        found = self.text(name)
-        if found is None:
+        text = self.text(name)
+        if text is None:
             return None
         try:
-            time = datetime.fromisoformat(found)
+            time = datetime.fromisoformat(text)
             return _require(time.tzinfo is not None, name, "a time with its zone", truncate_to_milliseconds(time))
         except (ValueError, OverflowError) as error:
-            raise DocumentInvalid(f"{name}: a time is needed, not {found[:40]!r}.") from error
+            raise DocumentInvalid(f"{name}: a time is needed, not {text[:40]!r}.") from error
 
     def scope(self) -> Scope | None:
-        found = self._record.get("scope")
-        if found is None:
+        value = self._record.get("scope")
+        if value is None:
             return None
-        if not isinstance(found, dict) or not all(isinstance(part, str) for part in found.values()):
+        if not isinstance(value, dict) or not all(isinstance(part, str) for part in value.values()):
             raise DocumentInvalid("scope: an object of texts is needed.")
         try:
-            return Scope(**{name: str(part) for name, part in found.items()})
+            return Scope(**{name: str(part) for name, part in value.items()})
         except (TypeError, InvalidScope) as error:
             raise DocumentInvalid("scope: these parts name no scope.") from error
 
     def one_of(self, name: str, allowed: Sequence[_T], default: _T) -> _T:
-        found = self.text(name)
-        chosen = default if found is None else next((one for one in allowed if one == found), None)
-        if chosen is None:
+        value = self.text(name)
+        choice = default if value is None else next((one for one in allowed if one == value), None)
+        if choice is None:
             raise DocumentInvalid(f"{name}: one of {', '.join(map(str, allowed))} is needed.")
-        return chosen
+        return choice
 
     def fraction(self, name: str) -> float:
-        found = self._record.get(name)
-        if found is None:
+        value = self._record.get(name)
+        if value is None:
             return 1.0
-        if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found <= 1:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
             raise DocumentInvalid(f"{name}: a number between 0 and 1 is needed.")
-        return float(found)
+        return float(value)
 
     def boolean(self, name: str) -> bool:
-        found = self._record.get(name)
-        return _require(found is None or isinstance(found, bool), name, "true or false", bool(found))
+        value = self._record.get(name)
+        return _require(value is None or isinstance(value, bool), name, "true or false", bool(value))
 
     def rule(self) -> str | None:
-        found = self.text("rule")
-        if found is not None:
+        text = self.text("rule")
+        if text is not None:
             try:
-                parse_memory_rule(found)
+                parse_memory_rule(text)
             except InvalidEntry as error:
                 raise DocumentInvalid(f"rule: {error}") from error
-        return found
+        return text
 
 
-def _require(holds: bool, name: str, what: str, value: _T) -> _T:  # noqa: FBT001 - told apart by its place
-    if not holds:
-        raise DocumentInvalid(f"{name}: {what} is needed.")
+def _require(condition: bool, name: str, expected: str, value: _T) -> _T:  # noqa: FBT001 - told apart by its place
+    if not condition:
+        raise DocumentInvalid(f"{name}: {expected} is needed.")
     return value
 
 

@@ -62,13 +62,13 @@ class SessionReferences:
 
 
 def select_unreferenced(
-    files: Iterable[FileInfo], kept: SessionReferences, mentioned: Collection[str], *, before: int
+    files: Iterable[FileInfo], references: SessionReferences, mentioned: Collection[str], *, before: int
 ) -> list[FileInfo]:
     """Return the removable files of one session; files, state and transcript must be older than `before` (nanoseconds).
 
     `mentioned` are the ends of names, digest and type, that its documents refer to.
     """
-    if not {"state", "transcript"} <= kept.modified_ns.keys() or max(kept.modified_ns.values()) >= before:
+    if not {"state", "transcript"} <= references.modified_ns.keys() or max(references.modified_ns.values()) >= before:
         return []
     return [info for info in files if info.modified_ns < before and reference_suffix(info.path) not in mentioned]
 
@@ -85,19 +85,19 @@ async def remove_unreferenced(
     before = _to_nanoseconds(clock.now() - grace)
     if not any(info.modified_ns < before for evicted in by_session.values() for info in evicted):
         return CleanupResult()
-    kept = _sessions_by_folder(await files.list(f"{WORKSPACE}/agents"))
-    gone: list[FileInfo] = []
+    references_by_folder = _sessions_by_folder(await files.list(f"{WORKSPACE}/agents"))
+    removed: list[FileInfo] = []
     for part, evicted in by_session.items():
-        known = kept.get(part, SessionReferences())
-        if not select_unreferenced(evicted, known, (), before=before):
+        references = references_by_folder.get(part, SessionReferences())
+        if not select_unreferenced(evicted, references, (), before=before):
             continue
-        mentioned = await find_references(files, known.documents)
-        gone += [
+        mentioned = await find_references(files, references.documents)
+        removed += [
             info
-            for info in select_unreferenced(evicted, known, mentioned, before=before)
+            for info in select_unreferenced(evicted, references, mentioned, before=before)
             if await _delete_file(files, info)
         ]
-    return CleanupResult(count=len(gone), bytes=sum(info.size for info in gone))
+    return CleanupResult(count=len(removed), bytes=sum(info.size for info in removed))
 
 
 def evicted_folder(eviction_path: str | None) -> str:
@@ -107,39 +107,39 @@ def evicted_folder(eviction_path: str | None) -> str:
 
 def _group_by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
     """Return the evicted files by the folder of their session, leaving out other files."""
-    found: defaultdict[str, list[FileInfo]] = defaultdict(list)
+    groups: defaultdict[str, list[FileInfo]] = defaultdict(list)
     for info in evicted:
         session, slash, name = info.path.removeprefix(f"{folder}/").partition("/")
         if slash and _FILE_NAME.fullmatch(name):
-            found[session].append(info)
-    return found
+            groups[session].append(info)
+    return groups
 
 
 def _sessions_by_folder(documents: Iterable[FileInfo]) -> Mapping[str, SessionReferences]:
     """Return the references of each session, by the folder of its evicted files."""
-    found: defaultdict[str, SessionReferences] = defaultdict(SessionReferences)
+    references_by_folder: defaultdict[str, SessionReferences] = defaultdict(SessionReferences)
     for info in documents:
         record = parse_record_path(info.path)
         if record is None or record.kind not in _REFERRING_KINDS | {"transcript"}:
             continue
-        kept = found[encode_folder_name(record.session)]
+        references = references_by_folder[encode_folder_name(record.session)]
         if record.kind in _REFERRING_KINDS:
-            kept.documents.append(info.path)
+            references.documents.append(info.path)
         if record.kind != "compactions" and not record.is_set_aside:
-            kept.modified_ns[record.kind] = max(info.modified_ns, kept.modified_ns.get(record.kind, 0))
-    return found
+            references.modified_ns[record.kind] = max(info.modified_ns, references.modified_ns.get(record.kind, 0))
+    return references_by_folder
 
 
 async def find_references(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
     """Return the end of every name in these documents that could belong to an evicted file."""
-    found: set[str] = set()
+    names: set[str] = set()
     for path in paths:
         try:
             data = (await files.read(path)).data
         except FileMissing:
             continue
-        found.update(name.decode() for name in await run_sync(_REFERENCE.findall, data))
-    return frozenset(found)
+        names.update(name.decode() for name in await run_sync(_REFERENCE.findall, data))
+    return frozenset(names)
 
 
 def reference_suffix(path: str) -> str:

@@ -113,16 +113,16 @@ async def read_entries(
     """
     stored = await files.read(path)
     located = await run_sync(partial(parse_entries, stored.data, path, only=only))
-    return [await load_long_entry(files, found) for found in located]
+    return [await load_long_entry(files, item) for item in located]
 
 
 async def read_curated_entries(files: FileStore) -> list[LocatedEntry]:
     """Return the entries of MEMORY.md and the topics; a file that disappears or can't be read is left out."""
-    found: list[LocatedEntry] = []
+    entries: list[LocatedEntry] = []
     for path in [MEMORY_PATH, *(info.path for info in await files.list(TOPICS) if info.path.endswith(".md"))]:
         with suppress(FileMissing, StorageError):
-            found += await read_entries(files, path)
-    return found
+            entries += await read_entries(files, path)
+    return entries
 
 
 async def read_all_entries(files: FileStore) -> list[LocatedEntry]:
@@ -130,14 +130,14 @@ async def read_all_entries(files: FileStore) -> list[LocatedEntry]:
 
     A file that disappears or can't be read is left out; `doctor` names the latter.
     """
-    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
-    found: list[LocatedEntry] = []
-    for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+    paths = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    entries: list[LocatedEntry] = []
+    for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
-            found += await read_entries(files, path)
+            entries += await read_entries(files, path)
         except (FileMissing, StorageError):
             continue
-    return found
+    return entries
 
 
 def find_newest_id(data: bytes) -> str:
@@ -174,15 +174,15 @@ def is_long(content: str) -> bool:
         return False
 
 
-async def load_long_entry(files: FileStore, found: LocatedEntry) -> LocatedEntry:
+async def load_long_entry(files: FileStore, located: LocatedEntry) -> LocatedEntry:
     """Return an entry with its full content, if the file with the content can be read."""
-    if found.long_path is None:
-        return found
+    if located.long_path is None:
+        return located
     try:
-        stored = await files.read(f"{WORKSPACE}/{found.long_path}")
+        stored = await files.read(f"{WORKSPACE}/{located.long_path}")
     except (FileMissing, StorageError):
-        return found
-    return replace(found, entry=replace(found.entry, content=stored.data.decode("utf-8", "replace")))
+        return located
+    return replace(located, entry=replace(located.entry, content=stored.data.decode("utf-8", "replace")))
 
 
 MIN_ID_PART = 6
@@ -199,10 +199,10 @@ def may_contain_id(document: bytes, entry_id: str) -> bool:
     return derived or f"^{entry_id}".encode("utf-8", "replace") in document
 
 
-def matches_id(wanted: str, entry_id: str) -> bool:
-    """Return whether `wanted` is this id, or six or more leading or trailing characters of it."""
-    part = len(wanted) >= MIN_ID_PART and (entry_id.startswith(wanted) or entry_id.endswith(wanted))
-    return part or entry_id == wanted
+def matches_id(requested: str, entry_id: str) -> bool:
+    """Return whether `requested` is this id, or six or more leading or trailing characters of it."""
+    part = len(requested) >= MIN_ID_PART and (entry_id.startswith(requested) or entry_id.endswith(requested))
+    return part or entry_id == requested
 
 
 async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
@@ -212,15 +212,15 @@ async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
     """
     if not entry_id:
         return []
-    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
-    found: list[LocatedEntry] = []
-    for path in [MEMORY_PATH, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+    paths = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    entries: list[LocatedEntry] = []
+    for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
             if may_contain_id((await files.read(path)).data, entry_id):
-                found += [one for one in await read_entries(files, path) if matches_id(entry_id, one.entry.id)]
+                entries += [one for one in await read_entries(files, path) if matches_id(entry_id, one.entry.id)]
         except (FileMissing, StorageError):
             continue
-    return found
+    return entries
 
 
 async def find_extracted_or_similar(files: FileStore, contents: Collection[str]) -> list[LocatedEntry]:
@@ -228,7 +228,7 @@ async def find_extracted_or_similar(files: FileStore, contents: Collection[str])
 
     A document that disappears or can't be read is left out.
     """
-    found: list[LocatedEntry] = []
+    entries: list[LocatedEntry] = []
     longest = [max(_PLAIN_WORD.findall(content.casefold()), key=len, default="").encode() for content in contents]
 
     def is_candidate(bullet: bytes) -> bool:
@@ -237,24 +237,28 @@ async def find_extracted_or_similar(files: FileStore, contents: Collection[str])
     for info in await files.list(LEDGERS):
         if is_memory(info.path) and not info.path.startswith(f"{LEDGERS}/long/"):
             with suppress(FileMissing, StorageError):
-                found += await read_entries(files, info.path, only=is_candidate)
-    return found
+                entries += await read_entries(files, info.path, only=is_candidate)
+    return entries
 
 
-def resolve_id(ids: Sequence[str], wanted: str) -> str:
-    """Return `wanted` if it is one of these ids, else the only id that begins or ends with it.
+def resolve_id(ids: Sequence[str], requested: str) -> str:
+    """Return `requested` if it is one of these ids, else the only id that begins or ends with it.
 
     Raises: EntryNotFound if no id matches, if several do, or for a blank text.
     """
-    if not wanted.strip():
+    if not requested.strip():
         raise EntryNotFound("No id was given: `ricordo memory list` shows the ids.")
-    matching = {wanted} if wanted in ids else {one for one in ids if matches_id(wanted, one)}
+    matching = {requested} if requested in ids else {one for one in ids if matches_id(requested, one)}
     if len(matching) > 1:
-        raise EntryNotFound(f"{len(matching)} memories have ids that begin or end with {wanted}: write more of the id.")
-    if not matching and wanted.startswith(FACT_ID_PREFIX):
-        raise EntryNotFound(f"{wanted} is a fact of the profile and no memory: `ricordo profile` edits and removes it.")
+        raise EntryNotFound(
+            f"{len(matching)} memories have ids that begin or end with {requested}: write more of the id."
+        )
+    if not matching and requested.startswith(FACT_ID_PREFIX):
+        raise EntryNotFound(
+            f"{requested} is a fact of the profile and no memory: `ricordo profile` edits and removes it."
+        )
     if not matching:
-        raise EntryNotFound(f"No memory has the id {wanted}: `ricordo memory list` shows the ids.")
+        raise EntryNotFound(f"No memory has the id {requested}: `ricordo memory list` shows the ids.")
     return matching.pop()
 
 
@@ -264,5 +268,5 @@ async def find_entry(files: FileStore, entry_id: str) -> LocatedEntry:
     Raises: EntryNotFound if no id matches, or several do.
     """
     located = await find_entries(files, entry_id)
-    chosen = resolve_id([found.entry.id for found in located], entry_id)
-    return next(found for found in located if found.entry.id == chosen)
+    full_id = resolve_id([item.entry.id for item in located], entry_id)
+    return next(item for item in located if item.entry.id == full_id)

@@ -89,28 +89,28 @@ _TRAILING_SPACE = lazy_compile(r"[ \t](?=\n|\Z)")
 
 def escape_content(text: str) -> str:
     """Return `text` so that no line of it parses as a tag, field, id, heading or fence, without loss."""
-    shown = _AMBIGUOUS.sub(r"\\\\", text)
-    shown = _LOOKALIKE.sub(lambda match: match.group() + "\\", shown)
-    shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r"))
-    shown = _TRAILING_SPACE.sub(lambda match: "\\s" if match.group() == " " else "\\t", shown)
-    if shown[:1] in {" ", "\t"}:
-        shown = ("\\s" if shown[0] == " " else "\\t") + shown[1:]
-    if shown.startswith("\n") or not shown:
-        shown = "\\e" + shown
-    return shown + "\\e" if shown.endswith("\n") else shown
+    escaped = _AMBIGUOUS.sub(r"\\\\", text)
+    escaped = _LOOKALIKE.sub(lambda match: match.group() + "\\", escaped)
+    escaped = _CONTROL.sub(_escape_control, escaped.replace("\r", "\\r"))
+    escaped = _TRAILING_SPACE.sub(lambda match: "\\s" if match.group() == " " else "\\t", escaped)
+    if escaped[:1] in {" ", "\t"}:
+        escaped = ("\\s" if escaped[0] == " " else "\\t") + escaped[1:]
+    if escaped.startswith("\n") or not escaped:
+        escaped = "\\e" + escaped
+    return escaped + "\\e" if escaped.endswith("\n") else escaped
 
 
 def escape_value(text: str) -> str:
     """Return `text` on one line, escaped for the brackets of a field."""
-    shown = re.sub(r"[\\\[\]]", lambda match: "\\" + match.group(), text)
-    shown = _CONTROL.sub(_escape_control, shown.replace("\r", "\\r").replace("\n", "\\n"))
-    shown = re.sub(r"^[ \t]|[ \t]$", lambda match: "\\s" if match.group() == " " else "\\t", shown)
-    return shown or "\\e"
+    escaped = re.sub(r"[\\\[\]]", lambda match: "\\" + match.group(), text)
+    escaped = _CONTROL.sub(_escape_control, escaped.replace("\r", "\\r").replace("\n", "\\n"))
+    escaped = re.sub(r"^[ \t]|[ \t]$", lambda match: "\\s" if match.group() == " " else "\\t", escaped)
+    return escaped or "\\e"
 
 
-def unescape(shown: str) -> str:
+def unescape(text: str) -> str:
     """Return the unescaped text; a backslash that starts no escape stays."""
-    return _ESCAPE.sub(_unescape_match, shown) if "\\" in shown else shown
+    return _ESCAPE.sub(_unescape_match, text) if "\\" in text else text
 
 
 def _escape_control(match: re.Match[str]) -> str:
@@ -136,5 +136,5 @@ def find_frame_lines(document: bytes) -> frozenset[int]:
     """Return the numbers, from 1, of the generated lines of a curated document, which only repeat its entries."""
     front = _FRONT_MATTER_BLOCK.match(document)
     heading = range(1, document.count(b"\n", 0, front.end()) + 1) if front else ()
-    listed = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))
-    return frozenset((*heading, *listed))
+    topic_lines = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))
+    return frozenset((*heading, *topic_lines))

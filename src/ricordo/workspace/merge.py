@@ -111,8 +111,8 @@ def merge_profile_documents(base: bytes, ours: bytes, theirs: bytes) -> bytes | 
     """
     try:
         old, mine, other = (_read_profile(data) for data in (base, ours, theirs))
-        found = merge_profiles(old, other, mine)
-        return render_profile(replace(found, revision=mine.revision + 1))
+        merged = merge_profiles(old, other, mine)
+        return render_profile(replace(merged, revision=mine.revision + 1))
     except (DocumentInvalid, InvalidInput, VersionConflict):
         return None
 
@@ -128,28 +128,28 @@ def _read_profile(data: bytes) -> Profile:
 
 def _merge_facts(base: Profile, ours: Profile, theirs: Profile) -> tuple[Fact, ...]:
     old, mine, other = ({fact.id: fact for fact in side.facts} for side in (base, ours, theirs))
-    said = {_fact_key(fact) for fact in theirs.facts if fact.id not in old}
+    added_keys = {_fact_key(fact) for fact in theirs.facts if fact.id not in old}
     # ours determines the order if theirs did not change it
     first, second = (mine, other) if [*old] == [*other] else (other, mine)
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for name in [*first, *(name for name in second if name not in first)]:
         added = mine.get(name) if name not in old and name not in other else None
-        if added is None or _fact_key(added) not in said:
+        if added is None or _fact_key(added) not in added_keys:
             fact = _choose_side(name, old.get(name), mine.get(name), other.get(name), _strip_counters)
-            found += [fact] if fact else []
-    return tuple(found)
+            facts += [fact] if fact else []
+    return tuple(facts)
 
 
-def _choose_side(name: str, base: _T, ours: _T, theirs: _T, bare: Callable[[_T], object] = lambda side: side) -> _T:
-    """Return the side that changed `base`; `bare` removes the parts that do not count as a change.
+def _choose_side(name: str, base: _T, ours: _T, theirs: _T, strip: Callable[[_T], object] = lambda side: side) -> _T:
+    """Return the side that changed `base`; `strip` removes the parts that do not count as a change.
 
     Raises: VersionConflict.
     """
     if theirs == base:
         return ours
-    if ours == base or bare(ours) in (bare(theirs), bare(base)):
+    if ours == base or strip(ours) in (strip(theirs), strip(base)):
         return theirs
-    if bare(theirs) == bare(base):
+    if strip(theirs) == strip(base):
         return ours
     raise VersionConflict(f"{name} was changed by somebody else meanwhile: load the profile again and repeat the edit.")
 
@@ -157,13 +157,13 @@ def _choose_side(name: str, base: _T, ours: _T, theirs: _T, bare: Callable[[_T],
 def _merge_extra(
     base: Mapping[str, JsonValue], ours: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
+    merged: dict[str, JsonValue] = {}
     for name in {**theirs, **ours}:
         # a missing value is distinguished from null
         old, mine, other = ([side[name]] if name in side else [] for side in (base, ours, theirs))
         for value in _choose_side(name, old, mine, other):
-            found[name] = value
-    return found
+            merged[name] = value
+    return merged
 
 
 def _find_summary(profile: Profile, name: str) -> ProfileSummary:

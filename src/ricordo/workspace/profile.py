@@ -165,24 +165,26 @@ def create_profile(now: datetime) -> Profile:
     return Profile(last_updated=format_profile_time(now))
 
 
-def create_fact_id(content: str, taken: Collection[str]) -> str:
-    """Return an id for a fact with this content: `fact_` and 8 hex digits, not among `taken`.
+def create_fact_id(content: str, used_ids: Collection[str]) -> str:
+    """Return an id for a fact with this content: `fact_` and 8 hex digits, not among `used_ids`.
 
     The same content gets the same id while that is free.
     """
-    said = content.encode("utf-8", "surrogatepass")
-    found = (f"{FACT_ID_PREFIX}{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
-    return next(each for each in found if each not in taken)
+    data = content.encode("utf-8", "surrogatepass")
+    candidates = (
+        f"{FACT_ID_PREFIX}{blake2b(b'%d:' % attempt + data, digest_size=4).hexdigest()}" for attempt in count()
+    )
+    return next(each for each in candidates if each not in used_ids)
 
 
 def parse_profile_time(written_time: str) -> datetime | None:
     """Parse a time into UTC; without a zone it counts as UTC. None if it can't be parsed."""
     try:
-        found = datetime.fromisoformat(written_time.strip())
+        parsed = datetime.fromisoformat(written_time.strip())
     except ValueError:
         return None
     try:
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except OverflowError:
         return None
 
@@ -258,17 +260,18 @@ def profile_from_document(document: Mapping[str, JsonValue]) -> ParsedProfile:
     version = str(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
     profile = Profile(
         version=version or fields.text("version", "1.0"),
-        revision=fields.whole_number("revision", 0, least=0) or 0,
+        revision=fields.whole_number("revision", 0, minimum=0) or 0,
         last_updated=fields.text("lastUpdated"),
         summaries=summaries,
         facts=parse_facts(document.get("facts"), broken),
         extra=extra,
     )
-    wrong = [name for name in fields.invalid if name != "version" or version is None]
-    told = [
-        BrokenRecord(where=name, why=_describe_invalid([name]), record=document[name], is_used=True) for name in wrong
+    invalid_names = [name for name in fields.invalid if name != "version" or version is None]
+    repaired = [
+        BrokenRecord(where=name, why=_describe_invalid([name]), record=document[name], is_used=True)
+        for name in invalid_names
     ]
-    return ParsedProfile(profile=profile, broken=(*told, *broken))
+    return ParsedProfile(profile=profile, broken=(*repaired, *broken))
 
 
 def parse_facts(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...]:
@@ -277,16 +280,16 @@ def parse_facts(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...
         if value is not None:
             broken.append(BrokenRecord(where="facts", why="a list is needed", record=value))
         return ()
-    taken = {str(item.get("id")) for item in value if isinstance(item, dict)}
+    used_ids = {str(item.get("id")) for item in value if isinstance(item, dict)}
     seen: set[str] = set()
-    found: list[Fact] = []
-    for at, item in enumerate(value):
-        fact = _parse_fact(item, f"facts[{at}]", seen, taken, broken)
+    facts: list[Fact] = []
+    for index, item in enumerate(value):
+        fact = _parse_fact(item, f"facts[{index}]", seen, used_ids, broken)
         if fact:
-            found.append(fact)
+            facts.append(fact)
             seen.add(fact.id)
-            taken.add(fact.id)
-    return tuple(found)
+            used_ids.add(fact.id)
+    return tuple(facts)
 
 
 def render_profile(profile: Profile) -> bytes:
@@ -318,8 +321,8 @@ def profile_to_document(profile: Profile) -> dict[str, JsonValue]:
         }
         document[level] = sections | (rest if isinstance(rest, dict) else {})
     document["facts"] = [_render_fact(fact) for fact in profile.facts]
-    known = _TOP_KEYS | {level for level, _ in _SUMMARY_LEVELS}
-    return document | {name: value for name, value in profile.extra.items() if name not in known}
+    known_names = _TOP_KEYS | {level for level, _ in _SUMMARY_LEVELS}
+    return document | {name: value for name, value in profile.extra.items() if name not in known_names}
 
 
 def dump_profile_json(document: JsonValue) -> bytes:
@@ -339,38 +342,38 @@ class _FieldReader:
         self.invalid: list[str] = []
 
     def text(self, name: str, default: str = "") -> str:
-        found = self._record.get(name)
-        if found is None or isinstance(found, str):
-            return default if found is None else found
+        value = self._record.get(name)
+        if value is None or isinstance(value, str):
+            return default if value is None else value
         self.invalid.append(name)
         return default
 
     def texts(self, name: str) -> tuple[str, ...]:
-        found = self._record.get(name)
-        items = found if isinstance(found, list) else []
-        if (found is not None and not isinstance(found, list)) or not all(isinstance(item, str) for item in items):
+        value = self._record.get(name)
+        items = value if isinstance(value, list) else []
+        if (value is not None and not isinstance(value, list)) or not all(isinstance(item, str) for item in items):
             self.invalid.append(name)
         return tuple(item for item in items if isinstance(item, str))
 
-    def whole_number(self, name: str, default: int | None, *, least: int | None = None) -> int | None:
-        found = _to_number(self._record.get(name))
-        if found is None or (least is not None and found < least):
+    def whole_number(self, name: str, default: int | None, *, minimum: int | None = None) -> int | None:
+        value = _to_number(self._record.get(name))
+        if value is None or (minimum is not None and value < minimum):
             if self._record.get(name) is not None:
                 self.invalid.append(name)
             return default
-        return int(found)
+        return int(value)
 
     def fraction(self, name: str, default: float) -> float:
-        found = _to_number(self._record.get(name))
-        if self._record.get(name) is not None and (found is None or not 0 <= found <= 1):
+        value = _to_number(self._record.get(name))
+        if self._record.get(name) is not None and (value is None or not 0 <= value <= 1):
             self.invalid.append(name)
-        return default if found is None else float(min(max(found, 0.0), 1.0))
+        return default if value is None else float(min(max(value, 0.0), 1.0))
 
     def boolean(self, name: str) -> bool:
-        found = self._record.get(name)
-        if found is not None and not isinstance(found, bool):
+        value = self._record.get(name)
+        if value is not None and not isinstance(value, bool):
             self.invalid.append(name)
-        return found is True
+        return value is True
 
 
 def _parse_level(
@@ -384,20 +387,20 @@ def _parse_level(
     return read, {name: each for name, each in sections.items() if name not in names}
 
 
-def _parse_summary(value: JsonValue, where: str, broken: list[BrokenRecord]) -> ProfileSummary:
+def _parse_summary(value: JsonValue, path: str, broken: list[BrokenRecord]) -> ProfileSummary:
     """Return a summary; a bare text becomes its text."""
     if isinstance(value, str):
         return ProfileSummary(summary=value)
     if not isinstance(value, dict):
         if value is not None:
-            broken.append(BrokenRecord(where=where, why="an object with a summary is needed", record=value))
+            broken.append(BrokenRecord(where=path, why="an object with a summary is needed", record=value))
         return ProfileSummary()
     fields = _FieldReader(value)
     rest = {name: each for name, each in value.items() if name not in {"summary", "updatedAt"}}
     summary = ProfileSummary(summary=fields.text("summary"), updated_at=fields.text("updatedAt"), extra=rest)
     if fields.invalid:
         is_used = "summary" not in fields.invalid
-        broken.append(BrokenRecord(where=where, why=_describe_invalid(fields.invalid), record=value, is_used=is_used))
+        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value, is_used=is_used))
     return summary
 
 
@@ -407,23 +410,23 @@ def _render_summary(summary: ProfileSummary) -> JsonValue:
 
 
 def _parse_fact(
-    value: JsonValue, where: str, seen: set[str], taken: set[str], broken: list[BrokenRecord]
+    value: JsonValue, path: str, seen: set[str], used_ids: set[str], broken: list[BrokenRecord]
 ) -> Fact | None:
     if not isinstance(value, dict):
-        broken.append(BrokenRecord(where=where, why="an object is needed", record=value))
+        broken.append(BrokenRecord(where=path, why="an object is needed", record=value))
         return None
     fields = _FieldReader(value)
     content = fields.text("content")
     if fields.invalid:
-        broken.append(BrokenRecord(where=where, why=_describe_invalid(fields.invalid), record=value))
+        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value))
         return None
-    named = fields.text("id")
-    if named in seen:
+    fact_id = fields.text("id")
+    if fact_id in seen:
         fields.invalid.append("id")
-    own = named if named and named not in seen else create_fact_id(content, taken)
+    unique_id = fact_id if fact_id and fact_id not in seen else create_fact_id(content, used_ids)
     extra = {name: each for name, each in value.items() if name not in _FACT_KEYS}
     fact = Fact(
-        id=own,
+        id=unique_id,
         content=content,
         category=_parse_category(fields, extra),
         confidence=fields.fraction("confidence", 0.5),
@@ -433,27 +436,27 @@ def _parse_fact(
         source_error=fields.text("sourceError") if isinstance(value.get("sourceError"), str) else None,
         valid_days=fields.whole_number("expected_valid_days", None),
         confirmed_at=fields.text("lastConfirmedAt"),
-        confirmations=fields.whole_number("confirmationCount", 1, least=1) or 1,
+        confirmations=fields.whole_number("confirmationCount", 1, minimum=1) or 1,
         reviewed_at=fields.text("reviewedAt"),
         merged_from=fields.texts("consolidatedFrom"),
         pinned=fields.boolean("pinned"),
-        revision=fields.whole_number("revision", 1, least=1) or 1,
+        revision=fields.whole_number("revision", 1, minimum=1) or 1,
         extra=extra,
     )
     if not isinstance(value.get("sourceError"), str | None):
         fields.invalid.append("sourceError")
     if fields.invalid:
-        broken.append(BrokenRecord(where=where, why=_describe_invalid(fields.invalid), record=value, is_used=True))
+        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value, is_used=True))
     return fact
 
 
 def _parse_category(fields: _FieldReader, extra: dict[str, JsonValue]) -> str:
     """Return the category; other programs store a custom category as `other` with its name in another field."""
     category = fields.text("category", "context")
-    named = extra.get(_EXTENSION_KEY)
-    if category == _OTHER_CATEGORY and isinstance(named, str) and named.strip():
+    custom_name = extra.get(_EXTENSION_KEY)
+    if category == _OTHER_CATEGORY and isinstance(custom_name, str) and custom_name.strip():
         del extra[_EXTENSION_KEY]
-        return named
+        return custom_name
     return category
 
 
@@ -464,15 +467,15 @@ def _parse_source(value: Mapping[str, JsonValue], fields: _FieldReader, extra: d
         kind, session = thread.get("type"), thread.get("threadId")
         if session or thread.keys() - {"type", "threadId"}:
             extra[_SOURCE_RECORD_KEY] = thread
-        named = next((each for each in (session, kind) if isinstance(each, str) and each.strip()), "unknown")
+        thread_id = next((each for each in (session, kind) if isinstance(each, str) and each.strip()), "unknown")
     else:
-        named = fields.text("source", "unknown")
-    return FactSource(thread=named, messages=fields.texts("sourceMessages"), quote=fields.text("sourceQuote"))
+        thread_id = fields.text("source", "unknown")
+    return FactSource(thread=thread_id, messages=fields.texts("sourceMessages"), quote=fields.text("sourceQuote"))
 
 
 def _render_fact(fact: Fact) -> dict[str, JsonValue]:
     """Return the record of a fact without fields at their default."""
-    said: dict[str, tuple[JsonValue, JsonValue]] = {
+    optional_fields: dict[str, tuple[JsonValue, JsonValue]] = {
         "updatedAt": (fact.updated_at, ""),
         "sourceMessages": ([*fact.source.messages], []),
         "sourceQuote": (fact.source.quote, ""),
@@ -493,7 +496,7 @@ def _render_fact(fact: Fact) -> dict[str, JsonValue]:
         "createdAt": fact.created_at,
         "source": fact.source.thread,
     }
-    record |= {name: value for name, (value, default) in said.items() if value != default}
+    record |= {name: value for name, (value, default) in optional_fields.items() if value != default}
     return record | {name: value for name, value in fact.extra.items() if name not in _FACT_KEYS}
 
 

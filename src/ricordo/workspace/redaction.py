@@ -50,16 +50,16 @@ def redact_uri(uri: str, redactor: Redactor) -> str:
     head, comma, body = uri.partition(",")
     head = redactor.clean(head)
     if not head.lower().rstrip().endswith(";base64"):
-        said = unquote(body, errors="replace")
-        cleaned = redactor.clean(said)
-        return f"{head}{comma}{body if cleaned == said else quote(cleaned)}"
+        text = unquote(body, errors="replace")
+        redacted = redactor.clean(text)
+        return f"{head}{comma}{body if redacted == text else quote(redacted)}"
     if not _TEXT_DATA_URI.match(head):
         return f"{head}{comma}{body}"
-    said = _decode_base64(body)
-    cleaned = redactor.clean(said)
-    if cleaned == said:
+    text = _decode_base64(body)
+    redacted = redactor.clean(text)
+    if redacted == text:
         return f"{head}{comma}{body}"
-    return f"{head}{comma}{base64.b64encode(cleaned.encode('utf-8', 'replace')).decode()}"
+    return f"{head}{comma}{base64.b64encode(redacted.encode('utf-8', 'replace')).decode()}"
 
 
 def redact_joined(texts: Sequence[str], redactor: Redactor) -> list[str]:
@@ -67,16 +67,16 @@ def redact_joined(texts: Sequence[str], redactor: Redactor) -> list[str]:
     return _redact_across(_redact_across(list(texts), " ", redactor), "\n", redactor)
 
 
-def _redact_across(shown: list[str], separator: str, redactor: Redactor) -> list[str]:
-    while spans := find_secrets(joined := separator.join(shown)):
-        starts = [0, *accumulate(len(text) + 1 for text in shown)]
+def _redact_across(texts: list[str], separator: str, redactor: Redactor) -> list[str]:
+    while spans := find_secrets(joined := separator.join(texts)):
+        starts = [0, *accumulate(len(text) + 1 for text in texts)]
         for span in reversed(spans):
             mark = redactor.render_mark(span.type, joined[span.start : span.end])
-            for number, text in enumerate(shown):
+            for number, text in enumerate(texts):
                 start, end = max(span.start - starts[number], 0), min(span.end - starts[number], len(text))
                 if start < end:
-                    shown[number] = text[:start] + mark + text[end:]
-    return shown
+                    texts[number] = text[:start] + mark + text[end:]
+    return texts
 
 
 def _decode_base64(body: str) -> str:
@@ -143,8 +143,8 @@ def redact_for_display(entry: Entry, redactor: Redactor) -> Entry:
 
 def _redact_field(name: str, value: str, redactor: Redactor) -> str:
     """Return the value of a field, redacted if the name of the field indicates a secret."""
-    cleaned = redactor.clean_json({name: value})
-    return str(next(iter(cleaned.values()))) if isinstance(cleaned, dict) else value
+    redacted = redactor.clean_json({name: value})
+    return str(next(iter(redacted.values()))) if isinstance(redacted, dict) else value
 
 
 def _iter_texts(entry: Entry) -> Iterator[str]:
@@ -251,13 +251,13 @@ def _redact_text_parts(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, .
     places = [number for number, part in enumerate(parts) if isinstance(part, messages.Text)]
     if len(places) < 2:
         return parts
-    cleaned = redact_joined([part.text for part in parts if isinstance(part, messages.Text)], redactor)
-    shown = list(parts)
-    for number, text in zip(places, cleaned, strict=True):
-        part = shown[number]
+    redacted = redact_joined([part.text for part in parts if isinstance(part, messages.Text)], redactor)
+    result = list(parts)
+    for number, text in zip(places, redacted, strict=True):
+        part = result[number]
         if isinstance(part, messages.Text):
-            shown[number] = cast("_P", replace(part, text=text))
-    return tuple(shown)
+            result[number] = cast("_P", replace(part, text=text))
+    return tuple(result)
 
 
 def _redact_json_text(text: str, redactor: Redactor) -> str:
@@ -266,5 +266,5 @@ def _redact_json_text(text: str, redactor: Redactor) -> str:
         value = loads(text)
     except InvalidMessage:
         return redactor.clean(text)
-    cleaned = redactor.clean_json(value)
-    return text if cleaned == value else dumps(cleaned)
+    redacted = redactor.clean_json(value)
+    return text if redacted == value else dumps(redacted)

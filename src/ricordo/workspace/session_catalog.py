@@ -117,19 +117,19 @@ class SessionCatalog:
         for _ in range(_MAX_TRIES):
             try:
                 stored = await self._files.read(path)
-                expected, there = stored.version, await self._decode_stored(stored)
-                if there is None:
+                expected, current = stored.version, await self._decode_stored(stored)
+                if current is None:
                     _LOG.warning("%s is kept as %s.", path, await quarantine_document(self._files, path, stored))
             except FileMissing:
-                expected, there = ABSENT, SessionIndex()
-            wanted = _copy_extra_fields(there or SessionIndex(), index)
-            if (there and wanted == there) or (expected == ABSENT and not wanted.rows):
+                expected, current = ABSENT, SessionIndex()
+            updated = _copy_extra_fields(current or SessionIndex(), index)
+            if (current and updated == current) or (expected == ABSENT and not updated.rows):
                 break
             with suppress(VersionConflict):
-                version = await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
-                self._last_written = (version, wanted)
+                version = await self._files.replace(path, await run_sync(encode_index, updated), expected=expected)
+                self._last_written = (version, updated)
                 break
-        self._index = wanted
+        self._index = updated
 
     async def _create_file(self, file: SessionFile, start: datetime) -> str:
         name, number = f"{start.astimezone():%Y-%m-%d-%Hh%M}", 1
@@ -143,13 +143,13 @@ class SessionCatalog:
                 return path
 
     async def _write_file(self, path: str, data: bytes, expected: str) -> None:
-        whole = f"{self._folder}{path}"
+        full_path = f"{self._folder}{path}"
         if self._record_edits:
-            await self._record_edits([Edit(path=whole, expected=expected, data=data)])
+            await self._record_edits([Edit(path=full_path, expected=expected, data=data)])
         elif expected == ABSENT:
-            await self._files.create(whole, data)
+            await self._files.create(full_path, data)
         else:
-            await self._files.replace(whole, data, expected=expected)
+            await self._files.replace(full_path, data, expected=expected)
 
     async def _reconcile(self) -> tuple[SessionIndex, bool]:
         """Return the index matching the files, and whether the one on disk is outdated."""
@@ -190,8 +190,8 @@ class SessionCatalog:
     async def _list_files(self) -> list[FileInfo]:
         """Return the potential session files: Markdown files directly in the folder, except hidden ones."""
         folder = f"{self._folder}sessions/"
-        found = await self._files.list(folder.removesuffix("/"))
-        names = [(info, info.path.removeprefix(folder)) for info in found]
+        infos = await self._files.list(folder.removesuffix("/"))
+        names = [(info, info.path.removeprefix(folder)) for info in infos]
         return [info for info, name in names if name.endswith(".md") and "/" not in name and name[0] != "."]
 
     async def _read_row(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
@@ -213,20 +213,20 @@ class SessionCatalog:
 
 def _decode_redacted(data: bytes, redactor: Redactor) -> SessionIndex | None:
     """Return the index, None if broken; if it holds a secret, all of its rows count as outdated."""
-    cleaned = redactor.clean_bytes(data)
+    redacted = redactor.clean_bytes(data)
     try:
-        index = decode_index(cleaned)
+        index = decode_index(redacted)
     except DocumentInvalid:
         return None
-    if cleaned is data:
+    if redacted is data:
         return index
     return replace(index, rows={path: replace(row, size=-1) for path, row in index.rows.items()})
 
 
-def _copy_extra_fields(there: SessionIndex, index: SessionIndex) -> SessionIndex:
+def _copy_extra_fields(current: SessionIndex, index: SessionIndex) -> SessionIndex:
     """Return `index` with the foreign fields of the index on disk."""
     rows: dict[str, SessionRow] = {}
     for path, row in index.rows.items():
-        other = there.rows.get(path, row)
+        other = current.rows.get(path, row)
         rows[path] = row if other.extra == row.extra else replace(row, extra=other.extra)
-    return SessionIndex(rows=rows, extra=there.extra)
+    return SessionIndex(rows=rows, extra=current.extra)

@@ -91,9 +91,9 @@ class SessionHeader:
 
     def set_field(self, name: str, value: str) -> None:
         """Set a field, in place if it exists; an empty value removes it."""
-        at = next((number for number in self._line_numbers() if self._is_field(number, name)), None)
-        if at is not None:
-            self.lines[at : at + 1] = [f"{name}: {value}\n"] if value else []
+        index = next((number for number in self._line_numbers() if self._is_field(number, name)), None)
+        if index is not None:
+            self.lines[index : index + 1] = [f"{name}: {value}\n"] if value else []
         elif value:
             fields = [number for number in self._line_numbers() if self._is_field(number)]
             if fields:
@@ -150,8 +150,8 @@ _COST_PATTERN = lazy_compile(r"\$(\d+(?:\.\d+)?)")
 
 def parse_totals(text: str) -> SessionTotals:
     """Parse a line such as `12 minutes, 5 turns, $0.0123`; missing parts are unknown."""
-    found = {name: pattern.search(text) for name, pattern in _COUNT_PATTERNS.items()}
-    counts = {name: int(match[1].replace(",", "") or 0) for name, match in found.items() if match}
+    matches = {name: pattern.search(text) for name, pattern in _COUNT_PATTERNS.items()}
+    counts = {name: int(match[1].replace(",", "") or 0) for name, match in matches.items() if match}
     tokens = {name: counts.get(name, 0) for name in ("input", "output", "cache_read", "cache_write")}
     cost = _COST_PATTERN.search(text)
     return SessionTotals(
@@ -165,24 +165,24 @@ def parse_totals(text: str) -> SessionTotals:
 def render_totals(amount: SessionTotals) -> str:
     """Return the line that `parse_totals` parses back to this value."""
     usage = amount.usage
-    shown = [_render_count(amount.minutes, "minute"), _render_count(amount.turns, "turn")]
+    parts = [_render_count(amount.minutes, "minute"), _render_count(amount.turns, "turn")]
     if usage != Usage():
-        shown += [f"{usage.input} tokens in", f"{usage.output} tokens out"]
-    shown += [f"{usage.cache_read} read from cache"] * bool(usage.cache_read)
-    shown += [f"{usage.cache_write} written to cache"] * bool(usage.cache_write)
-    shown.append("cost unknown" if amount.cost is None else f"${amount.cost:f}")
-    return ", ".join(filter(None, shown))
+        parts += [f"{usage.input} tokens in", f"{usage.output} tokens out"]
+    parts += [f"{usage.cache_read} read from cache"] * bool(usage.cache_read)
+    parts += [f"{usage.cache_write} written to cache"] * bool(usage.cache_write)
+    parts.append("cost unknown" if amount.cost is None else f"${amount.cost:f}")
+    return ", ".join(filter(None, parts))
 
 
 def split_session(data: bytes) -> tuple[SessionHeader, list[SessionSection]]:
     """Split a document into its header and sections; bytes that are not UTF-8 are preserved."""
     text = data.decode("utf-8", "surrogateescape")
-    found = list(_HEADING.finditer(text))
-    ends = [*(match.start() for match in found[1:]), len(text)]
-    head = text[: found[0].start()] if found else text
+    headings = list(_HEADING.finditer(text))
+    ends = [*(match.start() for match in headings[1:]), len(text)]
+    head = text[: headings[0].start()] if headings else text
     sections = [
         SessionSection(name=match["name"].rstrip(), heading=match.group(), body=text[match.end() : end])
-        for match, end in zip(found, ends, strict=bool(found))
+        for match, end in zip(headings, ends, strict=bool(headings))
     ]
     return SessionHeader(lines=_LINE.findall(head)), sections
 
@@ -263,14 +263,14 @@ class SessionFile:
 
 def create_digest(entries: Sequence[Entry]) -> str:
     """Return a digest of the newest entries for a session without a summary: at most 300 characters, or ""."""
-    shown = ""
+    digest = ""
     for entry in reversed(entries):
         line = preview_line(entry.content)
-        longer = f"{shown}; {line}" if shown else f"Saved: {line}"
+        longer = f"{digest}; {line}" if digest else f"Saved: {line}"
         if len(longer) > _DIGEST_CHARACTERS:
             break
-        shown = longer
-    return shown
+        digest = longer
+    return digest
 
 
 def parse_session(data: bytes, path: str) -> SessionFile | None:
@@ -298,28 +298,28 @@ def parse_session(data: bytes, path: str) -> SessionFile | None:
     )
 
 
-def update_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
-    """Update the document (empty: none yet) to match `wanted`.
+def update_session(data: bytes, path: str, target: SessionFile) -> bytes:
+    """Update the document (empty: none yet) to match `target`.
 
-    Missing entries are added, and entries not in `wanted` are removed. An entry with the same id and time as an
+    Missing entries are added, and entries not in `target` are removed. An entry with the same id and time as an
     existing one is the same entry, so a person's edit of it stays.
     """
     head, sections = split_session(data)
     present = parse_session(data, path) if data else None
-    head.set_title(f"{wanted.started.astimezone():%Y-%m-%d %H:%M}")
-    for name, value in _changed_fields(wanted, present).items():
+    head.set_title(f"{target.started.astimezone():%Y-%m-%d %H:%M}")
+    for name, value in _changed_fields(target, present).items():
         head.set_field(name, value)
     texts = {
-        _SUMMARY: (_read_summary(sections), wanted.summary, _escape_summary(wanted.summary)),
-        _THREADS: (_read_items(sections, _THREADS), wanted.open_threads, _render_items(wanted.open_threads)),
-        _FILES: (_read_items(sections, _FILES), wanted.files_read, _render_items(wanted.files_read)),
+        _SUMMARY: (_read_summary(sections), target.summary, _escape_summary(target.summary)),
+        _THREADS: (_read_items(sections, _THREADS), target.open_threads, _render_items(target.open_threads)),
+        _FILES: (_read_items(sections, _FILES), target.files_read, _render_items(target.files_read)),
     }
-    for name, (now, then, text) in texts.items():
-        if now != then:
+    for name, (current, new, text) in texts.items():
+        if current != new:
             _set_section_text(sections, name, text)
-    _remove_other_entries(sections, path, {(entry.id, entry.time) for entry in wanted.entries})
+    _remove_other_entries(sections, path, {(entry.id, entry.time) for entry in target.entries})
     bullets: dict[str, list[str]] = {}
-    for entry in _number_new_entries(_read_numbered_entries(sections, path), wanted.entries):
+    for entry in _number_new_entries(_read_numbered_entries(sections, path), target.entries):
         bullets.setdefault(_SECTION_BY_KIND.get(entry.kind, _NOTES), []).append(render_entry(entry))
     for name, added in bullets.items():
         _append_bullets(_get_or_insert_section(sections, name), "".join(added))
@@ -327,22 +327,22 @@ def update_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
     return join_session(head, sections)
 
 
-def _changed_fields(wanted: SessionFile, present: SessionFile | None) -> dict[str, str]:
+def _changed_fields(target: SessionFile, present: SessionFile | None) -> dict[str, str]:
     """Return the fields that differ from those of the present document."""
-    state = _PENDING if wanted.pending else _OUTDATED if wanted.outdated else ""
+    state = _PENDING if target.pending else _OUTDATED if target.outdated else ""
     fields = {
-        "tags": ", ".join(wanted.tags),
-        "duration": render_totals(wanted.worked),
-        "session": escape_value(wanted.session) if wanted.session else "",
-        "started": format_rfc3339(wanted.started),
-        "summary": f"{state} {_summary_checksum(wanted.summary)}" if state else "",
-        "closing": "" if wanted.closing == SessionTotals() else render_totals(wanted.closing),
+        "tags": ", ".join(target.tags),
+        "duration": render_totals(target.worked),
+        "session": escape_value(target.session) if target.session else "",
+        "started": format_rfc3339(target.started),
+        "summary": f"{state} {_summary_checksum(target.summary)}" if state else "",
+        "closing": "" if target.closing == SessionTotals() else render_totals(target.closing),
     }
     if present is None:
         return fields
     values = {"tags": "tags", "duration": "worked", "session": "session", "started": "started", "closing": "closing"}
-    same = {name for name, value in values.items() if getattr(wanted, value) == getattr(present, value)}
-    return {name: value for name, value in fields.items() if name not in same}
+    unchanged = {name for name, value in values.items() if getattr(target, value) == getattr(present, value)}
+    return {name: value for name, value in fields.items() if name not in unchanged}
 
 
 def _summary_checksum(summary: str) -> str:
@@ -380,7 +380,7 @@ def _section_name(section: SessionSection) -> str:
 
 def _read_numbered_entries(sections: Sequence[SessionSection], path: str) -> list[tuple[int, Entry]]:
     """Return the entries with their numbers (0: none), oldest first."""
-    found: list[tuple[tuple[int, bool, str], Entry]] = []
+    rows: list[tuple[tuple[int, bool, str], Entry]] = []
     for section in sections:
         data = _normalize_body(section)
         for one in _locate_entries(section, path):
@@ -392,8 +392,8 @@ def _read_numbered_entries(sections: Sequence[SessionSection], path: str) -> lis
             if _KIND_FIELD not in block:
                 entry = replace(entry, kind=_KIND_BY_SECTION.get(_section_name(section), "fact"))
             by_hand = f"^{entry.id}".encode() not in block
-            found.append(((number, by_hand, "" if by_hand else entry.id), entry))
-    return [(key[0], entry) for key, entry in sorted(found, key=lambda one: one[0])]
+            rows.append(((number, by_hand, "" if by_hand else entry.id), entry))
+    return [(key[0], entry) for key, entry in sorted(rows, key=lambda one: one[0])]
 
 
 def _locate_entries(section: SessionSection, path: str) -> list[LocatedEntry]:
@@ -429,10 +429,10 @@ def _has_kind_field(bullet: bytes) -> bool:
     return _KIND_FIELD in bullet
 
 
-def _number_new_entries(present: Sequence[tuple[int, Entry]], wanted: Sequence[Entry]) -> Iterator[Entry]:
+def _number_new_entries(present: Sequence[tuple[int, Entry]], entries: Sequence[Entry]) -> Iterator[Entry]:
     """Yield the new entries, numbered if their ids do not show the order of saving."""
-    there = {(entry.id, entry.time) for _, entry in present}
-    added = [entry for entry in wanted if (entry.id, entry.time) not in there]
+    present_keys = {(entry.id, entry.time) for _, entry in present}
+    added = [entry for entry in entries if (entry.id, entry.time) not in present_keys]
     number = max((number for number, _ in present), default=0)
     ids = [*(entry.id for _, entry in present if not entry.id.startswith("h")), *(entry.id for entry in added)]
     ascending = all(ids) and all(before < after for before, after in pairwise(ids))
@@ -466,9 +466,9 @@ def _get_or_insert_section(sections: list[SessionSection], name: str) -> Session
         if _section_name(section) == name:
             return section
     later = _SECTION_ORDER[_SECTION_ORDER.index(name) + 1 :]
-    at = next((number for number, section in enumerate(sections) if _section_name(section) in later), len(sections))
-    sections.insert(at, SessionSection(name=name, heading=f"## {name}\n"))
-    return sections[at]
+    index = next((number for number, section in enumerate(sections) if _section_name(section) in later), len(sections))
+    sections.insert(index, SessionSection(name=name, heading=f"## {name}\n"))
+    return sections[index]
 
 
 def _separate_sections(head: SessionHeader, sections: list[SessionSection]) -> None:

@@ -103,16 +103,16 @@ def decode_index(data: bytes) -> SessionIndex:
         value = loads(data)
     except InvalidMessage as error:
         raise DocumentInvalid(f"index.json: {error}") from error
-    listed = value.get("sessions") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(listed, list):
+    records = value.get("sessions") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(records, list):
         raise DocumentInvalid("index.json: this is no list of sessions.")
-    rows = [_parse_row(item) for item in listed]
+    rows = [_parse_row(item) for item in records]
     extra = {name: each for name, each in value.items() if name != "sessions"}
     return SessionIndex(rows={row.path: row for row in rows}, extra=extra)
 
 
 def _row_to_json(row: SessionRow) -> dict[str, JsonValue]:
-    known: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "path": row.path,
         "date": format_rfc3339(row.date),
         "summary": row.summary,
@@ -125,7 +125,7 @@ def _row_to_json(row: SessionRow) -> dict[str, JsonValue]:
         "size": row.size,
         "modified_ns": row.modified_ns,
     }
-    return {name: value for name, value in known.items() if value is not None} | dict(row.extra)
+    return {name: value for name, value in fields.items() if value is not None} | dict(row.extra)
 
 
 def _parse_row(item: JsonValue) -> SessionRow:

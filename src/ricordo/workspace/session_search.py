@@ -86,14 +86,14 @@ def searchable_texts(message: Message) -> tuple[MessageText, ...]:
     """
     if not is_dialogue(message):
         return ()
-    found = []
+    texts = []
     for piece in _iter_texts(message):
         if piece.tool in SESSION_TOOL_NAMES or any(contains_fence(piece.text, name) for name in _MEMORY_FENCES):
             continue
-        found.append(piece)
+        texts.append(piece)
         if piece.sort == "call" and "\\" in piece.text:
-            found += [MessageText(sort="call", text=text, tool=piece.tool) for text in _iter_strings(piece.text)]
-    return tuple(found)
+            texts += [MessageText(sort="call", text=text, tool=piece.tool) for text in _iter_strings(piece.text)]
+    return tuple(texts)
 
 
 def _iter_texts(message: Message) -> Iterator[MessageText]:
@@ -122,17 +122,17 @@ def _render_media(part: object) -> str:
 def _iter_strings(arguments: str) -> Iterator[str]:
     """Yield the keys and strings in the JSON of arguments; none if it is not JSON."""
     try:
-        left: list[JsonValue] = [loads(arguments)]
+        pending: list[JsonValue] = [loads(arguments)]
     except InvalidMessage:
         return
-    while left:
-        value = left.pop(0)
+    while pending:
+        value = pending.pop(0)
         if isinstance(value, str):
             yield value
         elif isinstance(value, list):
-            left = [*value, *left]
+            pending = [*value, *pending]
         elif isinstance(value, dict):
-            left = [*(each for pair in value.items() for each in pair), *left]
+            pending = [*(each for pair in value.items() for each in pair), *pending]
 
 
 _SNIPPET_MARGIN = 120
@@ -230,14 +230,14 @@ def find_matches(
     data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: SessionFilter | None = None
 ) -> list[SessionMatch]:
     """Return the messages of the log `data` that contain the phrase and match `within`, in log order."""
-    found = []
+    matches = []
     for number, message in _candidate_messages(data, phrase):
         if within and not within.matches(message):
             continue
         for piece in searchable_texts(message):
             snippet = phrase.find_snippet(piece.text)
             if snippet is not None:
-                found.append(
+                matches.append(
                     SessionMatch(
                         session=session,
                         agent=agent,
@@ -252,10 +252,10 @@ def find_matches(
                     )
                 )
                 break
-    return found
+    return matches
 
 
-def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMatch]:
+def add_neighbours(data: bytes, matches: Sequence[SessionMatch]) -> list[SessionMatch]:
     """Return the matches in the log `data` with what was said before and after each."""
     lines = data.split(b"\n")
     return [
@@ -264,7 +264,7 @@ def add_neighbours(data: bytes, found: Sequence[SessionMatch]) -> list[SessionMa
             before=_first_excerpt(lines[max(each.line - 1 - _MAX_LINE_DISTANCE, 0) : each.line - 1][::-1]),
             after=_first_excerpt(lines[each.line : each.line + _MAX_LINE_DISTANCE]),
         )
-        for each in found
+        for each in matches
     ]
 
 
@@ -296,12 +296,12 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _original_index(text: str, at: int) -> int:
-    """Return the index in `text` of the character that folds to character `at` of its folded form."""
-    reached = 0
+def _original_index(text: str, position: int) -> int:
+    """Return the index in `text` of the character that folds to character `position` of its folded form."""
+    folded_length = 0
     for index, character in enumerate(text):
-        reached += len(character.casefold())
-        if reached > at:
+        folded_length += len(character.casefold())
+        if folded_length > position:
             return index
     return len(text)
 
@@ -309,8 +309,8 @@ def _original_index(text: str, at: int) -> int:
 def _cut_snippet(text: str, start: int, end: int) -> str:
     begin = safe_boundary(text, start - _SNIPPET_MARGIN)
     stop = safe_boundary(text, min(end, start + _MAX_SNIPPET_CHARS) + _SNIPPET_MARGIN)
-    shown = " ".join(text[begin:stop].split())
-    return f"{'…' if begin else ''}{shown}{'…' if stop < len(text) else ''}"
+    excerpt = " ".join(text[begin:stop].split())
+    return f"{'…' if begin else ''}{excerpt}{'…' if stop < len(text) else ''}"
 
 
 _MAX_COUNTED = 1_000
@@ -339,7 +339,7 @@ class PastSessions:
 
         Raises: SessionNotFound if there is none that the viewer may see.
         """
-        seen = [glance for glance in await self._catalogue.list_overviews() if self._can_see(glance)]
+        seen = [overview for overview in await self._catalogue.list_overviews() if self._can_see(overview)]
         if agent is not None:
             folders = _folder_names(agent)
             seen = next((own for each in folders if (own := [one for one in seen if one.agent == each])), [])
@@ -349,36 +349,36 @@ class PastSessions:
 
     async def find(self, agent: str, session: str) -> SessionOverview:
         """Return the session with this full id. Raises `SessionNotFound`."""
-        for glance in await self.list_sessions(agent):
-            if glance.session == session:
-                return glance
+        for overview in await self.list_sessions(agent):
+            if overview.session == session:
+                return overview
         raise SessionNotFound
 
-    async def describe(self, glance: SessionOverview) -> tuple[int, str]:
+    async def describe(self, overview: SessionOverview) -> tuple[int, str]:
         """Return the number of messages in a session, and its title. Raises `FileMissing`, `StorageError`."""
-        return await self._catalogue.count(glance), await self._catalogue.title(glance)
+        return await self._catalogue.count(overview), await self._catalogue.title(overview)
 
-    async def read_newest(self, glance: SessionOverview, count: int, *, before: str = "") -> MessagePage:
+    async def read_newest(self, overview: SessionOverview, count: int, *, before: str = "") -> MessagePage:
         """Return the newest `count` dialogue messages, or those before the message `before`.
 
         They are the original messages, even if the window no longer has them. Raises: SessionNotFound if there is no
         such message, `StorageError`.
         """
-        found = await read_newest_messages(self._files, glance.file, count, before=before)
-        if found is None:
+        page = await read_newest_messages(self._files, overview.file, count, before=before)
+        if page is None:
             raise SessionNotFound(f"No message of this session has the id {before[:60]!r}.")
-        return found
+        return page
 
-    async def read_messages(self, glance: SessionOverview, ids: Collection[str]) -> tuple[Message, ...]:
+    async def read_messages(self, overview: SessionOverview, ids: Collection[str]) -> tuple[Message, ...]:
         """Return the messages of a session with these ids, as recorded and in that order.
 
         Raises: SessionNotFound if none of them exists, `StorageError`.
         """
-        logged = await read_transcript(self._files, glance.file.path)
-        found = tuple(message for message in logged.messages if message.id in ids)
-        if not found:
+        logged = await read_transcript(self._files, overview.file.path)
+        messages = tuple(message for message in logged.messages if message.id in ids)
+        if not messages:
             raise SessionNotFound("No message of this session has one of these ids.")
-        return found
+        return messages
 
     async def search(
         self, query: str, agent: str | None = None, *, limit: int, skip: int = 0, within: SessionFilter | None = None
@@ -393,35 +393,35 @@ class PastSessions:
         left out. Raises: InvalidQuery for a blank query; SessionNotFound as `list_sessions`.
         """
         phrase = Phrase(query)
-        seen = [glance for glance in await self.list_sessions(agent) if not _is_excluded(glance, within)]
-        most = limit + skip
-        kept: list[tuple[float, str, int, SessionMatch]] = []
+        overviews = [overview for overview in await self.list_sessions(agent) if not _is_excluded(overview, within)]
+        max_results = limit + skip
+        newest: list[tuple[float, str, int, SessionMatch]] = []
         total = 0
-        for glance in seen:
-            if total >= _MAX_COUNTED and len(kept) == most and kept[-1][0] >= glance.last.timestamp():
-                return SessionSearchResult(findings=await self._add_neighbours(kept[skip:]), total=total, whole=False)
+        for overview in overviews:
+            if total >= _MAX_COUNTED and len(newest) == max_results and newest[-1][0] >= overview.last.timestamp():
+                return SessionSearchResult(findings=await self._add_neighbours(newest[skip:]), total=total, whole=False)
             try:
-                data = await self._files.read_from(glance.file.path, 0)
+                data = await self._files.read_from(overview.file.path, 0)
             except (FileMissing, StorageError):
                 continue
-            found = await run_sync(_search_log, data, phrase, glance, within)
-            total += len(found)
-            ranked = [((each.time or glance.last).timestamp(), each.path, each.line, each) for each in found]
-            kept = nlargest(most, [*kept, *ranked], key=lambda row: row[:3])
-        return SessionSearchResult(findings=await self._add_neighbours(kept[skip:]), total=total)
+            matches = await run_sync(_search_log, data, phrase, overview, within)
+            total += len(matches)
+            rows = [((each.time or overview.last).timestamp(), each.path, each.line, each) for each in matches]
+            newest = nlargest(max_results, [*newest, *rows], key=lambda row: row[:3])
+        return SessionSearchResult(findings=await self._add_neighbours(newest[skip:]), total=total)
 
-    async def _add_neighbours(self, kept: Sequence[tuple[float, str, int, SessionMatch]]) -> tuple[SessionMatch, ...]:
+    async def _add_neighbours(self, rows: Sequence[tuple[float, str, int, SessionMatch]]) -> tuple[SessionMatch, ...]:
         """Return matches in order with what was said next to them, as far as it can be read."""
-        found = {row[1:3]: row[-1] for row in kept}
-        for path in {path for path, _ in found}:
+        matches = {row[1:3]: row[-1] for row in rows}
+        for path in {path for path, _ in matches}:
             with suppress(FileMissing, StorageError):
                 data = await self._files.read_from(path, 0)
-                here = [each for (at, _), each in found.items() if at == path]
-                found |= {(path, each.line): each for each in await run_sync(add_neighbours, data, here)}
-        return tuple(found.values())
+                file_matches = [each for (match_path, _), each in matches.items() if match_path == path]
+                matches |= {(path, each.line): each for each in await run_sync(add_neighbours, data, file_matches)}
+        return tuple(matches.values())
 
-    def _can_see(self, glance: SessionOverview) -> bool:
-        return self._user is None or glance.user in {NO_OWNER, self._user}
+    def _can_see(self, overview: SessionOverview) -> bool:
+        return self._user is None or overview.user in {NO_OWNER, self._user}
 
 
 def parse_pointer(pointer: str) -> tuple[str, tuple[str, ...]]:
@@ -433,20 +433,20 @@ def parse_pointer(pointer: str) -> tuple[str, tuple[str, ...]]:
     return unquote(session), tuple(unquote(each.strip()) for each in messages.split(",") if each.strip())
 
 
-def _is_excluded(glance: SessionOverview, within: SessionFilter | None) -> bool:
+def _is_excluded(overview: SessionOverview, within: SessionFilter | None) -> bool:
     """Return whether no message of a session can match the filter."""
     if within is None:
         return False
-    return bool(within.session and glance.session != within.session) or bool(
-        within.since and glance.last < within.since
+    return bool(within.session and overview.session != within.session) or bool(
+        within.since and overview.last < within.since
     )
 
 
 def _search_log(
-    data: bytes, phrase: Phrase, glance: SessionOverview, within: SessionFilter | None
+    data: bytes, phrase: Phrase, overview: SessionOverview, within: SessionFilter | None
 ) -> list[SessionMatch]:
     return find_matches(
-        data, phrase, session=glance.session, agent=glance.agent, path=glance.file.path, within=within
+        data, phrase, session=overview.session, agent=overview.agent, path=overview.file.path, within=within
     )  # fmt: skip
 
 

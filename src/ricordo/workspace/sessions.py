@@ -51,14 +51,14 @@ _USER_PATTERN = lazy_compile(
 )
 
 
-def find_state(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
+def find_state(transcript: str, session: str, infos: Mapping[str, FileInfo]) -> FileInfo | None:
     """Return the state of the session with this transcript, or the unreadable state set aside; None for neither."""
     with suppress(InvalidMessage):
         folder = f"{transcript.rpartition('/sessions/')[0]}/state"
         # the second is the former name, which a read-only root may still have
         for name in (state_path("any", session).rpartition("/")[2], f"{session}.json"):
-            if found := listed.get(f"{folder}/{name}") or listed.get(f"{folder}/{name}.broken-1"):
-                return found
+            if info := infos.get(f"{folder}/{name}") or infos.get(f"{folder}/{name}.broken-1"):
+                return info
     return None
 
 
@@ -66,9 +66,9 @@ async def read_owner(files: FileStore, state: FileInfo) -> str | None:
     """Return the user that a state names, `NO_OWNER` for none; None if it can't be read."""
     try:
         head = await files.read_from(state.path, 0, _HEAD_BYTES)
-        found = _USER_PATTERN.match(head.decode("utf-8", "replace"))
-        if found:
-            return _user_field({"user": decode_json(found[1])})
+        match = _USER_PATTERN.match(head.decode("utf-8", "replace"))
+        if match:
+            return _user_field({"user": decode_json(match[1])})
         data = await files.read_from(state.path, 0)
         return _user_field(require_object(await run_sync(loads, data), "The state"))
     except FileMissing:
@@ -100,29 +100,29 @@ def is_dialogue(message: Message) -> bool:
 
 
 async def read_first_messages(
-    files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool]
+    files: FileStore, file: FileInfo, stop: Callable[[Sequence[Message]], bool]
 ) -> tuple[Message, ...]:
-    """Return messages from the start until `enough` accepts them, or all. Raises `StorageError`."""
+    """Return messages from the start until `stop` accepts them, or all. Raises `StorageError`."""
     length = _FIRST_READ_BYTES
     while True:
         data = await files.read_from(file.path, 0, length)
-        whole = len(data) < length
-        found = await run_sync(_decode_messages, data if whole else data[: data.rfind(b"\n") + 1])
-        if whole or enough(found):
-            return found
+        is_complete = len(data) < length
+        messages = await run_sync(_decode_messages, data if is_complete else data[: data.rfind(b"\n") + 1])
+        if is_complete or stop(messages):
+            return messages
         length *= 4
 
 
 async def read_last_messages(
-    files: FileStore, file: FileInfo, enough: Callable[[Sequence[Message]], bool], *, length: int = _FIRST_READ_BYTES
+    files: FileStore, file: FileInfo, stop: Callable[[Sequence[Message]], bool], *, length: int = _FIRST_READ_BYTES
 ) -> tuple[tuple[Message, ...], bool]:
-    """Return messages up to the end until `enough` accepts them, and whether these are all. Raises `StorageError`."""
+    """Return messages up to the end until `stop` accepts them, and whether these are all. Raises `StorageError`."""
     while True:
         start = max(0, file.size - length)
         data = await files.read_from(file.path, start)
-        found = await run_sync(_decode_messages, data[data.find(b"\n") + 1 or len(data) :] if start else data)
-        if not start or enough(found):
-            return found, not start
+        messages = await run_sync(_decode_messages, data[data.find(b"\n") + 1 or len(data) :] if start else data)
+        if not start or stop(messages):
+            return messages, not start
         length *= 4
 
 
@@ -141,23 +141,23 @@ async def read_newest_messages(files: FileStore, file: FileInfo, count: int, *, 
         end = end_in(messages)
         return end is not None and sum(map(is_dialogue, messages[:end])) > count
 
-    found, _ = await read_last_messages(files, file, is_enough, length=_PAGE_BYTES)
-    end = end_in(found)
+    page, _ = await read_last_messages(files, file, is_enough, length=_PAGE_BYTES)
+    end = end_in(page)
     if end is None:
         return None
-    said = [message for message in found[:end] if is_dialogue(message)]
-    return MessagePage(messages=tuple(said[-count:]), older=len(said) > count)
+    dialogue = [message for message in page[:end] if is_dialogue(message)]
+    return MessagePage(messages=tuple(dialogue[-count:]), older=len(dialogue) > count)
 
 
 def _decode_messages(data: bytes) -> tuple[Message, ...]:
-    found = []
+    messages = []
     for line in data.split(b"\n"):
         if line.startswith(b"{"):
             try:
-                found.append(decode_message(line))
+                messages.append(decode_message(line))
             except InvalidMessage:
                 continue
-    return tuple(found)
+    return tuple(messages)
 
 
 _T = TypeVar("_T")
@@ -173,9 +173,9 @@ class FileValueCache(Generic[_T]):
 
     async def get(self, file: FileInfo) -> _T:
         """Return the value of this file version, and create it if it is not cached."""
-        known = self._values.get(file.path)
-        if known and known[0] == file:
-            return known[1]
+        cached = self._values.get(file.path)
+        if cached and cached[0] == file:
+            return cached[1]
         value = await self._make(file)
         self._values[file.path] = (file, value)
         return value
@@ -230,30 +230,30 @@ class TranscriptCatalog:
 
         A transcript that can't be read is left out; `doctor` names it.
         """
-        listed = {info.path: info for info in await self._files.list(f"{WORKSPACE}/agents")}
-        found = []
-        for path, file in listed.items():
-            named = parse_transcript_path(path)
-            if named is None or folder not in {None, named[0]}:
+        infos = {info.path: info for info in await self._files.list(f"{WORKSPACE}/agents")}
+        overviews = []
+        for path, file in infos.items():
+            location = parse_transcript_path(path)
+            if location is None or folder not in {None, location[0]}:
                 continue
             try:
                 first, last = await self._times.get(file)
             except (FileMissing, StorageError):
                 continue
-            state = find_state(path, named[1], listed)
+            state = find_state(path, location[1], infos)
             user = await self._owners.get(state) if state else NO_OWNER
-            found.append(
-                SessionOverview(session=named[1], agent=named[0], file=file, first=first, last=last, user=user)
+            overviews.append(
+                SessionOverview(session=location[1], agent=location[0], file=file, first=first, last=last, user=user)
             )
-        return sorted(found, key=lambda each: (each.last, each.session), reverse=True)
+        return sorted(overviews, key=lambda each: (each.last, each.session), reverse=True)
 
-    async def count(self, glance: SessionOverview) -> int:
+    async def count(self, overview: SessionOverview) -> int:
         """Return the number of messages in the transcript. Raises `FileMissing`, `StorageError`."""
-        return await self._counts.get(glance.file)
+        return await self._counts.get(overview.file)
 
-    async def title(self, glance: SessionOverview) -> str:
+    async def title(self, overview: SessionOverview) -> str:
         """Return a one-line title from the first messages; empty without text. Raises `FileMissing`, `StorageError`."""
-        return await self._titles.get(glance.file)
+        return await self._titles.get(overview.file)
 
     async def _read_times(self, file: FileInfo) -> tuple[datetime, datetime]:
         written = datetime.fromtimestamp(file.modified_ns / 1e9, UTC)
@@ -275,43 +275,43 @@ async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[S
 
     A transcript that can't be read is left out; `doctor` names it.
     """
-    catalogue = TranscriptCatalog(files)
-    found = []
-    for glance in await catalogue.list_overviews(None if agent is None else encode_folder_name(agent)):
+    catalog = TranscriptCatalog(files)
+    sessions = []
+    for overview in await catalog.list_overviews(None if agent is None else encode_folder_name(agent)):
         try:
-            messages = await catalogue.count(glance)
+            messages = await catalog.count(overview)
         except (FileMissing, StorageError):
             continue
-        found.append(_to_info(glance, messages))
-    return found
+        sessions.append(_to_info(overview, messages))
+    return sessions
 
 
 async def find_session(files: FileStore, session: str, *, agent: str | None = None) -> SessionInfo:
     """Return the session with this id, or the only one whose id starts with it. Raises `SessionNotFound`."""
-    catalogue = TranscriptCatalog(files)
-    listed = await catalogue.list_overviews(None if agent is None else encode_folder_name(agent))
-    exact = [glance for glance in listed if glance.session == session]
-    starting = [glance for glance in listed if session and glance.session.startswith(session)]
-    if exact or len(starting) == 1:
-        found = (exact or starting)[0]
-        return _to_info(found, await catalogue.count(found))
-    if starting:
+    catalog = TranscriptCatalog(files)
+    overviews = await catalog.list_overviews(None if agent is None else encode_folder_name(agent))
+    exact = [overview for overview in overviews if overview.session == session]
+    prefix_matches = [overview for overview in overviews if session and overview.session.startswith(session)]
+    if exact or len(prefix_matches) == 1:
+        match = (exact or prefix_matches)[0]
+        return _to_info(match, await catalog.count(match))
+    if prefix_matches:
         raise SessionNotFound(
-            f"{len(starting)} sessions have ids that start with {session[:60]}: write more of the id."
+            f"{len(prefix_matches)} sessions have ids that start with {session[:60]}: write more of the id."
         )
     raise SessionNotFound(f"No session has the id {session[:60]!r}: `ricordo session list` shows the ids.")
 
 
-def _to_info(glance: SessionOverview, messages: int) -> SessionInfo:
+def _to_info(overview: SessionOverview, messages: int) -> SessionInfo:
     return SessionInfo(
-        session=glance.session,
-        agent=glance.agent,
-        path=glance.file.path,
+        session=overview.session,
+        agent=overview.agent,
+        path=overview.file.path,
         messages=messages,
-        first=glance.first,
-        last=glance.last,
-        size=glance.file.size,
-        user=glance.user or "",
+        first=overview.first,
+        last=overview.last,
+        size=overview.file.size,
+        user=overview.user or "",
     )
 
 

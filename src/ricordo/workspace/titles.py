@@ -61,13 +61,13 @@ def extract_title(messages: Sequence[Message]) -> str:
     It is the sentence of a user, else of the assistant, with the most topics, preferring early ones; the first words if
     no sentence qualifies.
     """
-    said = _spoken_messages(messages)
-    topics = _collect_topics(said)
-    people = [message for message in said if message.role == "user"] or said
+    spoken = _spoken_messages(messages)
+    topics = _collect_topics(spoken)
+    people = [message for message in spoken if message.role == "user"] or spoken
     best, title = -1.0, people[0].text if people else ""
-    for at, message in enumerate(people):
+    for index, message in enumerate(people):
         for text in _sentences(message):
-            score = _score_sentence(text, topics.weights) * _position_factor(text, at, len(people))
+            score = _score_sentence(text, topics.weights) * _position_factor(text, index, len(people))
             if score > best:
                 best, title = score, text
     return clip_line(title.rstrip(".!,;: "), _MAX_TITLE_CHARS)
@@ -89,7 +89,7 @@ def _spoken_messages(messages: Sequence[Message]) -> list[Message]:
 
 
 def _collect_topics(messages: Sequence[Message]) -> _TopicWords:
-    found = _TopicWords()
+    topics = _TopicWords()
     people = {part.casefold() for message in messages if message.name for part in message.name.split()}
     for message in messages:
         text = message.text[:_MAX_READ_CHARS]
@@ -99,18 +99,18 @@ def _collect_topics(messages: Sequence[Message]) -> _TopicWords:
         for folded, written in own.items():
             if any(name.startswith(written) for name in people):
                 continue
-            found.weights[folded] = found.weights.get(folded, 0.0) + (_NAME_WEIGHT if folded in names else 1.0)
-            found.spellings.setdefault(folded, Counter())[written] += 1
-    return found
+            topics.weights[folded] = topics.weights.get(folded, 0.0) + (_NAME_WEIGHT if folded in names else 1.0)
+            topics.spellings.setdefault(folded, Counter())[written] += 1
+    return topics
 
 
 def _topic_words(message: Message, language: Language) -> Mapping[str, str]:
     """Return the topic words of a message, each once: the folded form and the spelling."""
-    shown = SECRET_MARK.sub(" ", message.text[:_MAX_READ_CHARS])
-    prose = " ".join(s.text for s in split_sentences(shown) if s.kind != "code")
+    text = SECRET_MARK.sub(" ", message.text[:_MAX_READ_CHARS])
+    prose = " ".join(sentence.text for sentence in split_sentences(text) if sentence.kind != "code")
     tokens = (token.casefold() for token in _TOKEN.findall(prose))
-    whole = (word for token in tokens for word in (split_words(token) if is_unsegmented(token[0]) else (token,)))
-    return {stem(word, language): word for word in whole if _is_topic(word, language)}
+    words = (word for token in tokens for word in (split_words(token) if is_unsegmented(token[0]) else (token,)))
+    return {stem(word, language): word for word in words if _is_topic(word, language)}
 
 
 def _is_topic(word: str, language: Language) -> bool:
@@ -136,16 +136,16 @@ def _sentences(message: Message) -> Iterator[str]:
 
 def _score_sentence(text: str, weights: Mapping[str, float]) -> float:
     """Return the weight of the topics in a sentence relative to its length, so neither a word nor a paragraph wins."""
-    shown = text[:_MAX_TITLE_CHARS]
-    own = frozenset(content_words(shown))
+    excerpt = text[:_MAX_TITLE_CHARS]
+    own = frozenset(content_words(excerpt))
     return sum(weights.get(word, 0.0) for word in own) / (6 + len(own)) if own else 0.0
 
 
-def _position_factor(text: str, at: int, count: int) -> float:
+def _position_factor(text: str, index: int, count: int) -> float:
     """Return how well a sentence suits as a title: openings, tasks and decisions rank higher, back references lower."""
-    early = 1 + _EARLY_WEIGHT * (1 - at / count) + _OPENING_WEIGHT * (at == 0)
-    telling = _TASK_FACTOR if detect_acts(text) & {"request", "decision", "goal"} else 1.0
-    return early * telling * (_PRONOUN_FACTOR if _PRONOUN_OPENING.search(text) else 1.0)
+    early = 1 + _EARLY_WEIGHT * (1 - index / count) + _OPENING_WEIGHT * (index == 0)
+    task_factor = _TASK_FACTOR if detect_acts(text) & {"request", "decision", "goal"} else 1.0
+    return early * task_factor * (_PRONOUN_FACTOR if _PRONOUN_OPENING.search(text) else 1.0)
 
 
 def _common_spelling(written: Mapping[str, Counter[str]], folded: str) -> str:

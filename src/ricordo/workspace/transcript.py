@@ -81,14 +81,14 @@ class Transcript:
         clean = await run_in_thread(_redact_all, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCK_COUNT:x}"):
             await self._catch_up()
-            named, new, data = await run_in_thread(self._prepare_messages, clean, known, again)
+            identified, new, data = await run_in_thread(self._prepare_messages, clean, known, again)
             if new:
                 appended = await self._files.append(self._path, data)
                 if appended.offset == self._end:
                     await self._add_lines(data)
                 else:
                     await self._catch_up()
-        return AppendResult(messages=tuple(named), added=tuple(message.id for message in new))
+        return AppendResult(messages=tuple(identified), added=tuple(message.id for message in new))
 
     async def read(self) -> TranscriptContents:
         """Return everything in the log; empty if there is no log."""
@@ -101,21 +101,21 @@ class Transcript:
         again: bool,  # noqa: FBT001 - a step of `append`
     ) -> tuple[list[Message], list[Message], bytes]:
         """Return the messages with their ids, those that the log lacks, and the lines of the latter."""
-        held = self._match_recorded(clean) if again else []
-        rest = clean[len(held) :]
-        named = [
-            *held,
-            *with_ids(rest, session=self._session, known=self._fingerprint_counts if known is None else known),
+        recorded = self._match_recorded(clean) if again else []
+        rest = clean[len(recorded) :]
+        identified = [
+            *recorded,
+            *with_ids(rest, session=self._session, counts=self._fingerprint_counts if known is None else known),
         ]
-        new = self._select_new(named)
-        return named, new, b"".join(map(encode_message, with_parents(new, after=self._last)))
+        new = self._select_new(identified)
+        return identified, new, b"".join(map(encode_message, with_parents(new, after=self._last)))
 
     def _match_recorded(self, messages: Sequence[Message]) -> list[Message]:
         """Return the leading messages that the log already has, with their ids in the log."""
-        given = [fingerprint(message) if not message.id else self._ids.get(message.id) for message in messages]
-        held = [*self._ids]
-        found = find_overlap([*self._ids.values()], given)
-        return [replace(message, id=held[at]) for message, at in zip(messages, found, strict=False)]
+        fingerprints = [fingerprint(message) if not message.id else self._ids.get(message.id) for message in messages]
+        recorded_ids = [*self._ids]
+        overlap = find_overlap([*self._ids.values()], fingerprints)
+        return [replace(message, id=recorded_ids[index]) for message, index in zip(messages, overlap, strict=False)]
 
     def _select_new(self, messages: Iterable[Message]) -> list[Message]:
         new: dict[str, Message] = {}
@@ -135,19 +135,19 @@ class Transcript:
             self._reset()
             return
         data = data[1:] if self._end else data
-        whole = data[: data.rfind(b"\n") + 1]
+        complete = data[: data.rfind(b"\n") + 1]
         # a complete last line may lack its line end; the next read then starts over
-        whole = data if _decode_lines(data[len(whole) :])[0] else whole
-        if whole:
-            await self._add_lines(whole)
+        complete = data if _decode_lines(data[len(complete) :])[0] else complete
+        if complete:
+            await self._add_lines(complete)
 
-    async def _add_lines(self, whole: bytes) -> None:
+    async def _add_lines(self, data: bytes) -> None:
         """Process the next lines of the log."""
-        for name, said in await run_in_thread(_fingerprint_lines, whole):
-            self._ids[name] = said
-            self._fingerprint_counts[said] += 1
+        for name, message_fingerprint in await run_in_thread(_fingerprint_lines, data):
+            self._ids[name] = message_fingerprint
+            self._fingerprint_counts[message_fingerprint] += 1
             self._last = name
-        self._end += len(whole)
+        self._end += len(data)
 
     def _reset(self) -> None:
         self._ids.clear()
@@ -183,13 +183,13 @@ async def read_transcript_from(
 
 
 def _parse_log(data: bytes, offset: int) -> TranscriptContents:
-    found, broken, starts = _decode_lines(data)
-    messages = list(found.values())
+    by_line, broken, starts = _decode_lines(data)
+    messages = list(by_line.values())
     if broken:
         messages = _relink_parents(messages)
     return TranscriptContents(
         messages=tuple(messages),
-        lines=tuple(found),
+        lines=tuple(by_line),
         offsets=tuple(offset + start for start in starts),
         broken=tuple(broken),
     )
@@ -199,32 +199,32 @@ def _redact_all(messages: Iterable[Message], redactor: Redactor) -> list[Message
     return [redact_message(message, redactor) for message in messages]
 
 
-def _fingerprint_lines(whole: bytes) -> list[tuple[str, str]]:
+def _fingerprint_lines(data: bytes) -> list[tuple[str, str]]:
     """Return the id and the fingerprint of each message in these lines."""
-    return [(message.id, fingerprint(message)) for message in _decode_lines(whole)[0].values()]
+    return [(message.id, fingerprint(message)) for message in _decode_lines(data)[0].values()]
 
 
 def _decode_lines(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
     """Return the messages by line, the broken lines, and the start offsets of the messages."""
-    found: dict[int, Message] = {}
+    by_line: dict[int, Message] = {}
     broken, starts = [], []
     start = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
         try:
             if line.strip():
-                found[number] = decode_message(line)
+                by_line[number] = decode_message(line)
                 starts.append(start)
         except InvalidMessage as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
         start += len(line) + 1
-    return found, broken, starts
+    return by_line, broken, starts
 
 
 def _relink_parents(messages: list[Message]) -> list[Message]:
     ids = {message.id for message in messages}
     chained: list[Message] = []
     for message in messages:
-        lost = message.parent is not None and message.parent not in ids
+        is_orphan = message.parent is not None and message.parent not in ids
         before = chained[-1].id if chained else None
-        chained.append(replace(message, parent=before) if lost else message)
+        chained.append(replace(message, parent=before) if is_orphan else message)
     return chained

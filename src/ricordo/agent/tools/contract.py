@@ -48,7 +48,7 @@ class Approval:
 class ApprovalHandler(Protocol):
     """Asks a person or a policy for approval."""
 
-    async def __call__(self, asked: Approval) -> bool:
+    async def __call__(self, request: Approval, /) -> bool:
         """Return whether the call may run."""
         ...
 
@@ -68,5 +68,5 @@ class Tool(Protocol):
 
 def get_effect(tool: Tool) -> ToolEffect:
     """Return the tool's `effect` attribute; `acts` if it is missing or invalid."""
-    said = getattr(tool, "effect", None)
-    return next((effect for effect in get_args(ToolEffect) if effect == said), "acts")
+    declared = getattr(tool, "effect", None)
+    return next((effect for effect in get_args(ToolEffect) if effect == declared), "acts")

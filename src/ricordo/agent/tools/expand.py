@@ -75,19 +75,19 @@ def expand_tool(expand: ExpandHandler, files: FileStore | None = None, *, agent:
         handle = strip_handle(handle)
         try:
             if session_id and past and files:
-                glance = await past.find(agent, session_id.strip())
-                opened = _find_message(handle, (await read_transcript(files, glance.file.path)).messages)
+                overview = await past.find(agent, session_id.strip())
+                expanded = _find_message(handle, (await read_transcript(files, overview.file.path)).messages)
             else:
-                opened = await expand(handle)
+                expanded = await expand(handle)
         except NotFound as error:
             raise ToolFailed(_NOT_FOUND_TEXT + (_OTHER_SESSION_HINT if past else "")) from error
 
         def render() -> str:
-            found = _cut_record(opened.messages, line=offset + 1, character=character, lines=limit)
-            if found is None:
+            page = _cut_record(expanded.messages, line=offset + 1, character=character, lines=limit)
+            if page is None:
                 raise ToolFailed(f"There is nothing at line {offset}, character {character}.")
-            items = [FencedItem(text=found.text, source=handle, trust=Trust.EXTERNAL)]
-            return f"[{handle}: {_describe_part(found, opened)}]\n{render_fence(items, name='record', note=_NOTE)}"
+            items = [FencedItem(text=page.text, source=handle, trust=Trust.EXTERNAL)]
+            return f"[{handle}: {_describe_part(page, expanded)}]\n{render_fence(items, name='record', note=_NOTE)}"
 
         return await anyio.to_thread.run_sync(render)
 
@@ -122,50 +122,50 @@ def strip_handle(handle: str) -> str:
 
 def _cut_record(messages: Sequence[Message], *, line: int, character: int, lines: int | None) -> Page | None:
     """Return a page of the record that does not end with a header whose text does not fit."""
-    told = [_render_message(message) for message in messages]
-    record = _join_messages(told)
-    found = cut_page(record, line=line, character=character, lines=lines, most=_MAX_PAGE_CHARS)
-    if found is None or found.next_line is None or found.next_character or found.end not in _header_lines(told):
-        return found
-    if found.end > line:
-        return cut_page(record, line=line, character=character, lines=found.end - line, most=_MAX_PAGE_CHARS)
-    rest = None if lines == 1 else cut_page(record, line=line + 1, most=_MAX_PAGE_CHARS - len(found.text))
+    rendered = [_render_message(message) for message in messages]
+    record = _join_messages(rendered)
+    page = cut_page(record, line=line, character=character, lines=lines, max_chars=_MAX_PAGE_CHARS)
+    if page is None or page.next_line is None or page.next_character or page.end not in _header_lines(rendered):
+        return page
+    if page.end > line:
+        return cut_page(record, line=line, character=character, lines=page.end - line, max_chars=_MAX_PAGE_CHARS)
+    rest = None if lines == 1 else cut_page(record, line=line + 1, max_chars=_MAX_PAGE_CHARS - len(page.text))
     if rest is None:
-        return found
+        return page
     return replace(
-        found,
-        text=found.text + rest.text,
+        page,
+        text=page.text + rest.text,
         end=rest.end,
         next_line=rest.next_line,
         next_character=rest.next_character,
     )
 
 
-def _join_messages(told: Iterable[str]) -> str:
-    text = "\n\n".join(told)
+def _join_messages(parts: Iterable[str]) -> str:
+    text = "\n\n".join(parts)
     return f"{text}\n" if text else ""
 
 
-def _header_lines(told: Sequence[str]) -> frozenset[int]:
+def _header_lines(parts: Sequence[str]) -> frozenset[int]:
     """Return the line numbers (from 1) of the headers that are followed by text."""
-    found, line = set(), 1
-    for each in told:
-        below = each.count("\n")
-        if below:
-            found.add(line)
-        line += below + 2
-    return frozenset(found)
+    line_numbers, line = set(), 1
+    for each in parts:
+        line_breaks = each.count("\n")
+        if line_breaks:
+            line_numbers.add(line)
+        line += line_breaks + 2
+    return frozenset(line_numbers)
 
 
 def _render_message(message: Message) -> str:
-    who = f"{message.role} {message.name}" if message.name else message.role
-    facts = (who, f"{_MESSAGE_PREFIX}{message.id}" if message.id else "", _format_time(message))
+    speaker = f"{message.role} {message.name}" if message.name else message.role
+    facts = (speaker, f"{_MESSAGE_PREFIX}{message.id}" if message.id else "", _format_time(message))
     texts = [f"## {', '.join(filter(None, facts))}"]
     # Thoughts are the first to leave the window, and only here can they be read again.
     texts += [f"[thought] {part.text}" for part in message.parts if isinstance(part, Thinking) and part.text]
     for piece in message_texts(message):
-        before = "" if piece.sort == "text" else f"[{piece.sort} of {piece.tool}] "
-        texts += [before + piece.text]
+        label = "" if piece.sort == "text" else f"[{piece.sort} of {piece.tool}] "
+        texts += [label + piece.text]
     return "\n".join(texts)
 
 
@@ -181,18 +181,18 @@ def _format_time(message: Message) -> str:
 
 def _find_message(handle: str, messages: Sequence[Message]) -> ExpandedMessages:
     """Return the message that `handle` names; generated memory messages are in no transcript. Raises `NotFound`."""
-    named = handle.removeprefix(_MESSAGE_PREFIX)
-    found = next((message for message in messages if message.id == named), None)
+    message_id = handle.removeprefix(_MESSAGE_PREFIX)
+    found = next((message for message in messages if message.id == message_id), None)
     if found is None:
         raise NotFound
     return ExpandedMessages(messages=(found,))
 
 
-def _describe_part(found: Page, opened: ExpandedMessages) -> str:
-    lost = f", {opened.missing} more can't be found any more" if opened.missing else ""
-    count = f"{len(opened)} message{'' if len(opened) == 1 else 's'}{lost}"
-    told = f"{count}, line {found.start} to {found.end} of {found.total}"
-    if found.next_line is None:
-        return f"{told}, to the end"
-    more = f", character={found.next_character}" if found.next_character else ""
-    return f"{told}. Read on with offset={found.next_line - 1}{more}"
+def _describe_part(page: Page, expanded: ExpandedMessages) -> str:
+    missing = f", {expanded.missing} more can't be found any more" if expanded.missing else ""
+    count = f"{len(expanded)} message{'' if len(expanded) == 1 else 's'}{missing}"
+    description = f"{count}, line {page.start} to {page.end} of {page.total}"
+    if page.next_line is None:
+        return f"{description}, to the end"
+    more = f", character={page.next_character}" if page.next_character else ""
+    return f"{description}. Read on with offset={page.next_line - 1}{more}"

@@ -94,9 +94,9 @@ class FileWriter:
         return self._redactor.clean(text) if located.in_workspace else text
 
     def _build_edit(self, located: LocatedPath, stored: StoredFile | None, make: _MakeContent) -> Edit:
-        shown = self._redactor.clean_bytes(stored.data) if stored else None
-        made = _check_size(make(shown)).decode("utf-8", "surrogateescape")
-        data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
+        redacted = self._redactor.clean_bytes(stored.data) if stored else None
+        content = _check_size(make(redacted)).decode("utf-8", "surrogateescape")
+        data = self._redactor.clean(content).encode("utf-8", "surrogateescape")
         if located.path == MEMORY_PATH:
             self._bounds.check(stored.data if stored else b"", data, advice=_TOPIC_ADVICE)
         return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
@@ -121,14 +121,14 @@ class FileWriter:
 
     def _make_with_secrets(self, make: _MakeContent, before: bytes | None) -> bytes:
         """Return the result of `make` for a file shown with marks, with its secrets restored."""
-        if before is None or (shown := self._redactor.clean_bytes(before)) is before:
+        if before is None or (redacted := self._redactor.clean_bytes(before)) is before:
             return make(before)
         try:
-            made = make(before)
+            edited = make(before)
         except EditRefused:
-            made = make(shown)
-        text, known = (data.decode("utf-8", "surrogateescape") for data in (made, before))
-        return self._redactor.restore(text, known).encode("utf-8", "surrogateescape")
+            edited = make(redacted)
+        text, original = (data.decode("utf-8", "surrogateescape") for data in (edited, before))
+        return self._redactor.restore(text, original).encode("utf-8", "surrogateescape")
 
     async def _ask_approval(self, tool: str, located: LocatedPath, before: bytes | None, data: bytes) -> None:
         if self._approve is None:
@@ -150,23 +150,26 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
     except UnicodeDecodeError:
         return f"{name} is not a text: {len(before or b''):,} bytes become {len(after):,}.\n"
     start = "/dev/null" if before is None else f"a/{name}"
-    one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    if len(one) + len(other) <= _MAX_COMPARED_LINES:
-        lines = [*difflib.unified_diff(one, other, start, f"b/{name}")]
+    old_lines, new_lines = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if len(old_lines) + len(new_lines) <= _MAX_COMPARED_LINES:
+        lines = [*difflib.unified_diff(old_lines, new_lines, start, f"b/{name}")]
     else:
-        lines = _one_hunk(one, other, start, f"b/{name}")
-    closed = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-    return "".join(closed)
+        lines = _one_hunk(old_lines, new_lines, start, f"b/{name}")
+    terminated = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(terminated)
 
 
-def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) -> list[str]:
+def _one_hunk(old_lines: Sequence[str], new_lines: Sequence[str], start: str, end: str) -> list[str]:
     """Return the diff as one hunk from the first to the last difference, in linear time."""
-    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
-    ending = zip(reversed(one[same:]), reversed(other[same:]), strict=False)
-    tail = len([*takewhile(lambda pair: pair[0] == pair[1], ending)])
-    removed, added = one[same : len(one) - tail], other[same : len(other) - tail]
+    prefix_length = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old_lines, new_lines, strict=False))])
+    ending = zip(reversed(old_lines[prefix_length:]), reversed(new_lines[prefix_length:]), strict=False)
+    suffix_length = len([*takewhile(lambda pair: pair[0] == pair[1], ending)])
+    removed, added = (
+        old_lines[prefix_length : len(old_lines) - suffix_length],
+        new_lines[prefix_length : len(new_lines) - suffix_length],
+    )
     # A side of a hunk without lines names the line before it.
-    first, second = same + bool(removed), same + bool(added)
+    first, second = prefix_length + bool(removed), prefix_length + bool(added)
     return [
         f"--- {start}\n",
         f"+++ {end}\n",
@@ -178,11 +181,13 @@ def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) ->
 
 def _check_marks(located: LocatedPath, before: bytes | None, data: bytes) -> None:
     """Raise ToolFailed for a new mark that the file does not contain: it stands for a secret from elsewhere."""
-    known = set(SECRET_MARK.findall((before or b"").decode("utf-8", "replace")))
-    new = next((mark for mark in SECRET_MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
-    if new:
+    known_marks = set(SECRET_MARK.findall((before or b"").decode("utf-8", "replace")))
+    new_mark = next(
+        (mark for mark in SECRET_MARK.findall(data.decode("utf-8", "replace")) if mark not in known_marks), ""
+    )
+    if new_mark:
         raise ToolFailed(
-            f"{new} stands for a secret that is not in {located.display_path} and is not known here: nothing "
+            f"{new_mark} stands for a secret that is not in {located.display_path} and is not known here: nothing "
             f"was written. "
             "Leave the secret out, or let a person write it."
         )
@@ -199,15 +204,15 @@ def _check_workspace(located: LocatedPath) -> None:
     if _WRITABLE_PATHS.fullmatch(inside):
         return
     if is_memory(f"{WORKSPACE}/{inside}") or inside.startswith(("memory/", "profile.json")):
-        why = "what is worth keeping is saved with `remember`"
+        reason = "what is worth keeping is saved with `remember`"
     elif inside.startswith(("agents/", "sessions/", "large_tool_results/")):
-        why = "it is a record of what happened"
+        reason = "it is a record of what happened"
     elif inside.startswith("rules/"):
-        why = "rules are written by people"
+        reason = "rules are written by people"
     else:
-        why = "notes of your own belong below /plans"
+        reason = "notes of your own belong below /plans"
     raise PathRefused(
-        f"{located.display_path} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md "
+        f"{located.display_path} is not a tool's to write: {reason}. Tools write to /plans, /memory/topics/*.md "
         f"and /MEMORY.md."
     )
 

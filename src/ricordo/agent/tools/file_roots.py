@@ -73,18 +73,18 @@ class FileRoots:
         folder: Path | None = None,
         below: str = "",
         shared: SharedFiles | None = None,
-        closed: Path | None = None,
+        closed_folder: Path | None = None,
     ) -> None:
         """Use the files of a root for its workspace, and those of the working directory, if any.
 
         `root` and `folder` are the folders of the two, used to resolve links; pass them for files on a disk. With
         `below`, such as `large_tool_results/monday`, the rest of the workspace is closed. `shared` is available as
-        `/project`. `closed` is the folder that the working directory does not lead into, by default `root`.
+        `/project`. `closed_folder` is the folder that the working directory does not lead into, by default `root`.
         """
         self._workspace = workspace
         self._working = working
         self._root = root
-        self._closed_folder = closed or root
+        self._closed_folder = closed_folder or root
         self._base_path = below.strip("/")
         self.shared = shared
         self.folder = folder
@@ -125,8 +125,8 @@ class FileRoots:
         """Return whether a folder, given without links, is the root or inside it; this reads the disk."""
         if self._closed_folder is None:
             return False
-        closed = [_fold_name(part) for part in self._closed_folder.resolve().parts]
-        return [_fold_name(part) for part in folder.parts[: len(closed)]] == closed
+        closed_parts = [_fold_name(part) for part in self._closed_folder.resolve().parts]
+        return [_fold_name(part) for part in folder.parts[: len(closed_parts)]] == closed_parts
 
     async def _locate_shared(self, shared: SharedFiles, inside: str, path: str) -> LocatedPath:
         if _fold_name(inside.partition("/")[0]) == USERS:

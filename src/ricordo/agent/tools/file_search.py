@@ -52,25 +52,27 @@ _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 _IsClosed = Callable[[Path], bool]
 
 
-def walk_files(top: Path, inside: str, *, is_closed: _IsClosed, most: int = MAX_NAMES) -> tuple[list[FileInfo], bool]:
-    """Return the files below the folder `inside` of `top`, and whether there are more than `most` names.
+def walk_files(
+    top: Path, inside: str, *, is_closed: _IsClosed, max_files: int = MAX_NAMES
+) -> tuple[list[FileInfo], bool]:
+    """Return the files below the folder `inside` of `top`, and whether there are more than `max_files` names.
 
     Their paths are relative to `top` and sorted. A folder that `is_closed` or can't be read is left out.
     """
-    found: list[FileInfo] = []
+    files: list[FileInfo] = []
     waiting = deque([inside])
     seen = 0
-    while waiting and seen <= most:
+    while waiting and seen <= max_files:
         folder = waiting.popleft()
-        for entry in islice(_scan_entries(top / folder), most + 1 - seen):
+        for entry in islice(_scan_entries(top / folder), max_files + 1 - seen):
             seen += 1
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in _SKIPPED_FOLDERS and not is_closed(top / path):
                     waiting.append(path)
-            elif seen <= most and (info := _entry_info(entry, path)) is not None:
-                found.append(info)
-    return sorted(found, key=lambda info: info.path), seen > most
+            elif seen <= max_files and (info := _entry_info(entry, path)) is not None:
+                files.append(info)
+    return sorted(files, key=lambda info: info.path), seen > max_files
 
 
 def list_folder(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, int | None] | None:
@@ -80,24 +82,24 @@ def list_folder(top: Path, inside: str, *, is_closed: _IsClosed) -> dict[str, in
     """
     if not (top / inside).is_dir():
         return None
-    found: dict[str, int | None] = {}
+    children: dict[str, int | None] = {}
     for entry in _scan_entries(top / inside):
         if entry.is_dir(follow_symlinks=False):
             if not is_closed(top / inside / entry.name):
-                found[entry.name] = None
+                children[entry.name] = None
         elif (info := _entry_info(entry, entry.name)) is not None:
-            found[entry.name] = info.size
-    return found
+            children[entry.name] = info.size
+    return children
 
 
 def _scan_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Yield the visible entries of a folder, sorted by name; none if it can't be read."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            sorted_entries = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return
-    for entry in found:
+    for entry in sorted_entries:
         if not entry.name.startswith(".") and _is_safe(entry.name):
             yield entry
 
@@ -114,10 +116,10 @@ def _entry_info(entry: os.DirEntry[str], path: str) -> FileInfo | None:
     try:
         if not entry.is_file(follow_symlinks=False):
             return None
-        found = entry.stat(follow_symlinks=False)
+        stat = entry.stat(follow_symlinks=False)
     except OSError:
         return None
-    return FileInfo(path=path, size=found.st_size, modified_ns=found.st_mtime_ns)
+    return FileInfo(path=path, size=stat.st_size, modified_ns=stat.st_mtime_ns)
 
 
 def matches_glob(pattern: str, path: str) -> bool:
@@ -164,21 +166,21 @@ async def find_visible_files(roots: FileRoots, located: LocatedPath) -> VisibleF
     """
     if located.inside and (info := await _file_info(located)):
         return VisibleFiles(files=[(info.path.rpartition("/")[2], info)])
-    found = await _walk_located(roots, located)
-    if not found.files and located.inside:
+    visible = await _walk_located(roots, located)
+    if not visible.files and located.inside:
         raise ToolFailed(f"There is no folder {located.display_path}, or no file is in it.")
-    return found
+    return visible
 
 
 async def _walk_located(roots: FileRoots, located: LocatedPath) -> VisibleFiles:
     prefix = f"{located.path}/" if located.path else ""
     if roots.folder is None or located.in_workspace:
-        below = [(info.path.removeprefix(prefix), info) for info in await located.files.list(located.path)]
-        return VisibleFiles(files=[(name, info) for name, info in below if not _is_hidden(name)])
-    look = partial(walk_files, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
+        files = [(info.path.removeprefix(prefix), info) for info in await located.files.list(located.path)]
+        return VisibleFiles(files=[(name, info) for name, info in files if not _is_hidden(name)])
+    walk = partial(walk_files, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
     # It only reads, so a cancelled call does not have to wait for the thread.
-    found, more = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
-    return VisibleFiles(files=[(info.path.removeprefix(prefix), info) for info in found], more=more)
+    infos, more = await anyio.to_thread.run_sync(walk, abandon_on_cancel=True)
+    return VisibleFiles(files=[(info.path.removeprefix(prefix), info) for info in infos], more=more)
 
 
 def _is_hidden(path: str) -> bool:
@@ -197,17 +199,17 @@ async def _file_info(located: LocatedPath) -> FileInfo | None:
 async def _list_children(roots: FileRoots, located: LocatedPath) -> dict[str, int | None]:
     """Return the names in a folder, with the bytes of a file or None for a folder."""
     if roots.folder is not None and not located.in_workspace:
-        look = partial(list_folder, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
-        here = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
-        if here is not None:
-            return here
-    found: dict[str, int | None] = {}
+        list_names = partial(list_folder, roots.folder.resolve(), located.path, is_closed=roots.is_closed)
+        names = await anyio.to_thread.run_sync(list_names, abandon_on_cancel=True)
+        if names is not None:
+            return names
+    children: dict[str, int | None] = {}
     if roots.shared and located.in_workspace and not located.inside and not located.is_shared:
-        found[PROJECT_PREFIX] = None
+        children[PROJECT_PREFIX] = None
     for name, info in (await find_visible_files(roots, located)).files:
         child, slash, _ = name.partition("/")
-        found[child] = None if slash else info.size
-    return found
+        children[child] = None if slash else info.size
+    return children
 
 
 def list_files_tool(roots: FileRoots) -> Tool:
@@ -240,8 +242,8 @@ def glob_files_tool(roots: FileRoots) -> Tool:
         located = await roots.locate(folder)
         matches = _glob_matcher(pattern)
         visible = await find_visible_files(roots, located)
-        found = [located.display_path_of(info.path) for name, info in visible.files if matches(name)]
-        return _render_list(located, found, "files", visible.more_text)
+        paths = [located.display_path_of(info.path) for name, info in visible.files if matches(name)]
+        return _render_list(located, paths, "files", visible.more_text)
 
     return tool(glob_files, effect="reads")
 
@@ -252,14 +254,14 @@ def _glob_matcher(pattern: str) -> Callable[[str], bool]:
     return lambda name: matches_glob(anchored, name)
 
 
-def _render_list(located: LocatedPath, lines: Sequence[str], what: str, more: str = "") -> str:
+def _render_list(located: LocatedPath, lines: Sequence[str], noun: str, more: str = "") -> str:
     if not lines:
-        return f"[{located.display_path}: no {what}{more}]"
+        return f"[{located.display_path}: no {noun}{more}]"
     if len(lines) > _MAX_RESULTS:
-        ask = "ask for a folder or a narrower pattern"
-        head = f"[{located.display_path}: the first {_MAX_RESULTS} of {len(lines):,} {what}{more}; {ask}]"
+        advice = "ask for a folder or a narrower pattern"
+        head = f"[{located.display_path}: the first {_MAX_RESULTS} of {len(lines):,} {noun}{more}; {advice}]"
     else:
-        head = f"[{located.display_path}: {len(lines)} {what}{more}]"
+        head = f"[{located.display_path}: {len(lines)} {noun}{more}]"
     return "\n".join([head, *lines[:_MAX_RESULTS]])
 
 
@@ -301,8 +303,8 @@ class _SkippedFiles:
             "unreadable": self.unreadable,
             f"beyond the first {_MAX_SEARCH_BYTES >> 20} MB": self.over_limit,
         }
-        said = ", ".join(f"{count} {why}" for why, count in counts.items() if count)
-        return f"; not searched: {said}" if said else ""
+        description = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+        return f"; not searched: {description}" if description else ""
 
 
 def grep_files_tool(roots: FileRoots, redactor: Redactor, *, seconds: float = GREP_SECONDS) -> Tool:
@@ -321,23 +323,26 @@ def grep_files_tool(roots: FileRoots, redactor: Redactor, *, seconds: float = GR
         visible = await find_visible_files(roots, located)
         files = [info for name, info in visible.files if not glob or matches_glob(glob, name)]
         skipped = _SkippedFiles()
-        found: list[_MatchedLine] = []
+        matches: list[_MatchedLine] = []
         more = False
         with anyio.move_on_after(seconds) as scope:
             async with aclosing(_read_batches(located, files, skipped)) as batches:
                 async for texts in batches:
                     lines, more = await _run_search(
-                        pattern, texts, ignore_case=ignore_case, most=_MAX_LINES - len(found)
+                        pattern, texts, ignore_case=ignore_case, max_lines=_MAX_LINES - len(matches)
                     )
-                    found += await anyio.to_thread.run_sync(_redact_lines, lines, dict(texts), redactor)
+                    matches += await anyio.to_thread.run_sync(_redact_lines, lines, dict(texts), redactor)
                     if more:
                         break
         if scope.cancelled_caught:
             raise ToolFailed(f"The search took more than {seconds:g} seconds: try a simpler pattern or fewer files.")
-        head = f"the first {len(found)} lines, there are more" if more else f"{len(found)} lines"
-        told = [line.render(_MAX_LINE_CHARS) for line in found]
+        head = f"the first {len(matches)} lines, there are more" if more else f"{len(matches)} lines"
+        rendered = [line.render(_MAX_LINE_CHARS) for line in matches]
         return "\n".join(
-            [f"[{located.display_path}: {head} in {len(files):,} files{visible.more_text}{skipped.render()}]", *told]
+            [
+                f"[{located.display_path}: {head} in {len(files):,} files{visible.more_text}{skipped.render()}]",
+                *rendered,
+            ]
         )
 
     return tool(grep_files, effect="reads")
@@ -380,23 +385,25 @@ async def _read_text(located: LocatedPath, info: FileInfo, skipped: _SkippedFile
 
 
 async def _run_search(
-    pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, most: int
+    pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, max_lines: int
 ) -> tuple[list[_MatchedLine], bool]:
-    """Return at most `most` matching lines, and whether there are more. Raises: ToolFailed for an invalid pattern.
+    """Return at most `max_lines` matching lines, and whether there are more. Raises: ToolFailed for an invalid pattern.
 
     A cancellation kills the matching process.
     """
-    asked = await anyio.to_thread.run_sync(partial(_encode_search, pattern, texts, ignore_case=ignore_case, most=most))
-    done = await anyio.run_process(
+    request = await anyio.to_thread.run_sync(
+        partial(_encode_search, pattern, texts, ignore_case=ignore_case, max_lines=max_lines)
+    )
+    process = await anyio.run_process(
         # -I and -S: it needs no path and no packages, and starts much faster.
         [sys.executable, "-I", "-S", line_search.__file__],
-        input=asked,
+        input=request,
         stderr=subprocess.DEVNULL,
         check=False,
     )
     answer: object = None
     with suppress(ValueError):
-        answer = loads(done.stdout)
+        answer = loads(process.stdout)
     if not isinstance(answer, dict):
         raise ToolFailed("The search ended early: try a simpler pattern.")
     if answer["error"]:
@@ -406,23 +413,29 @@ async def _run_search(
 
 def _redact_lines(lines: Sequence[_MatchedLine], texts: Mapping[str, str], redactor: Redactor) -> list[_MatchedLine]:
     """Return the lines without secrets, which are recognized in the whole text."""
-    cleaned: dict[str, list[str]] = {}
+    redacted_lines: dict[str, list[str]] = {}
     for name in {line.name for line in lines}:
         text = redactor.clean_keeping_lines(texts[name])
         if text is not texts[name]:
-            cleaned[name] = text.replace("\r\n", "\n").split("\n")
-    return [_redact_line(line, cleaned.get(line.name), texts) for line in lines]
+            redacted_lines[name] = text.replace("\r\n", "\n").split("\n")
+    return [_redact_line(line, redacted_lines.get(line.name), texts) for line in lines]
 
 
-def _redact_line(line: _MatchedLine, cleaned: Sequence[str] | None, texts: Mapping[str, str]) -> _MatchedLine:
-    if cleaned is None:
+def _redact_line(line: _MatchedLine, redacted_lines: Sequence[str] | None, texts: Mapping[str, str]) -> _MatchedLine:
+    if redacted_lines is None:
         return line
-    before = texts[line.name].replace("\r\n", "\n").split("\n")[line.number - 1]
-    now = cleaned[line.number - 1]
-    return line if now == before else line._replace(character=0, text=cut(now, _MAX_LINE_CHARS))
+    original = texts[line.name].replace("\r\n", "\n").split("\n")[line.number - 1]
+    redacted = redacted_lines[line.number - 1]
+    return line if redacted == original else line._replace(character=0, text=cut(redacted, _MAX_LINE_CHARS))
 
 
-def _encode_search(pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, most: int) -> bytes:
-    named = [[name, text] for name, text in texts]
-    asked = {"pattern": pattern, "ignore_case": ignore_case, "most": most, "width": _MAX_LINE_CHARS, "texts": [*named]}
-    return dumps(asked).encode()  # type: ignore[arg-type]
+def _encode_search(pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, max_lines: int) -> bytes:
+    rows = [[name, text] for name, text in texts]
+    request = {
+        "pattern": pattern,
+        "ignore_case": ignore_case,
+        "most": max_lines,
+        "width": _MAX_LINE_CHARS,
+        "texts": [*rows],
+    }
+    return dumps(request).encode()  # type: ignore[arg-type]

@@ -76,9 +76,9 @@ def read_file_tool(
             text = decode_text(data)
             if text is None:
                 return _describe_binary(data, located.display_path)
-            text = _redact_around_page(text, redactor, line=offset, character=character, most=most_characters)
+            text = _redact_around_page(text, redactor, line=offset, character=character, max_chars=most_characters)
             return _render_page(
-                text, located.display_path, line=offset, character=character, lines=limit, most=most_characters
+                text, located.display_path, line=offset, character=character, lines=limit, max_chars=most_characters
             )
 
         return await anyio.to_thread.run_sync(render)
@@ -86,7 +86,7 @@ def read_file_tool(
     return tool(read_file, name=name, effect="reads")
 
 
-def _redact_around_page(text: str, redactor: Redactor, *, line: int, character: int, most: int) -> str:
+def _redact_around_page(text: str, redactor: Redactor, *, line: int, character: int, max_chars: int) -> str:
     """Return the text without secrets (in a very long text only around the page); lines keep their numbers.
 
     The page is cut from the result, so a private key that extends beyond the page is recognized as a whole.
@@ -98,16 +98,16 @@ def _redact_around_page(text: str, redactor: Redactor, *, line: int, character: 
         begin = text.find("\n", begin - character) + 1 + character
         if begin == character:
             return text
-    start, end = max(0, begin - _REDACTION_MARGIN), begin + most + _REDACTION_MARGIN
+    start, end = max(0, begin - _REDACTION_MARGIN), begin + max_chars + _REDACTION_MARGIN
     return f"{text[:start]}{redactor.clean_keeping_lines(text[start:end])}{text[end:]}"
 
 
-def _render_page(text: str, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
-    found = cut_page(text, line=line, character=character, lines=lines, most=most)
-    if found is None:
+def _render_page(text: str, name: str, *, line: int, character: int, lines: int | None, max_chars: int) -> str:
+    page = cut_page(text, line=line, character=character, lines=lines, max_chars=max_chars)
+    if page is None:
         total = text.count("\n") + (not text.endswith("\n"))
         raise ToolFailed(f"{name} has {total} lines: there is nothing at line {line}, character {character}.")
-    return f"[{name}: {describe_page(found)}]\n{found.text}"
+    return f"[{name}: {describe_page(page)}]\n{page.text}"
 
 
 def _describe_binary(data: bytes, name: str) -> str:
@@ -134,7 +134,7 @@ def file_tools(
     most_characters: int = MAX_READ_CHARS,
     bounds: IndexBounds | None = None,
     shared: SharedFiles | None = None,
-    closed: Path | None = None,
+    closed_folder: Path | None = None,
 ) -> tuple[Tool, ...]:
     """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if requested.
 
@@ -145,12 +145,12 @@ def file_tools(
     are refused. `redactor` is the root's own; without it the marks of secrets can't be compared with others.
     `shell_timeout` is in seconds. Commands get the variables in `shell_environment`, or those of this process without
     secrets; with `tasks` they can run in the background. One call of read_file shows at most `most_characters`.
-    `bounds` limit MEMORY.md. `shared` is available as `/project`, read-only. `closed` is the folder that the working
-    directory does not lead into, by default `root`.
+    `bounds` limit MEMORY.md. `shared` is available as `/project`, read-only. `closed_folder` is the folder that the
+    working directory does not lead into, by default `root`.
 
     Raises: InvalidSetting for a shell without a folder.
     """
-    roots = FileRoots(workspace, working, root=root, folder=folder, shared=shared, closed=closed)
+    roots = FileRoots(workspace, working, root=root, folder=folder, shared=shared, closed_folder=closed_folder)
     guard = redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
     writes = FileWriter(
         changes=changes,

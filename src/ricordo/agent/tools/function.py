@@ -36,8 +36,8 @@ _ARGUMENT_LINE = lazy_compile(r"(?P<indent> +)\*{0,2}(?P<name>\w+)(?: \([^)]*\))
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Return the text without its arguments section, and the description of each argument by name."""
-    kept: list[str] = []
-    said: dict[str, list[str]] = {}
+    text_lines: list[str] = []
+    descriptions: dict[str, list[str]] = {}
     inside, indent, name = False, 0, ""
     for line in inspect.cleandoc(docstring).splitlines():
         if _ARGUMENTS_SECTION.fullmatch(line):
@@ -46,14 +46,14 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
             argument = _ARGUMENT_LINE.fullmatch(line)
             if argument and (not indent or len(argument["indent"]) == indent):
                 name, indent = argument["name"], len(argument["indent"])
-                said[name] = [argument["said"]]
+                descriptions[name] = [argument["said"]]
             elif name:
-                said[name].append(line.strip())
+                descriptions[name].append(line.strip())
         else:
             inside = False
-            kept.append(line)
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
-    return text, {each: " ".join(filter(None, words)) for each, words in said.items()}
+            text_lines.append(line)
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(text_lines)).strip()
+    return text, {each: " ".join(filter(None, words)) for each, words in descriptions.items()}
 
 
 _NAME = lazy_compile(r"[A-Za-z0-9_-]{1,64}")
@@ -74,21 +74,22 @@ class FunctionTool:
     ) -> None:
         """Read the signature of `function`; see `tool`. Raises `InvalidSetting`."""
         target = _annotated_target(function)
-        own = str(getattr(target, "__name__", ""))
-        called = name or ("" if own == "__call__" else own)
-        if not _NAME.fullmatch(called):
+        function_name = str(getattr(target, "__name__", ""))
+        tool_name = name or ("" if function_name == "__call__" else function_name)
+        if not _NAME.fullmatch(tool_name):
             raise InvalidSetting(
-                f"The name of a tool has 1 to 64 letters, digits, underscores and dashes, not {called!r}: pass `name`."
+                f"The name of a tool has 1 to 64 letters, digits, underscores and dashes, not {tool_name!r}: "
+                "pass `name`."
             )
         if timeout is not None and timeout <= 0:
             raise InvalidSetting(f"The timeout of a tool is a number of seconds above 0, not {timeout:g}.")
-        text, said = split_docstring(inspect.getdoc(target) or "")
+        text, descriptions = split_docstring(inspect.getdoc(target) or "")
         self._function = function
         self._timeout = timeout
         self.effect = effect
-        self._fields, self._context = _parameters(function, said)
+        self._fields, self._context = _parameters(function, descriptions)
         self.spec = ToolSpec(
-            name=called,
+            name=tool_name,
             description=text if description is None else description,
             parameters=record_schema(self._fields),
         )
@@ -119,8 +120,8 @@ class FunctionTool:
         if inspect.iscoroutinefunction(_annotated_target(self._function)):
             return await cast("Awaitable[object]", call())
         # A thread can't be stopped: with a timeout it is abandoned, without one a cancellation waits for it.
-        made = await anyio.to_thread.run_sync(call, abandon_on_cancel=self._timeout is not None)
-        return await made if inspect.isawaitable(made) else made
+        result = await anyio.to_thread.run_sync(call, abandon_on_cancel=self._timeout is not None)
+        return await result if inspect.isawaitable(result) else result
 
 
 @overload
@@ -176,9 +177,9 @@ def _annotated_target(function: Callable[..., object]) -> Callable[..., object]:
     return cast("Callable[..., object]", function.__call__)  # type: ignore[operator]
 
 
-def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tuple[tuple[Field, ...], str]:
+def _parameters(function: Callable[..., object], descriptions: Mapping[str, str]) -> tuple[tuple[Field, ...], str]:
     """Return the parameters for the model, and the name of the parameter for the context, empty if there is none."""
-    found: list[Field] = []
+    tool_fields: list[Field] = []
     context = ""
     for parameter in _signature(function).parameters.values():
         if parameter.kind not in _NAMED_KINDS:
@@ -187,14 +188,14 @@ def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tup
         if annotation is ToolContext:
             context = parameter.name
         else:
-            found.append(_field(parameter, annotation, said.get(parameter.name, "")))
-    return tuple(found), context
+            tool_fields.append(_field(parameter, annotation, descriptions.get(parameter.name, "")))
+    return tuple(tool_fields), context
 
 
-def _field(parameter: inspect.Parameter, annotation: object, said: str) -> Field:
+def _field(parameter: inspect.Parameter, annotation: object, description: str) -> Field:
     shape = build_shape(annotation, parameter.name)
-    if said and not isinstance(shape, DescribedShape):
-        shape = DescribedShape(shape=shape, description=said)
+    if description and not isinstance(shape, DescribedShape):
+        shape = DescribedShape(shape=shape, description=description)
     required = parameter.default is inspect.Parameter.empty
     return Field(
         name=parameter.name,

@@ -29,17 +29,17 @@ def find_lines(
                 yield name, number, start, line[start : start + width]
 
 
-def _search(asked: dict[str, object]) -> dict[str, object]:
+def _search(request: dict[str, object]) -> dict[str, object]:
     try:
-        pattern = re.compile(str(asked["pattern"]), re.IGNORECASE if asked["ignore_case"] else 0)
+        pattern = re.compile(str(request["pattern"]), re.IGNORECASE if request["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
         return {"lines": [], "error": str(error), "more": False}
     lines: list[object] = []
-    most = int(str(asked["most"]))
-    for found in find_lines(pattern, asked["texts"], width=int(str(asked["width"]))):  # type: ignore[arg-type]
-        if len(lines) == most:
+    max_lines = int(str(request["most"]))
+    for matched in find_lines(pattern, request["texts"], width=int(str(request["width"]))):  # type: ignore[arg-type]
+        if len(lines) == max_lines:
             return {"lines": lines, "error": "", "more": True}
-        lines.append(found)
+        lines.append(matched)
     return {"lines": lines, "error": "", "more": False}
 
 

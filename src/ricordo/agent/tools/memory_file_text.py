@@ -67,10 +67,10 @@ def _decode_percent(text: str) -> str:
 
 
 def _check_name(name: str, path: str) -> None:
-    folded = unicodedata.normalize("NFKC", _decode_percent(name))
-    if not _LOOKS_LIKE_SLASH.isdisjoint(name) or _DOT_LIKE.fullmatch(folded):
+    normalized = unicodedata.normalize("NFKC", _decode_percent(name))
+    if not _LOOKS_LIKE_SLASH.isdisjoint(name) or _DOT_LIKE.fullmatch(normalized):
         raise PathRefused(f"Error: The path {path[:80]!r} holds a name that looks like a way out of /{AGENT_NOTES}.")
-    if folded.startswith("."):
+    if normalized.startswith("."):
         raise PathRefused(f"Error: The path {path[:80]!r} holds a hidden name: those are never shown.")
     if name != name.strip() or name.endswith("."):
         raise PathRefused(f"Error: A name of {path[:80]!r} begins or ends with a space, or ends with a dot.")
@@ -103,29 +103,29 @@ def render_file(inside: str, data: bytes, view_range: Sequence[int] | None) -> s
     if len(lines) > _MAX_LINES:
         raise ToolFailed(f"File {path} exceeds maximum line limit of 999,999 lines.")
     first, last = _parse_range(view_range, len(lines))
-    shown: list[str] = []
-    room = MAX_VIEW_CHARS
+    rendered: list[str] = []
+    remaining = MAX_VIEW_CHARS
     for number in range(first, last + 1):
         line = _number_line(number, lines[number - 1])
-        if len(line) + 1 > room and first != last:
-            shown += [line[:MAX_VIEW_CHARS]] * (not shown)
+        if len(line) + 1 > remaining and first != last:
+            rendered += [line[:MAX_VIEW_CHARS]] * (not rendered)
             break
-        room -= len(line) + 1
-        shown.append(line)
-    more = _continuation_notes(shown, first, last, lines)
-    return "\n".join([f"Here's the content of {path} with line numbers:", *shown, *more])
+        remaining -= len(line) + 1
+        rendered.append(line)
+    more = _continuation_notes(rendered, first, last, lines)
+    return "\n".join([f"Here's the content of {path} with line numbers:", *rendered, *more])
 
 
-def _continuation_notes(shown: Sequence[str], first: int, last: int, lines: Sequence[str]) -> list[str]:
-    reached = first + len(shown) - 1
-    if not shown:
+def _continuation_notes(rendered: Sequence[str], first: int, last: int, lines: Sequence[str]) -> list[str]:
+    last_shown = first + len(rendered) - 1
+    if not rendered:
         return []
-    said = []
-    if len(shown[-1]) < len(_number_line(reached, lines[reached - 1])):
-        said.append(f"[Line {reached} is longer: view it whole with view_range [{reached}, {reached}].]")
-    if reached < last:
-        said.append(f"[There is more, up to line {last}. Go on with view_range [{reached + 1}, {last}].]")
-    return said
+    notes = []
+    if len(rendered[-1]) < len(_number_line(last_shown, lines[last_shown - 1])):
+        notes.append(f"[Line {last_shown} is longer: view it whole with view_range [{last_shown}, {last_shown}].]")
+    if last_shown < last:
+        notes.append(f"[There is more, up to line {last}. Go on with view_range [{last_shown + 1}, {last}].]")
+    return notes
 
 
 def render_folder(inside: str, files: Iterable[FileInfo], folder: str) -> str:
@@ -165,20 +165,20 @@ def replace_once(data: bytes, old: str, new: str, inside: str) -> tuple[bytes, i
 
     Raises: ToolFailed if it does not occur, or more than once.
     """
-    plain, wanted = data.replace(b"\r\n", b"\n"), _encode_lf(old)
-    places = _find_occurrences(plain, wanted)
+    normalized, target = data.replace(b"\r\n", b"\n"), _encode_lf(old)
+    places = _find_occurrences(normalized, target)
     if not places:
         raise ToolFailed(
             f"No replacement was performed, old_str `{old}` did not appear verbatim in {display_path(inside)}."
         )
-    numbers = [plain.count(b"\n", 0, at) + 1 for at in places]
+    numbers = [normalized.count(b"\n", 0, position) + 1 for position in places]
     if len(places) > 1:
-        named = ", ".join(map(str, dict.fromkeys(numbers)))
+        line_numbers = ", ".join(map(str, dict.fromkeys(numbers)))
         raise ToolFailed(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {named}."
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {line_numbers}."
             " Please ensure it is unique"
         )
-    start, end = (_original_offset(data, plain, at) for at in (places[0], places[0] + len(wanted)))
+    start, end = (_original_offset(data, normalized, position) for position in (places[0], places[0] + len(target)))
     ending = _line_ending(data[start:end]) or _line_ending(data) or b"\n"
     return data[:start] + _encode_lf(new).replace(b"\n", ending) + data[end:], numbers[0]
 
@@ -199,10 +199,10 @@ def insert_lines(data: bytes, line: int, text: str) -> bytes:
             f"Error: Invalid `insert_line` parameter: {line}."
             f" It should be within the range of lines of the file: [0, {len(lines)}]"
         )
-    at = sum(len(each) + 1 for each in lines[:line]) if line < len(lines) else len(data)
+    offset = sum(len(each) + 1 for each in lines[:line]) if line < len(lines) else len(data)
     added = _encode_lf(text)
     added = (added if added.endswith(b"\n") else added + b"\n").replace(b"\n", ending)
-    return data[:at] + added + data[at:]
+    return data[:offset] + added + data[offset:]
 
 
 def render_snippet(data: bytes, line: int, text: str) -> str:
@@ -225,10 +225,10 @@ def _split_lines(text: str) -> list[str]:
 def _parse_range(view_range: Sequence[int] | None, total: int) -> tuple[int, int]:
     if not view_range:
         return 1, total
-    whole = len(view_range) == 2
-    first, last = (view_range[0], view_range[1]) if whole else (0, 0)
+    is_pair = len(view_range) == 2
+    first, last = (view_range[0], view_range[1]) if is_pair else (0, 0)
     last = total if last == -1 else min(last, total) if first <= last else 0
-    if not whole or not 1 <= first <= last:
+    if not is_pair or not 1 <= first <= last:
         raise ToolFailed(
             f"Error: Invalid `view_range` parameter: {list(view_range)}."
             f" It is [first line, last line], from 1, with -1 for the end; the file has {total} lines."
@@ -250,23 +250,23 @@ def _encode_lf(text: str) -> bytes:
 
 def _line_ending(data: bytes) -> bytes:
     """Return the ending of the first line; empty if there is no line end."""
-    at = data.find(b"\n")
-    return b"" if at < 0 else b"\r\n" if data[:at].endswith(b"\r") else b"\n"
+    position = data.find(b"\n")
+    return b"" if position < 0 else b"\r\n" if data[:position].endswith(b"\r") else b"\n"
 
 
-def _find_occurrences(plain: bytes, wanted: bytes) -> list[int]:
-    """Return the positions of `wanted`, overlapping ones too, up to a small maximum."""
+def _find_occurrences(plain: bytes, target: bytes) -> list[int]:
+    """Return the positions of `target`, overlapping ones too, up to a small maximum."""
     places: list[int] = []
-    at = plain.find(wanted) if wanted else -1
-    while at >= 0 and len(places) < _MAX_OCCURRENCES:
-        places.append(at)
-        at = plain.find(wanted, at + 1)
+    position = plain.find(target) if target else -1
+    while position >= 0 and len(places) < _MAX_OCCURRENCES:
+        places.append(position)
+        position = plain.find(target, position + 1)
     return places
 
 
-def _original_offset(data: bytes, plain: bytes, at: int) -> int:
+def _original_offset(data: bytes, plain: bytes, position: int) -> int:
     """Return the position in `data` for a position in the same text with `\\n` at all line ends."""
     start = 0
-    for _ in range(plain.count(b"\n", 0, at)):
+    for _ in range(plain.count(b"\n", 0, position)):
         start = data.find(b"\n", start) + 1
-    return start + at - (plain.rfind(b"\n", 0, at) + 1)
+    return start + position - (plain.rfind(b"\n", 0, position) + 1)

@@ -64,53 +64,55 @@ class MemoryFiles:
     async def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Return a file with line numbers, or the names in a folder, two levels deep, with their sizes."""
         inside = await self._resolve(path)
-        listed = await self._list_files()
-        if inside and inside in listed:
-            if listed[inside].size > _MAX_VIEWED_BYTES:
-                raise ToolFailed(f"Error: {display_path(inside)} has {listed[inside].size:,} bytes, too many to view.")
+        files = await self._list_files()
+        if inside and inside in files:
+            if files[inside].size > _MAX_VIEWED_BYTES:
+                raise ToolFailed(f"Error: {display_path(inside)} has {files[inside].size:,} bytes, too many to view.")
             data = (await self._files.read(_store_path(inside))).data
             return await anyio.to_thread.run_sync(
                 lambda: render_file(inside, self._redactor.clean_bytes(data), view_range)
             )
-        within = _files_in(inside, listed)
-        if inside and not within:
+        children = _files_in(inside, files)
+        if inside and not children:
             raise ToolFailed(f"The path {display_path(inside)} does not exist. Please provide a valid path.")
-        return render_folder(inside, within.values(), _store_path(inside))
+        return render_folder(inside, children.values(), _store_path(inside))
 
     async def create(self, path: str, file_text: str) -> str:
         """Write a new file."""
         inside = await self._resolve(path)
-        cleaned = self._redactor.clean(file_text)
+        redacted = self._redactor.clean(file_text)
 
         async def plan() -> list[Edit]:
-            listed = await self._list_files()
-            if not inside or _is_taken(inside, listed):
+            files = await self._list_files()
+            if not inside or _is_taken(inside, files):
                 raise ToolFailed(f"Error: File {display_path(inside)} already exists")
-            await self._check_place(inside, listed)
-            if len(listed) >= MAX_MEMORY_FILES:
-                raise ToolFailed(f"Error: There are {len(listed)} files already: put together or delete some first.")
-            return [Edit(path=_store_path(inside), expected=ABSENT, data=_encode_checked(cleaned))]
+            await self._check_place(inside, files)
+            if len(files) >= MAX_MEMORY_FILES:
+                raise ToolFailed(f"Error: There are {len(files)} files already: put together or delete some first.")
+            return [Edit(path=_store_path(inside), expected=ABSENT, data=_encode_checked(redacted))]
 
         await self._apply(plan, f"create {display_path(inside)}")
-        return f"File created successfully at: {display_path(inside)}{_redaction_note(before=file_text, after=cleaned)}"
+        return (
+            f"File created successfully at: {display_path(inside)}{_redaction_note(before=file_text, after=redacted)}"
+        )
 
     async def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Replace `old_str`, which must occur exactly once, by `new_str`."""
         inside = await self._resolve(path)
         missing = f"Error: The path {display_path(inside)} does not exist. Please provide a valid path."
         clean = self._redactor.clean
-        made: list[tuple[bytes, int]] = []
+        results: list[tuple[bytes, int]] = []
 
         async def plan() -> list[Edit]:
             stored = await self._read_stored(inside, missing)
             # Redact as `view` does; the new text is also redacted on its own, before it is joined with other text.
-            known, old, new = self._redactor.clean_bytes(stored.data), clean(old_str), clean(new_str)
-            data, line = await anyio.to_thread.run_sync(replace_once, known, old, new, inside)
-            made.append((self._redact(data), line))
-            return _build_edits(inside, stored, made[-1][0])
+            current, old, new = self._redactor.clean_bytes(stored.data), clean(old_str), clean(new_str)
+            data, line = await anyio.to_thread.run_sync(replace_once, current, old, new, inside)
+            results.append((self._redact(data), line))
+            return _build_edits(inside, stored, results[-1][0])
 
         await self._apply(plan, f"str_replace in {display_path(inside)}")
-        return f"The memory file has been edited.\n{render_snippet(*made[-1], clean(new_str))}"
+        return f"The memory file has been edited.\n{render_snippet(*results[-1], clean(new_str))}"
 
     async def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert lines after `insert_line`; 0 is the beginning of the file."""
@@ -131,8 +133,8 @@ class MemoryFiles:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be deleted")
 
         async def plan() -> list[Edit]:
-            found = await self._read_all(inside)
-            return [Edit(path=each, expected=stored.version, data=None) for each, stored in found.items()]
+            stored_files = await self._read_all(inside)
+            return [Edit(path=each, expected=stored.version, data=None) for each, stored in stored_files.items()]
 
         await self._apply(plan, f"delete {display_path(inside)}")
         return f"Successfully deleted {display_path(inside)}"
@@ -144,20 +146,20 @@ class MemoryFiles:
             raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be renamed")
 
         async def plan() -> list[Edit]:
-            found = await self._read_all(old)
-            listed = await self._list_files()
-            others = {path: info for path, info in listed.items() if _store_path(path) not in found}
+            stored_files = await self._read_all(old)
+            files = await self._list_files()
+            others = {path: info for path, info in files.items() if _store_path(path) not in stored_files}
             if not new or old == new or _is_taken(new, others):
                 raise ToolFailed(f"Error: The destination {display_path(new)} already exists")
             if new.startswith(f"{old}/"):
                 raise ToolFailed(f"Error: {display_path(new)} lies within {display_path(old)}")
             await self._check_place(new, others)
             start = len(_store_path(old))
-            moved = [(f"{_store_path(new)}{each[start:]}", stored) for each, stored in found.items()]
+            moved = [(f"{_store_path(new)}{each[start:]}", stored) for each, stored in stored_files.items()]
             for target, _ in moved:
                 parse_memory_path(target.removeprefix(WORKSPACE))
-            gone = [Edit(path=each, expected=stored.version, data=None) for each, stored in found.items()]
-            return [*(Edit(path=each, expected=ABSENT, data=stored.data) for each, stored in moved), *gone]
+            deletions = [Edit(path=each, expected=stored.version, data=None) for each, stored in stored_files.items()]
+            return [*(Edit(path=each, expected=ABSENT, data=stored.data) for each, stored in moved), *deletions]
 
         await self._apply(plan, f"rename {display_path(old)} to {display_path(new)}")
         return f"Successfully renamed {display_path(old)} to {display_path(new)}"
@@ -185,33 +187,33 @@ class MemoryFiles:
 
     async def _read_all(self, inside: str) -> dict[str, StoredFile]:
         """Return the file of this name, or all files of the folder, by path in the store. Raises `ToolFailed`."""
-        listed = await self._list_files()
-        paths = [inside] if inside in listed else list(_files_in(inside, listed))
+        files = await self._list_files()
+        paths = [inside] if inside in files else list(_files_in(inside, files))
         try:
-            found = {_store_path(path): await self._files.read(_store_path(path)) for path in paths}
+            stored_files = {_store_path(path): await self._files.read(_store_path(path)) for path in paths}
         except FileMissing:
-            found = {}
-        if not found:
+            stored_files = {}
+        if not stored_files:
             raise ToolFailed(f"Error: The path {display_path(inside)} does not exist")
-        return found
+        return stored_files
 
-    async def _check_place(self, inside: str, listed: _FileInfos) -> None:
+    async def _check_place(self, inside: str, files: _FileInfos) -> None:
         """Refuse a path below a file, or the path of an empty folder, which views don't show."""
         parts = inside.split("/")
-        above = ["/".join(parts[:length]) for length in range(1, len(parts))]
-        if file := next((path for path in above if path in listed), None):
+        parents = ["/".join(parts[:length]) for length in range(1, len(parts))]
+        if file := next((path for path in parents if path in files), None):
             raise ToolFailed(f"Error: {display_path(file)} is a file, not a directory")
-        if not _files_in(inside, listed) and await self._files.info(_store_path(inside)) is not None:
+        if not _files_in(inside, files) and await self._files.info(_store_path(inside)) is not None:
             raise ToolFailed(f"Error: {display_path(inside)} is an empty directory: choose another name")
 
     def _redact(self, data: bytes) -> bytes:
         return _encode_checked(self._redactor.clean(data.decode("utf-8", "surrogateescape")), "surrogateescape")
 
-    async def _apply(self, plan: Callable[[], Awaitable[list[Edit]]], why: str) -> None:
+    async def _apply(self, plan: Callable[[], Awaitable[list[Edit]]], reason: str) -> None:
         if self._changes is None:
             raise ToolFailed(f"Error: The files of /{AGENT_NOTES} can only be viewed here.")
         if await plan():
-            await self._changes.rebase(plan, act="tool", who="agent", why=f"memory {why}")
+            await self._changes.rebase(plan, act="tool", who="agent", why=f"memory {reason}")
 
 
 def memory_files_tool(
@@ -267,15 +269,15 @@ def _store_path(inside: str) -> str:
     return f"{_FOLDER}/{inside}" if inside else _FOLDER
 
 
-def _files_in(inside: str, listed: _FileInfos) -> dict[str, FileInfo]:
+def _files_in(inside: str, files: _FileInfos) -> dict[str, FileInfo]:
     """Return the files of a folder."""
-    return {path: info for path, info in listed.items() if not inside or path.startswith(f"{inside}/")}
+    return {path: info for path, info in files.items() if not inside or path.startswith(f"{inside}/")}
 
 
-def _is_taken(inside: str, listed: _FileInfos) -> bool:
+def _is_taken(inside: str, files: _FileInfos) -> bool:
     """Return whether a file or folder has this name, ignoring case as some file systems do."""
-    wanted = _fold_path(inside)
-    return any(path == wanted or path.startswith(f"{wanted}/") for path in map(_fold_path, listed))
+    folded = _fold_path(inside)
+    return any(path == folded or path.startswith(f"{folded}/") for path in map(_fold_path, files))
 
 
 def _fold_path(path: str) -> str:

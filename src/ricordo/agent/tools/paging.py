@@ -47,14 +47,14 @@ def decode_text(data: bytes) -> str | None:
     except UnicodeDecodeError:
         if zeros:
             return None
-        lost = head.decode("utf-8", "replace").count("\ufffd")
-        return None if lost > max(1, _UNREADABLE_SHARE * len(head)) else data.decode("utf-8", "replace")
+        undecodable = head.decode("utf-8", "replace").count("\ufffd")
+        return None if undecodable > max(1, _UNREADABLE_SHARE * len(head)) else data.decode("utf-8", "replace")
 
 
 def cut_page(
-    text: str, *, line: int = 1, character: int = 0, lines: int | None = None, most: int = 20_000
+    text: str, *, line: int = 1, character: int = 0, lines: int | None = None, max_chars: int = 20_000
 ) -> Page | None:
-    """Return the page of at most `most` characters that starts at `character` of `line`; None past the end.
+    """Return the page of at most `max_chars` characters that starts at `character` of `line`; None past the end.
 
     It has at most `lines` lines. It ends at a line end if a whole line fits, else within its first line.
     """
@@ -67,54 +67,54 @@ def cut_page(
     if begin >= first_end and (character or total == 0):
         return None if character else Page(text="", start=1, character=0, end=0, total=0, length=0)
     last = min(line - 1 + lines, total) if lines is not None else total
-    reached = line
-    while reached < last and starts[reached + 1] - begin <= most:
-        reached += 1
-    stop = starts[reached]
-    if stop - begin > most:
-        stop = _safe_end(text, begin, begin + most)
+    last_line = line
+    while last_line < last and starts[last_line + 1] - begin <= max_chars:
+        last_line += 1
+    stop = starts[last_line]
+    if stop - begin > max_chars:
+        stop = _safe_end(text, begin, begin + max_chars)
     return Page(
         text=text[begin:stop],
         start=line,
         character=character,
-        end=reached,
+        end=last_line,
         total=total,
         length=first_end - starts[line - 1],
-        next_line=None if stop == len(text) else reached + (stop == starts[reached]),
-        next_character=0 if stop == starts[reached] else stop - starts[line - 1],
+        next_line=None if stop == len(text) else last_line + (stop == starts[last_line]),
+        next_character=0 if stop == starts[last_line] else stop - starts[line - 1],
     )
 
 
-def describe_page(found: Page) -> str:
+def describe_page(page: Page) -> str:
     """Return in words which part of a file a page is, and with which arguments to read on."""
-    if found.total == 0:
+    if page.total == 0:
         return "the file is empty"
-    if found.start == found.end:
-        part = f"line {found.start} of {found.total}"
+    if page.start == page.end:
+        part = f"line {page.start} of {page.total}"
     else:
-        part = f"lines {found.start} to {found.end} of {found.total}"
-    if found.character or found.next_character:
-        last = found.next_character or found.length
-        where = f"characters {found.character} to {last} of {found.length}"
-        part = f"{part}, {where}" if found.start == found.end else f"{part}, from character {found.character} on"
-    if found.next_line is None:
+        part = f"lines {page.start} to {page.end} of {page.total}"
+    if page.character or page.next_character:
+        last = page.next_character or page.length
+        range_text = f"characters {page.character} to {last} of {page.length}"
+        part = f"{part}, {range_text}" if page.start == page.end else f"{part}, from character {page.character} on"
+    if page.next_line is None:
         return f"{part}, to the end of the file"
-    more = f", character={found.next_character}" if found.next_character else ""
-    return f"{part}. Read on with offset={found.next_line}{more}"
+    more = f", character={page.next_character}" if page.next_character else ""
+    return f"{part}. Read on with offset={page.next_line}{more}"
 
 
-def _safe_end(text: str, begin: int, at: int) -> int:
+def _safe_end(text: str, begin: int, limit: int) -> int:
     """Return a safe end, after `begin`, of the piece that starts at `begin`."""
-    window = text[begin : at + 1]
-    found = safe_boundary(window, at - begin)
-    return begin + found if found > 0 else at
+    window = text[begin : limit + 1]
+    boundary = safe_boundary(window, limit - begin)
+    return begin + boundary if boundary > 0 else limit
 
 
 def _line_starts(text: str) -> list[int]:
     """Return the start of each line, and the end of the text."""
     starts = [0]
-    at = text.find("\n") + 1
-    while at:
-        starts.append(at)
-        at = text.find("\n", at) + 1
+    position = text.find("\n") + 1
+    while position:
+        starts.append(position)
+        position = text.find("\n", position) + 1
     return starts if starts[-1] == len(text) else [*starts, len(text)]

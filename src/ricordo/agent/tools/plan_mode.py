@@ -54,7 +54,7 @@ class PlanMode:
 
     def __init__(
         self,
-        keeper: WorkStateHolder,
+        session_state: WorkStateHolder,
         files: FileStore,
         changes: ChangeSets,
         *,
@@ -63,12 +63,12 @@ class PlanMode:
         approve: ApprovalHandler | None = None,
         session: str = "",
     ) -> None:
-        """Plan in the root of `files`, for the session of `keeper`.
+        """Plan in the root of `files`, for the session of `session_state`.
 
         `approve` is asked before the agent changes from planning to acting. A plan without a title is named after
         `session`.
         """
-        self._session_state = keeper
+        self._session_state = session_state
         self._files = files
         self._changes = changes
         self._redactor = redactor
@@ -101,32 +101,32 @@ class PlanMode:
         path = before.path if own else await self._choose_file(title, by)
         await self._ensure_file(path, by)
 
-        def enter_plan(standing: WorkState) -> WorkState:
-            held = _safe_plan(standing)
-            began: PlanActor = "user" if by == "user" or (held.active and held.by == "user") else "agent"
-            kept = held.path if held.active and held.path else path
-            approved = kept == held.path and (held.approved or (not held.active and held.by == "user"))
-            return replace(standing, plan=PlanState(active=True, path=kept, by=began, approved=approved))
+        def enter_plan(work_state: WorkState) -> WorkState:
+            current = _safe_plan(work_state)
+            owner: PlanActor = "user" if by == "user" or (current.active and current.by == "user") else "agent"
+            new_path = current.path if current.active and current.path else path
+            approved = new_path == current.path and (current.approved or (not current.active and current.by == "user"))
+            return replace(work_state, plan=PlanState(active=True, path=new_path, by=owner, approved=approved))
 
         return (await self._session_state.update_work_state(enter_plan)).plan
 
-    async def text(self, *, told: bool = False) -> str | None:
+    async def text(self, *, as_shown: bool = False) -> str | None:
         """Return the text of the current plan; None if there is none or its file is missing.
 
-        With `told` it counts as shown to the model, which may then overwrite it. Raises: StorageError.
+        With `as_shown` it counts as shown to the model, which may then overwrite it. Raises: StorageError.
         """
         path = self.plan.path
         if not path:
             return None
         text, version = await self._read_plan(path)
-        if told:
+        if as_shown:
             self._shown_versions[path] = version
         return text
 
     def mark_shown(self, text: str) -> None:
         """Mark exactly this text of the plan, returned by `text`, as shown to the model."""
-        shown, version = self._last
-        self._shown_versions[self.plan.path] = version if text == shown else compute_version(text.encode())
+        last_text, version = self._last
+        self._shown_versions[self.plan.path] = version if text == last_text else compute_version(text.encode())
 
     async def page(self, line: int = 1, character: int = 0) -> str:
         """Return a page of the plan for the model, with how to read on.
@@ -142,11 +142,11 @@ class PlanMode:
         text, version = await self._read_plan(path)
         if text is None:
             raise self._edited_error(path, text, version)
-        found = cut_page(text, line=line, character=character, most=_PAGE_CHARS)
-        if found is None:
+        page = cut_page(text, line=line, character=character, max_chars=_PAGE_CHARS)
+        if page is None:
             raise ToolFailed(f"/{path} has nothing at line {line}, character {character}.")
-        self._mark_page_shown(path, version, found)
-        return f"[/{path}: {describe_page(found)}]\n{found.text}"
+        self._mark_page_shown(path, version, page)
+        return f"[/{path}: {describe_page(page)}]\n{page.text}"
 
     async def write(self, content: str, *, approved: bool = False) -> str:
         """Replace the whole plan by `content` without secrets, as one change set; return what was done in words.
@@ -207,12 +207,12 @@ class PlanMode:
     async def _end_plan(self, outcome: PlanOutcome, plan: PlanState, *, by_person: bool) -> PlanState:
         await self._check_outcome(outcome, plan)
 
-        def apply_end(standing: WorkState) -> WorkState:
-            if _safe_plan(standing) != plan:
+        def apply_end(work_state: WorkState) -> WorkState:
+            if _safe_plan(work_state) != plan:
                 raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was changed.")
             ready = replace(plan, active=False, approved=plan.approved or by_person)
-            left = ready if outcome == "ready" else PlanState()
-            return replace(standing, plan=left)
+            next_plan = ready if outcome == "ready" else PlanState()
+            return replace(work_state, plan=next_plan)
 
         return (await self._session_state.update_work_state(apply_end)).plan
 
@@ -232,12 +232,12 @@ class PlanMode:
         if self._approve is None:
             if not _belongs_to_person(plan):
                 return False
-            began = "began plan mode" if plan.by == "user" else "approved this plan"
-            raise ToolFailed(f"A person {began}, and a person ends it: say that the plan is there to be read.")
+            action = "began plan mode" if plan.by == "user" else "approved this plan"
+            raise ToolFailed(f"A person {action}, and a person ends it: say that the plan is there to be read.")
         act = "carry out" if outcome == "ready" else "drop"
         text = (await self._read_plan(plan.path))[0] if plan.path else ""
-        asked = Approval(tool="plan_exit", act=act, target=f"/{plan.path}" if plan.path else "", change=text or "")
-        if not await self._approve(asked):
+        approval = Approval(tool="plan_exit", act=act, target=f"/{plan.path}" if plan.path else "", change=text or "")
+        if not await self._approve(approval):
             raise ToolFailed("It was not approved: plan mode is still on. Ask what is to be changed in the plan.")
         return True
 
@@ -257,13 +257,13 @@ class PlanMode:
 
     async def _choose_file(self, title: str, by: PlanActor) -> str:
         """Return a new file for a plan with this title, or the file that the title names."""
-        named = title.strip().removeprefix("/")
-        if _is_plan(named):
+        requested = title.strip().removeprefix("/")
+        if _is_plan(requested):
             if by == "agent":
                 raise ToolFailed(_FOREIGN_PLAN_TEXT)
-            if await self._files.info(f"{WORKSPACE}/{named}") is None:
-                raise FileMissing(f"There is no plan /{named}.")
-            return named
+            if await self._files.info(f"{WORKSPACE}/{requested}") is None:
+                raise FileMissing(f"There is no plan /{requested}.")
+            return requested
         line = cut(" ".join(self._redactor.clean(title).split()), _MAX_TITLE_CHARS)
         name = self._file_name(line)
         for number in count(1):
@@ -307,35 +307,35 @@ class PlanMode:
 
         If it shows the whole file, the file may be written next; a long file has to be read first.
         """
-        edited = "the plan was edited by a person meanwhile: "
+        prefix = "the plan was edited by a person meanwhile: "
         if text is not None and (len(text) > _MAX_ERROR_CHARS or _TRACEBACK in text):
             return ToolFailed(
-                f"{edited}nothing was written. Read all of it with plan_read, page by page, then write it again with"
+                f"{prefix}nothing was written. Read all of it with plan_read, page by page, then write it again with"
                 " what is to stay."
             )
         self._shown_versions[path] = version
         if text is None:
             return ToolFailed(f"The plan was removed by a person meanwhile: writing again makes /{path} anew.")
         return ToolFailed(
-            f"{edited}read it first, then write it again with what is to stay. Nothing was written. /{path} is now:\n"
+            f"{prefix}read it first, then write it again with what is to stay. Nothing was written. /{path} is now:\n"
             f"{text}"
         )
 
-    def _mark_page_shown(self, path: str, version: str, shown: Page) -> None:
+    def _mark_page_shown(self, path: str, version: str, page: Page) -> None:
         """Record the page that was shown; a page beyond the part read so far leaves a gap and does not count."""
-        of, reached = self._read_to.get(path, ("", (1, 0)))
-        reached = reached if of == version else (1, 0)
-        if (shown.start, shown.character) > reached:
+        read_version, position = self._read_to.get(path, ("", (1, 0)))
+        position = position if read_version == version else (1, 0)
+        if (page.start, page.character) > position:
             return
-        if shown.next_line is None:
+        if page.next_line is None:
             self._shown_versions[path] = version
         else:
-            self._read_to[path] = (version, max(reached, (shown.next_line, shown.next_character)))
+            self._read_to[path] = (version, max(position, (page.next_line, page.next_character)))
 
 
-def _safe_plan(standing: WorkState) -> PlanState:
+def _safe_plan(work_state: WorkState) -> PlanState:
     """Return the plan, without a path that is not the path of a plan: a person may have edited the state."""
-    plan = standing.plan
+    plan = work_state.plan
     return plan if not plan.path or _is_plan(plan.path) else replace(plan, path="")
 
 
@@ -344,14 +344,14 @@ def _belongs_to_person(plan: PlanState) -> bool:
     return plan.approved or plan.by == "user"
 
 
-def _check_one_of(given: object, choices: tuple[str, ...], what: str) -> None:
-    if given not in choices:
-        raise InvalidSetting(f"{what} is one of {', '.join(choices)}: not {given!r}.")
+def _check_one_of(value: object, choices: tuple[str, ...], subject: str) -> None:
+    if value not in choices:
+        raise InvalidSetting(f"{subject} is one of {', '.join(choices)}: not {value!r}.")
 
 
-def _check_text(given: object, what: str) -> None:
-    if not isinstance(given, str):
-        raise InvalidSetting(f"{what} is a text: not {given!r}.")
+def _check_text(value: object, subject: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidSetting(f"{subject} is a text: not {value!r}.")
 
 
 def _is_plan(path: str) -> bool:
@@ -364,8 +364,8 @@ def _is_plan(path: str) -> bool:
 
 
 def _slug(title: str) -> str:
-    bare = "".join(each for each in unicodedata.normalize("NFKD", title) if not unicodedata.combining(each))
-    plain = unicodedata.normalize("NFC", bare).casefold()
+    unaccented = "".join(each for each in unicodedata.normalize("NFKD", title) if not unicodedata.combining(each))
+    plain = unicodedata.normalize("NFC", unaccented).casefold()
     return "-".join(re.findall(r"[^\W_]+", plain))[:_MAX_SLUG_CHARS].strip("-")
 
 
@@ -424,11 +424,11 @@ def _exit_tool(planning: PlanMode) -> Tool:
         ] = "ready",
     ) -> str:
         """End plan mode, or a plan in force. A person may be asked first."""
-        was = planning.plan
-        left = await planning.exit(outcome, by="agent", approved=context.approved)
-        if left.path:
-            return f"Plan mode is off, and the plan /{left.path} is in force: carry it out."
-        ended = "Plan mode is off" if was.active else "The plan is over"
-        return f"{ended}; no plan stands any more{f', its file stays as /{was.path}' if was.path else ''}."
+        previous = planning.plan
+        new_plan = await planning.exit(outcome, by="agent", approved=context.approved)
+        if new_plan.path:
+            return f"Plan mode is off, and the plan /{new_plan.path} is in force: carry it out."
+        status = "Plan mode is off" if previous.active else "The plan is over"
+        return f"{status}; no plan stands any more{f', its file stays as /{previous.path}' if previous.path else ''}."
 
     return tool(plan_exit, effect="organizes")

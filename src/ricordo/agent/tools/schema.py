@@ -55,26 +55,26 @@ _UNIONS = frozenset([typing.Union, types.UnionType])
 _WRAPPERS = frozenset([typing.Required, typing.NotRequired])
 
 
-def build_shape(annotation: object, where: str, inside: tuple[object, ...] = ()) -> Shape:
-    """Return the shape for an annotation; `where` names the parameter in an error.
+def build_shape(annotation: object, location: str, inside: tuple[object, ...] = ()) -> Shape:
+    """Return the shape for an annotation; `location` names the parameter in an error.
 
     `inside` are the records that contain this annotation. Raises: InvalidSetting for a type without a JSON schema.
     """
     annotation = _unwrap_annotation(annotation)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
-        return _described_shape(arguments, where, inside)
+        return _described_shape(arguments, location, inside)
     if origin in _UNIONS:
-        return OneOf(options=tuple(build_shape(option, where, inside) for option in arguments))
+        return OneOf(options=tuple(build_shape(option, location, inside) for option in arguments))
     if origin is typing.Literal:
-        return _choice_shape([(value, value) for value in arguments], where)
+        return _choice_shape([(value, value) for value in arguments], location)
     if not isinstance(annotation, abc.Hashable):
-        raise create_parameter_error(where, f"{annotation!r} is no type")
+        raise create_parameter_error(location, f"{annotation!r} is no type")
     plain = _PLAIN.get(annotation)
     return (
         plain
-        or _container_shape(origin or annotation, arguments, where, inside)
-        or _record_or_enum_shape(annotation, where, inside)
+        or _container_shape(origin or annotation, arguments, location, inside)
+        or _record_or_enum_shape(annotation, location, inside)
     )
 
 
@@ -100,25 +100,25 @@ def _unwrap_annotation(annotation: object) -> object:
             return annotation
 
 
-def _described_shape(arguments: tuple[object, ...], where: str, inside: tuple[object, ...]) -> Shape:
-    shape = build_shape(arguments[0], where, inside)
-    words = [said for said in arguments[1:] if isinstance(said, str)]
+def _described_shape(arguments: tuple[object, ...], location: str, inside: tuple[object, ...]) -> Shape:
+    shape = build_shape(arguments[0], location, inside)
+    words = [text for text in arguments[1:] if isinstance(text, str)]
     return DescribedShape(shape=shape, description=" ".join(words)) if words else shape
 
 
 def _container_shape(
-    kind: object, arguments: tuple[object, ...], where: str, inside: tuple[object, ...]
+    kind: object, arguments: tuple[object, ...], location: str, inside: tuple[object, ...]
 ) -> ListOf | TupleOf | MapOf | None:
     """Return the shape of a list, set, tuple or mapping; None for anything else."""
     if kind in _MAPS:
         key, item = arguments or (str, object)
         if key is not str:
-            raise create_parameter_error(where, "the keys of a mapping are texts")
-        return MapOf(item=build_shape(item, where, inside))
+            raise create_parameter_error(location, "the keys of a mapping are texts")
+        return MapOf(item=build_shape(item, location, inside))
     if kind is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis) and arguments:
         items = () if arguments == ((),) else arguments
-        return TupleOf(items=tuple(build_shape(item, where, inside) for item in items))
-    item = build_shape(arguments[0], where, inside) if arguments else AnyValue()
+        return TupleOf(items=tuple(build_shape(item, location, inside) for item in items))
+    item = build_shape(arguments[0], location, inside) if arguments else AnyValue()
     if kind is tuple:
         return ListOf(item=item, make=tuple)
     if kind is frozenset or kind in _SETS:
@@ -126,28 +126,28 @@ def _container_shape(
     return ListOf(item=item) if kind in _LISTS else None
 
 
-def _record_or_enum_shape(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
+def _record_or_enum_shape(annotation: object, location: str, inside: tuple[object, ...]) -> Shape:
     """Return the shape of an enumeration, a dataclass or a TypedDict."""
     if annotation in inside:
-        raise create_parameter_error(where, f"{_type_name(annotation)} is a part of itself")
+        raise create_parameter_error(location, f"{_type_name(annotation)} is a part of itself")
     if isinstance(annotation, enum.EnumMeta):
         members: list[enum.Enum] = list(annotation)
         plain = all(_is_plain(member.value) for member in members)
-        return _choice_shape([(member.value if plain else member.name, member) for member in members], where)
+        return _choice_shape([(member.value if plain else member.name, member) for member in members], location)
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return _dataclass_shape(annotation, where, inside)
+        return _dataclass_shape(annotation, location, inside)
     if typing.is_typeddict(annotation):
-        return _typed_dict_shape(typing.cast("type", annotation), where, inside)
-    raise create_parameter_error(where, f"{_type_name(annotation)} can't be said in a JSON schema")
+        return _typed_dict_shape(typing.cast("type", annotation), location, inside)
+    raise create_parameter_error(location, f"{_type_name(annotation)} can't be said in a JSON schema")
 
 
-def _dataclass_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
-    hints = _type_hints(annotation, where)
+def _dataclass_shape(annotation: type, location: str, inside: tuple[object, ...]) -> RecordOf:
+    hints = _type_hints(annotation, location)
     missing = dataclasses.MISSING
     fields = tuple(
         Field(
             name=field.name,
-            shape=build_shape(hints[field.name], f"{where}.{field.name}", (*inside, annotation)),
+            shape=build_shape(hints[field.name], f"{location}.{field.name}", (*inside, annotation)),
             required=field.default is missing and field.default_factory is missing,
             default=None if field.default is missing else default_to_json(field.default),
         )
@@ -157,40 +157,40 @@ def _dataclass_shape(annotation: type, where: str, inside: tuple[object, ...]) -
     return RecordOf(name=annotation.__name__, fields=fields, make=annotation)
 
 
-def _typed_dict_shape(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
+def _typed_dict_shape(annotation: type, location: str, inside: tuple[object, ...]) -> RecordOf:
     required: frozenset[str] = getattr(annotation, "__required_keys__", frozenset())
     fields = tuple(
         Field(
             name=name,
-            shape=build_shape(hint, f"{where}.{name}", (*inside, annotation)),
+            shape=build_shape(hint, f"{location}.{name}", (*inside, annotation)),
             # With postponed annotations the required keys don't reflect the markers of a field.
             required=typing.get_origin(hint) is not typing.NotRequired
             and (name in required or typing.get_origin(hint) is typing.Required),
         )
-        for name, hint in _type_hints(annotation, where).items()
+        for name, hint in _type_hints(annotation, location).items()
     )
     return RecordOf(name=annotation.__name__, fields=fields)
 
 
-def _type_hints(annotation: type, where: str) -> dict[str, object]:
+def _type_hints(annotation: type, location: str) -> dict[str, object]:
     hints: Callable[..., dict[str, object]] = typing.get_type_hints
     try:
         return hints(annotation, include_extras=True)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise create_parameter_error(
-            where, f"the annotations of {annotation.__name__} can't be read: {error}"
+            location, f"the annotations of {annotation.__name__} can't be read: {error}"
         ) from error
 
 
-def _choice_shape(options: list[tuple[object, object]], where: str) -> Choice:
-    found = []
+def _choice_shape(options: list[tuple[object, object]], location: str) -> Choice:
+    choices = []
     for written, meant in options:
         if isinstance(written, enum.Enum) or not _is_plain(written):
-            raise create_parameter_error(where, f"{written!r} is no value that a model can write")
-        found.append((typing.cast("str | int | float | bool | None", written), meant))
-    if not found:
-        raise create_parameter_error(where, "there is nothing to choose from")
-    return Choice(options=tuple(found))
+            raise create_parameter_error(location, f"{written!r} is no value that a model can write")
+        choices.append((typing.cast("str | int | float | bool | None", written), meant))
+    if not choices:
+        raise create_parameter_error(location, "there is nothing to choose from")
+    return Choice(options=tuple(choices))
 
 
 def _is_plain(value: object) -> bool:
@@ -201,9 +201,9 @@ def _type_name(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def create_parameter_error(where: str, why: str) -> InvalidSetting:
-    """Return the error for a parameter that can't be offered to a model; `where` names it."""
-    return InvalidSetting(f"The parameter `{where}` of a tool can't be offered to a model: {why}.")
+def create_parameter_error(location: str, reason: str) -> InvalidSetting:
+    """Return the error for a parameter that can't be offered to a model; `location` names it."""
+    return InvalidSetting(f"The parameter `{location}` of a tool can't be offered to a model: {reason}.")
 
 
 _OUTPUT_NAME = "answer"
@@ -241,8 +241,10 @@ def create_output_type(kind: object) -> OutputType:
     try:
         shape = build_shape(kind, _OUTPUT_NAME)
     except InvalidSetting as error:
-        why = str(error).partition("model: ")[2] or str(error)
-        raise InvalidSetting(f"output_type is a type that a model can answer with, and this is none: {why}") from error
+        reason = str(error).partition("model: ")[2] or str(error)
+        raise InvalidSetting(
+            f"output_type is a type that a model can answer with, and this is none: {reason}"
+        ) from error
     schema = shape.schema()
     if schema.get("type") == "object":
         return OutputType(schema=schema, make=lambda value: shape.read(value, _OUTPUT_NAME, exactly=False))

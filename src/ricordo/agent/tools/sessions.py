@@ -63,12 +63,12 @@ def render_sessions(rows: Sequence[tuple[SessionOverview, int, str]], *, current
             text=title or "(nothing was said)",
             source=(
                 f"{count} messages, last "
-                f"{_format_time(glance.last)}{', this session' if glance.session == current else ''}"
+                f"{_format_time(overview.last)}{', this session' if overview.session == current else ''}"
             ),
             trust=Trust.USER,
-            id=glance.session,
+            id=overview.session,
         )
-        for glance, count, title in rows
+        for overview, count, title in rows
     ]
     return render_fence(items, name=SESSION_FENCE, note=f"Sessions by their ids, newest first. {_DATA_NOTE}{more}")
 
@@ -82,22 +82,22 @@ def render_history(messages: Sequence[Message], session: str, *, older: bool, ex
     for length in _TEXT_LENGTHS:
         items = [_message_item(message, session, length) for message in messages]
         if sum(len(item.text) for item in items) <= MAX_PAGE_CHARS:
-            shown = _render_items(items, older=older, expand=expand)
-            if len(shown) <= MAX_PAGE_CHARS:
-                return shown
-    while len(shown := _render_items(items, older=older, expand=expand)) > MAX_PAGE_CHARS and len(items) > 1:
+            rendered = _render_items(items, older=older, expand=expand)
+            if len(rendered) <= MAX_PAGE_CHARS:
+                return rendered
+    while len(rendered := _render_items(items, older=older, expand=expand)) > MAX_PAGE_CHARS and len(items) > 1:
         items, older = items[max(1, len(items) // 10) :], True
-    return shown
+    return rendered
 
 
-def render_matches(found: SessionSearchResult, *, page: int = 1, skipped: int = 0) -> str:
+def render_matches(result: SessionSearchResult, *, page: int = 1, skipped: int = 0) -> str:
     """Return matches, newest first, with the messages around them, and how many more follow this page.
 
     Empty if nothing was found. `skipped` is the number of newer matches on earlier pages.
     """
-    left = max(found.total - skipped - len(found.findings), 0)
-    more = f" {left}{'' if found.whole else ' or'} more messages hold it: page={page + 1}" if left else ""
-    more += ", or look for more of the phrase." if left else ""
+    remaining = max(result.total - skipped - len(result.findings), 0)
+    more = f" {remaining}{'' if result.whole else ' or'} more messages hold it: page={page + 1}" if remaining else ""
+    more += ", or look for more of the phrase." if remaining else ""
     items = [
         FencedItem(
             text=_render_match(each),
@@ -106,36 +106,36 @@ def render_matches(found: SessionSearchResult, *, page: int = 1, skipped: int = 
             kind=_text_label(each.piece) or _speaker_label(each.role, each.name),
             id=f"m:{each.message}",
         )
-        for each in found.findings
+        for each in result.findings
     ]
     return render_fence(items, name=SESSION_FENCE, note=f"Messages that hold it, newest first. {_DATA_NOTE}{more}")
 
 
-def _render_match(found: SessionMatch) -> str:
-    before = [f"[before, {_clip_name(found.before.speaker)}: {found.before.text}]"] if found.before else []
-    after = [f"[after, {_clip_name(found.after.speaker)}: {found.after.text}]"] if found.after else []
-    return "\n".join([*before, found.snippet, *after])
+def _render_match(match: SessionMatch) -> str:
+    before = [f"[before, {_clip_name(match.before.speaker)}: {match.before.text}]"] if match.before else []
+    after = [f"[after, {_clip_name(match.after.speaker)}: {match.after.text}]"] if match.after else []
+    return "\n".join([*before, match.snippet, *after])
 
 
 def _render_items(items: Sequence[FencedItem], *, older: bool, expand: bool) -> str:
     more = f" Older messages: before={items[0].id}" if older else ""
-    opened = " expand opens what was shortened, by its id and session_id." if expand else ""
-    return render_fence(items, name=SESSION_FENCE, note=f"What was said, oldest first. {_DATA_NOTE}{opened}{more}")
+    expand_hint = " expand opens what was shortened, by its id and session_id." if expand else ""
+    return render_fence(items, name=SESSION_FENCE, note=f"What was said, oldest first. {_DATA_NOTE}{expand_hint}{more}")
 
 
 def _message_item(message: Message, session: str, length: int) -> FencedItem:
     name = f"m:{message.id}"
-    found = message_texts(message)
-    room = min(_MAX_MESSAGE_CHARS, _MAX_PIECES * length)
-    if sum(len(piece.text) for piece in found) > room:
-        length = min(length, max(_MIN_TEXT_CHARS, room // len(found)))
+    pieces = message_texts(message)
+    max_chars = min(_MAX_MESSAGE_CHARS, _MAX_PIECES * length)
+    if sum(len(piece.text) for piece in pieces) > max_chars:
+        length = min(length, max(_MIN_TEXT_CHARS, max_chars // len(pieces)))
     texts = []
-    for piece in found:
+    for piece in pieces:
         kind = _text_label(piece)
         text = _shorten(piece.text, length, name)
         texts.append(f"[{kind}] {text}" if kind else text)
     return FencedItem(
-        text=_shorten("\n".join(texts), 2 * room, name),
+        text=_shorten("\n".join(texts), 2 * max_chars, name),
         source=f"session {session}{f', {_format_time(message.time)}' if message.time else ''}",
         trust=_TRUST[message.role],
         kind=_speaker_label(message.role, message.name),
@@ -150,8 +150,8 @@ def _shorten(text: str, length: int, name: str) -> str:
     head = cut(text, safe_boundary(text, length * 2 // 3))
     start = safe_boundary(text, len(text) - length // 3)
     tail = text[start:] if len(text) - start <= length else ""
-    left = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left:,} of {len(text):,} characters left out, whole in {name} …]\n{tail}"
+    omitted = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {omitted:,} of {len(text):,} characters left out, whole in {name} …]\n{tail}"
 
 
 def _text_label(piece: MessageText) -> str:
@@ -203,21 +203,23 @@ def _list_tool(past: PastSessions, agent: str) -> Tool:
         before: Annotated[str, "a session id: list those that are older"] = "",
     ) -> str:
         """List past sessions with their ids and last-update times, newest first. Not for finding what was said."""
-        named = agent_id.strip() or agent
+        agent_name = agent_id.strip() or agent
         try:
-            listed = await past.list_sessions(named)
+            overviews = await past.list_sessions(agent_name)
         except SessionNotFound as error:
-            if named == agent:
+            if agent_name == agent:
                 return NO_SESSIONS_TEXT
             raise ToolFailed(NOT_FOUND_TEXT) from error
         if before:
-            ids = [glance.session for glance in listed]
+            ids = [overview.session for overview in overviews]
             if before not in ids:
                 raise ToolFailed(NOT_FOUND_TEXT)
-            listed = listed[ids.index(before) + 1 :]
-        rows = [(glance, *await _await_lookup(past.describe(glance))) for glance in listed[:_PAGE_SIZE]]
-        older = len(listed) - len(rows)
-        return render_sessions(rows, current=_current_session(context, agent, named), older=older) or NO_SESSIONS_TEXT
+            overviews = overviews[ids.index(before) + 1 :]
+        rows = [(overview, *await _await_lookup(past.describe(overview))) for overview in overviews[:_PAGE_SIZE]]
+        older = len(overviews) - len(rows)
+        return (
+            render_sessions(rows, current=_current_session(context, agent, agent_name), older=older) or NO_SESSIONS_TEXT
+        )
 
     return tool(session_list, effect="reads")
 
@@ -235,16 +237,16 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
         """
         if last_n < 1:
             raise ToolFailed(f"last_n is from 1 to {_MAX_MESSAGES}, not {last_n}.")
-        found, ids = await _await_lookup(_resolve_pointer(past, agent_id.strip() or agent, session_id.strip()))
+        overview, ids = await _await_lookup(_resolve_pointer(past, agent_id.strip() or agent, session_id.strip()))
         if ids:
             return render_history(
-                await _await_lookup(past.read_messages(found, ids)), found.session, older=False, expand=expand
+                await _await_lookup(past.read_messages(overview, ids)), overview.session, older=False, expand=expand
             )
         before = before.strip().removeprefix("m:")
-        excerpt = await _await_lookup(past.read_newest(found, min(last_n, _MAX_MESSAGES), before=before))
+        excerpt = await _await_lookup(past.read_newest(overview, min(last_n, _MAX_MESSAGES), before=before))
         if not excerpt.messages:
             return f"No message of this session is {'older' if before else 'kept'}."
-        return render_history(excerpt.messages, found.session, older=excerpt.older, expand=expand)
+        return render_history(excerpt.messages, overview.session, older=excerpt.older, expand=expand)
 
     return tool(session_history, effect="reads")
 
@@ -266,18 +268,18 @@ def _search_tool(past: PastSessions, agent: str) -> Tool:
         """
         if page < 1:
             raise ToolFailed(f"Pages count from 1: {page} is none.")
-        named = agent_id.strip() or agent
+        agent_name = agent_id.strip() or agent
         within = SessionFilter(
             since=_parse_time(since), until=_parse_time(until), session=session_id.strip(), speaker=speaker.strip()
         )
         skip = _PAGE_SIZE * (page - 1)
         try:
-            found = await past.search(query, named, limit=_PAGE_SIZE, skip=skip, within=within)
+            result = await past.search(query, agent_name, limit=_PAGE_SIZE, skip=skip, within=within)
         except SessionNotFound as error:
-            if named != agent:
+            if agent_name != agent:
                 raise ToolFailed(NOT_FOUND_TEXT) from error
-            found = SessionSearchResult()
-        return render_matches(found, page=page, skipped=skip) or NO_MATCHES_TEXT
+            result = SessionSearchResult()
+        return render_matches(result, page=page, skipped=skip) or NO_MATCHES_TEXT
 
     return tool(session_search, effect="reads")
 
@@ -300,14 +302,14 @@ async def _resolve_pointer(past: PastSessions, agent: str, pointer: str) -> tupl
         return await past.find(agent, session), ids
 
 
-def _current_session(context: ToolContext, agent: str, named: str) -> str:
-    """Return the session of the caller if it belongs to the agent `named`, else an empty text."""
-    return context.session if named == agent else ""
+def _current_session(context: ToolContext, agent: str, agent_name: str) -> str:
+    """Return the session of the caller if it belongs to the agent `agent_name`, else an empty text."""
+    return context.session if agent_name == agent else ""
 
 
-async def _await_lookup(found: Awaitable[_T]) -> _T:
+async def _await_lookup(lookup: Awaitable[_T]) -> _T:
     """Return the result of a lookup; anything missing raises ToolFailed with the same text."""
     try:
-        return await found
+        return await lookup
     except (SessionNotFound, FileMissing) as error:
         raise ToolFailed(NOT_FOUND_TEXT) from error

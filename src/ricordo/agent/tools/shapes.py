@@ -59,8 +59,8 @@ class Shape(Protocol):
         """Return the JSON schema."""
         ...
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
-        """Convert `value` for the function. Raises: Mismatch, which names `where`."""
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
+        """Convert `value` for the function. Raises: Mismatch, which names `location`."""
         ...
 
 
@@ -74,9 +74,9 @@ class AnyValue:
         """Return the schema that allows everything."""
         return {}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return `value`."""
-        del where, exactly
+        del location, exactly
         return value
 
 
@@ -90,11 +90,11 @@ class Null:
         """Return the schema of null."""
         return {"type": "null"}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> None:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> None:
         """Return None."""
         del exactly
         if value is not None:
-            raise create_mismatch(self, value, where)
+            raise create_mismatch(self, value, location)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +107,11 @@ class String:
         """Return the schema of a text."""
         return {"type": "string"}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the text."""
         del exactly
         if not isinstance(value, str):
-            raise create_mismatch(self, value, where)
+            raise create_mismatch(self, value, location)
         return value
 
 
@@ -125,13 +125,13 @@ class Boolean:
         """Return the schema of a boolean."""
         return {"type": "boolean"}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return True or False."""
         if isinstance(value, bool):
             return value
         if isinstance(value, str) and not exactly and value.strip().lower() in {"true", "false"}:
             return value.strip().lower() == "true"
-        raise create_mismatch(self, value, where)
+        raise create_mismatch(self, value, location)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ class Integer:
         """Return the schema of an integer."""
         return {"type": "integer"}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the integer."""
         if isinstance(value, int) and not isinstance(value, bool):
             return value
@@ -152,7 +152,7 @@ class Integer:
             return int(value)
         if isinstance(value, str) and not exactly and _WHOLE.fullmatch(value.strip()):
             return int(value)
-        raise create_mismatch(self, value, where)
+        raise create_mismatch(self, value, location)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ class Number:
         """Return the schema of a number."""
         return {"type": "number"}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the number."""
         number = math.nan
         is_text = isinstance(value, str) and not exactly and _DECIMAL.fullmatch(value.strip())
@@ -175,7 +175,7 @@ class Number:
             except OverflowError:
                 number = math.inf
         if not math.isfinite(number):
-            raise create_mismatch(self, value, where)
+            raise create_mismatch(self, value, location)
         return number
 
 
@@ -197,7 +197,7 @@ class Choice:
         common = [name for name, kind in names.items() if all(type(value) is kind for value in written)]
         return {"type": common[0], "enum": [*written]} if common else {"enum": [*written]}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the function's value for the chosen option."""
         for written, meant in self.options:
             if type(written) is type(value) and written == value:
@@ -206,12 +206,12 @@ class Choice:
             for written, meant in self.options:
                 if not isinstance(written, str) and _quote_value(written) == value.strip():
                     return meant
-        raise create_mismatch(self, value, where)
+        raise create_mismatch(self, value, location)
 
 
-def create_mismatch(shape: Shape, value: JsonValue, where: str) -> Mismatch:
+def create_mismatch(shape: Shape, value: JsonValue, location: str) -> Mismatch:
     """Return the error for a value that does not match this shape."""
-    return Mismatch(f"The argument `{where}` has to be {shape.label}, not {_describe_value(value)}.")
+    return Mismatch(f"The argument `{location}` has to be {shape.label}, not {_describe_value(value)}.")
 
 
 def _describe_value(value: JsonValue) -> str:
@@ -256,17 +256,17 @@ class ListOf:
         more: dict[str, JsonValue] = {"uniqueItems": True} if self.unique else {}
         return {"type": "array", "items": self.item.schema(), **more}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the values."""
         if not isinstance(value, list):
-            raise create_mismatch(self, value, where)
-        items = [self.item.read(item, f"{where}[{place}]", exactly=exactly) for place, item in enumerate(value)]
+            raise create_mismatch(self, value, location)
+        items = [self.item.read(item, f"{location}[{place}]", exactly=exactly) for place, item in enumerate(value)]
         try:
             made = self.make(items)
         except TypeError as error:
-            raise Mismatch(f"The argument `{where}` holds a value that can't be in a set.") from error
+            raise Mismatch(f"The argument `{location}` holds a value that can't be in a set.") from error
         if self.unique and exactly and isinstance(made, set | frozenset) and len(made) < len(items):
-            raise Mismatch(f"The argument `{where}` has to be a list without repetitions.")
+            raise Mismatch(f"The argument `{location}` has to be a list without repetitions.")
         return made
 
 
@@ -287,12 +287,12 @@ class TupleOf:
         each: dict[str, JsonValue] = {"prefixItems": [item.schema() for item in self.items]} if count else {}
         return {"type": "array", **each, "minItems": count, "maxItems": count}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the values as a tuple."""
         if not isinstance(value, list) or len(value) != len(self.items):
-            raise create_mismatch(self, value, where)
+            raise create_mismatch(self, value, location)
         pairs = enumerate(zip(self.items, value, strict=True))
-        return tuple(shape.read(item, f"{where}[{place}]", exactly=exactly) for place, (shape, item) in pairs)
+        return tuple(shape.read(item, f"{location}[{place}]", exactly=exactly) for place, (shape, item) in pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,11 +310,11 @@ class MapOf:
         """Return the schema of an object with any keys."""
         return {"type": "object", "additionalProperties": self.item.schema()}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the values in a dictionary."""
         if not isinstance(value, dict):
-            raise create_mismatch(self, value, where)
-        return {key: self.item.read(item, f"{where}.{key}", exactly=exactly) for key, item in value.items()}
+            raise create_mismatch(self, value, location)
+        return {key: self.item.read(item, f"{location}.{key}", exactly=exactly) for key, item in value.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,17 +344,17 @@ class RecordOf:
         """Return the schema of an object with these fields and no others."""
         return record_schema(self.fields)
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the record."""
         if not isinstance(value, dict):
-            raise create_mismatch(self, value, where)
-        values, problems = read_fields(self.fields, value, f"{where}.", exactly=exactly)
+            raise create_mismatch(self, value, location)
+        values, problems = read_fields(self.fields, value, f"{location}.", exactly=exactly)
         if problems:
             raise Mismatch(" ".join(problems))
         try:
             return self.make(**values)
         except (TypeError, ValueError) as error:
-            raise Mismatch(f"The argument `{where}` is no {self.name}: {error}.") from error
+            raise Mismatch(f"The argument `{location}` is no {self.name}: {error}.") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,17 +372,17 @@ class OneOf:
         """Return the schema that allows each option."""
         return {"anyOf": [option.schema() for option in self.options]}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the value as read by the first matching option."""
         for strict in (True,) if exactly else (True, False):
             for option in self.options:
                 with suppress(Mismatch):
-                    return option.read(value, where, exactly=strict)
+                    return option.read(value, location, exactly=strict)
         meant = [option for option in self.options if not isinstance(option, Null)]
         if len(meant) == 1 and value is not None:
             # The error of the only option says more, such as which item of a list is wrong.
-            return meant[0].read(value, where, exactly=exactly)
-        raise create_mismatch(self, value, where)
+            return meant[0].read(value, location, exactly=exactly)
+        raise create_mismatch(self, value, location)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,9 +401,9 @@ class DescribedShape:
         """Return the schema with the description."""
         return {**self.shape.schema(), "description": self.description}
 
-    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+    def read(self, value: JsonValue, location: str, *, exactly: bool) -> object:
         """Return the value as read by the shape."""
-        return self.shape.read(value, where, exactly=exactly)
+        return self.shape.read(value, location, exactly=exactly)
 
 
 def record_schema(fields: Sequence[Field]) -> dict[str, JsonValue]:
@@ -417,19 +417,19 @@ def record_schema(fields: Sequence[Field]) -> dict[str, JsonValue]:
 
 
 def read_fields(
-    fields: Sequence[Field], given: Mapping[str, JsonValue], where: str = "", *, exactly: bool = False
+    fields: Sequence[Field], arguments: Mapping[str, JsonValue], location: str = "", *, exactly: bool = False
 ) -> tuple[dict[str, object], list[str]]:
-    """Return the values of the given fields, and all problems of `given`, one sentence each."""
+    """Return the values of the given fields, and all problems of `arguments`, one sentence each."""
     names = [field.name for field in fields]
-    taken = f"it takes {', '.join(names)}" if names else "it takes none"
-    problems = [f"There is no argument `{where}{name[:60]}`: {taken}." for name in given if name not in names]
+    expected = f"it takes {', '.join(names)}" if names else "it takes none"
+    problems = [f"There is no argument `{location}{name[:60]}`: {expected}." for name in arguments if name not in names]
     values: dict[str, object] = {}
     for field in fields:
-        if field.name in given:
+        if field.name in arguments:
             try:
-                values[field.name] = field.shape.read(given[field.name], where + field.name, exactly=exactly)
+                values[field.name] = field.shape.read(arguments[field.name], location + field.name, exactly=exactly)
             except Mismatch as error:
                 problems.append(str(error))
         elif field.required:
-            problems.append(f"The argument `{where}{field.name}` is missing: it is {field.shape.label}.")
+            problems.append(f"The argument `{location}{field.name}` is missing: it is {field.shape.label}.")
     return values, problems

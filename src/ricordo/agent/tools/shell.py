@@ -41,10 +41,10 @@ _PRIVATE_KEY_BORDER = lazy_compile(rb"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KE
 class HeadTailBuffer:
     """Collects the head and the tail of an output."""
 
-    def __init__(self, most: int) -> None:
-        """Store at most `most` bytes, half from the beginning and half from the end."""
+    def __init__(self, max_bytes: int) -> None:
+        """Store at most `max_bytes` bytes, half from the beginning and half from the end."""
         self.lines = 0
-        self._half = max(most // 2, 1)
+        self._half = max(max_bytes // 2, 1)
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
@@ -54,9 +54,9 @@ class HeadTailBuffer:
         """Add the next bytes."""
         self._size += len(chunk)
         self.lines += chunk.count(b"\n")
-        room = self._half - len(self._head)
-        self._head += chunk[:room]
-        if rest := chunk[room:]:
+        remaining = self._half - len(self._head)
+        self._head += chunk[:remaining]
+        if rest := chunk[remaining:]:
             self._tail.append(rest)
             self._tail_size += len(rest)
         # One more byte shows whether the tail starts at a line start.
@@ -82,7 +82,7 @@ class HeadTailBuffer:
     def _whole_tail(self) -> bytes:
         """Return the lines of the last half, without a partial first line and without a partial private key."""
         tail = b"".join(self._tail)[-self._half - 1 :]
-        starts = [at + 1 for end in _LINE_ENDS if (at := tail.find(end)) >= 0]
+        starts = [position + 1 for end in _LINE_ENDS if (position := tail.find(end)) >= 0]
         tail = tail[min(starts) :] if starts else b""
         key = _PRIVATE_KEY_BORDER.search(tail)
         return tail[key.end() :] if key and key[1] == b"END" else tail
@@ -110,21 +110,31 @@ class _CommandRunner:
     environment: Mapping[str, str] | None
 
     async def prepare(
-        self, command: str, context: ToolContext, asked: float | None, *, standard: float, most: int
+        self,
+        command: str,
+        context: ToolContext,
+        requested_seconds: float | None,
+        *,
+        default_seconds: float,
+        max_bytes: int,
     ) -> Callable[[ReportProgress], Awaitable[str]]:
-        """Return a function that runs the command for `asked` or `standard` seconds. Raises: ToolFailed if refused."""
+        """Return a function that runs the command for `requested_seconds` or `default_seconds` seconds. Raises:
+        ToolFailed if refused.
+        """
         try:
-            seconds = standard if asked is None else _check_seconds(asked)
+            seconds = default_seconds if requested_seconds is None else _check_seconds(requested_seconds)
         except InvalidSetting as error:
             raise ToolFailed(str(error)) from error
         if not context.approved:
             await self._ask_approval(command)
         variables = drop_secret_variables(os.environ) if self.environment is None else dict(self.environment)
-        return partial(_run_command, command, self.folder, variables, seconds=seconds, output=HeadTailBuffer(most))
+        return partial(_run_command, command, self.folder, variables, seconds=seconds, output=HeadTailBuffer(max_bytes))
 
-    async def run_and_wait(self, command: str, context: ToolContext, asked: float | None) -> str:
+    async def run_and_wait(self, command: str, context: ToolContext, requested_seconds: float | None) -> str:
         """Run a command and wait for it. Raises as `prepare`."""
-        run = await self.prepare(command, context, asked, standard=self.seconds, most=self.max_bytes)
+        run = await self.prepare(
+            command, context, requested_seconds, default_seconds=self.seconds, max_bytes=self.max_bytes
+        )
         return await run(_ignore_progress)
 
     async def _ask_approval(self, command: str) -> None:
@@ -191,8 +201,8 @@ def _background_shell_tool(commands: _CommandRunner, tasks: SessionTasks) -> Too
         """
         if not background:
             return await commands.run_and_wait(command, context, timeout)
-        most = min(commands.max_bytes, _MAX_BACKGROUND_BYTES)
-        run = await commands.prepare(command, context, timeout, standard=_MAX_SECONDS, most=most)
+        max_bytes = min(commands.max_bytes, _MAX_BACKGROUND_BYTES)
+        run = await commands.prepare(command, context, timeout, default_seconds=_MAX_SECONDS, max_bytes=max_bytes)
         task = await tasks.start("local_bash", first_line(command) or "an empty command", run)
         return f"The command runs in the background as task {short_id(task)}. {DELIVERY_NOTE}"
 
@@ -212,10 +222,12 @@ def _is_secret(name: str, value: str) -> bool:
     # The variable of the working directory has a name like that of a password.
     if name in _WORKING_DIRECTORY_VARIABLES:
         return False
-    one = name[:-1] if name.endswith(("S", "s")) else name
+    singular = name[:-1] if name.endswith(("S", "s")) else name
     last = name.upper().rpartition("_")[2]
-    named = name_strength(name) or name_strength(one) or last in _SECRET_WORDS or one.upper().endswith("_KEY")
-    return bool(value) and bool(named or has_secret(f"{name}={value}"))
+    has_secret_name = (
+        name_strength(name) or name_strength(singular) or last in _SECRET_WORDS or singular.upper().endswith("_KEY")
+    )
+    return bool(value) and bool(has_secret_name or has_secret(f"{name}={value}"))
 
 
 def _check_seconds(seconds: float) -> float:
@@ -233,10 +245,10 @@ async def _run_command(
     seconds: float,
     output: HeadTailBuffer,
 ) -> str:
-    began: list[anyio.abc.Process] = []
+    processes: list[anyio.abc.Process] = []
 
     async def begin() -> None:
-        began.append(
+        processes.append(
             await anyio.open_process(
                 command,
                 cwd=folder,
@@ -251,14 +263,14 @@ async def _run_command(
     try:
         # The process starts before this returns, so a cancellation in between would leave it running.
         await run_to_completion(begin)
-        report(TaskProgress(text=f"process {began[0].pid}"))
+        report(TaskProgress(text=f"process {processes[0].pid}"))
         with anyio.move_on_after(seconds):
-            await _read_output(began[0], output, report)
+            await _read_output(processes[0], output, report)
     finally:
-        stopped = [await _stop_process(process) for process in began]
-    said = output.text()
-    end = f"stopped after {seconds:g} seconds" if any(stopped) else f"exit code {began[0].returncode}"
-    return f"{said}{'' if said.endswith(chr(10)) or not said else chr(10)}[{end}]"
+        stopped = [await _stop_process(process) for process in processes]
+    text = output.text()
+    end = f"stopped after {seconds:g} seconds" if any(stopped) else f"exit code {processes[0].returncode}"
+    return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}[{end}]"
 
 
 async def _stop_process(process: anyio.abc.Process) -> bool:
@@ -277,8 +289,8 @@ async def _read_output(process: anyio.abc.Process, output: HeadTailBuffer, repor
     async def read() -> None:
         async for chunk in stream:
             output.add(chunk)
-            said = f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output"
-            report(TaskProgress(done=output.lines, text=f"{said}, process {process.pid}"))
+            summary = f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output"
+            report(TaskProgress(done=output.lines, text=f"{summary}, process {process.pid}"))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)

@@ -88,26 +88,31 @@ class SubAgentWorker(Protocol):
 
 
 def task_tools(
-    tasks: SessionTasks, *, keeper: WorkStateHolder | None = None, clock: Clock | None = None
+    tasks: SessionTasks, *, state_holder: WorkStateHolder | None = None, clock: Clock | None = None
 ) -> tuple[Tool, ...]:
     """Return task_list, task_output and task_cancel for the tasks of one session.
 
-    The tools mark the ends of tasks that they show as delivered in `keeper`. `clock` gives the age of a sign of life.
+    The tools mark the ends of tasks that they show as delivered in `state_holder`. `clock` gives the age of a sign of
+    life.
     """
-    return (_list_tool(tasks, clock or SystemClock()), _output_tool(tasks, keeper), _cancel_tool(tasks, keeper))
+    return (
+        _list_tool(tasks, clock or SystemClock()),
+        _output_tool(tasks, state_holder),
+        _cancel_tool(tasks, state_holder),
+    )
 
 
 def spawn_tool(
-    tasks: SessionTasks, workers: Mapping[str, SubAgentWorker], *, keeper: WorkStateHolder | None = None
+    tasks: SessionTasks, workers: Mapping[str, SubAgentWorker], *, state_holder: WorkStateHolder | None = None
 ) -> Tool:
     """Return the tool that gives work to `workers`, by name; the model sees their descriptions.
 
-    A result that was awaited is marked as delivered in `keeper`. In plan mode, which `keeper` also holds, remote
-    workers are not called. Raises: InvalidSetting if there is no worker.
+    A result that was awaited is marked as delivered in `state_holder`. In plan mode, which `state_holder` also holds,
+    remote workers are not called. Raises: InvalidSetting if there is no worker.
     """
     if not workers:
         raise InvalidSetting("A tool that starts sub-agents needs at least one of them.")
-    listed = "\n".join(f"- {name}: {_one_line(worker.description)}" for name, worker in workers.items())
+    descriptions = "\n".join(f"- {name}: {_one_line(worker.description)}" for name, worker in workers.items())
 
     async def spawn(
         prompt: Annotated[str, "what it is to do, with all that it has to know: it sees nothing of this conversation"],
@@ -119,11 +124,11 @@ def spawn_tool(
             raise ToolFailed("A sub-agent needs a prompt that says what it is to do.")
         name = agent.strip() or next(iter(workers))
         if name not in workers:
-            raise ToolFailed(f"There is no sub-agent {name}. There are:\n{listed}")
+            raise ToolFailed(f"There is no sub-agent {name}. There are:\n{descriptions}")
         if not agent.strip() and len(workers) > 1:
-            raise ToolFailed(f"Say which of the sub-agents is to do it:\n{listed}")
+            raise ToolFailed(f"Say which of the sub-agents is to do it:\n{descriptions}")
         worker = workers[name]
-        if worker.type == "remote_agent" and keeper is not None and keeper.work_state.plan.active:
+        if worker.type == "remote_agent" and state_holder is not None and state_holder.work_state.plan.active:
             raise ToolFailed(
                 f"{name} was not asked: plan mode is on, and a sub-agent that runs elsewhere can't be held to what only"
                 " reads. Plan what it is to do, and ask it when plan mode is left."
@@ -133,10 +138,10 @@ def spawn_tool(
             seconds=worker.seconds,
         )  # fmt: skip
         if wait:
-            return await _wait_for_result(tasks, started, keeper)
+            return await _wait_for_result(tasks, started, state_holder)
         return f"{name} works on it as task {short_id(started)}. {DELIVERY_NOTE}"
 
-    return tool(spawn, description=f"{_SPAWN_DESCRIPTION}\n\nSub-agents:\n{listed}", effect="organizes")
+    return tool(spawn, description=f"{_SPAWN_DESCRIPTION}\n\nSub-agents:\n{descriptions}", effect="organizes")
 
 
 _SPAWN_DESCRIPTION = (
@@ -161,17 +166,17 @@ def first_line(text: str) -> str:
 def _list_tool(tasks: SessionTasks, clock: Clock) -> Tool:
     async def task_list() -> str:
         """List the tasks of this session, oldest first: commands and sub-agents in the background."""
-        found = await tasks.tasks()
-        if not found:
+        session_tasks = await tasks.tasks()
+        if not session_tasks:
             return "There are no tasks."
-        left = len(found) - _MAX_LISTED
-        rows = [_render_row(task, clock.now()) for task in found[-_MAX_LISTED:]]
-        return "\n".join([f"[{left} older ones are left out]", *rows] if left > 0 else rows)
+        omitted = len(session_tasks) - _MAX_LISTED
+        rows = [_render_row(task, clock.now()) for task in session_tasks[-_MAX_LISTED:]]
+        return "\n".join([f"[{omitted} older ones are left out]", *rows] if omitted > 0 else rows)
 
     return tool(task_list, effect="organizes")
 
 
-def _output_tool(tasks: SessionTasks, keeper: WorkStateHolder | None) -> Tool:
+def _output_tool(tasks: SessionTasks, state_holder: WorkStateHolder | None) -> Tool:
     async def task_output(
         task_id: Annotated[str, "the id of the task, or its last 8 characters"],
         offset: Annotated[int, "the first line of the result to show, from 1"] = 1,
@@ -181,26 +186,26 @@ def _output_tool(tasks: SessionTasks, keeper: WorkStateHolder | None) -> Tool:
         if offset < 1 or character < 0:
             raise ToolFailed("Lines count from 1, characters from 0.")
         task = await _find_task(tasks, task_id)
-        shown = _render_task(task, offset, character)
-        await _mark_delivered(keeper, task)
-        return shown
+        rendered = _render_task(task, offset, character)
+        await _mark_delivered(state_holder, task)
+        return rendered
 
     return tool(task_output, effect="organizes")
 
 
-def _cancel_tool(tasks: SessionTasks, keeper: WorkStateHolder | None) -> Tool:
+def _cancel_tool(tasks: SessionTasks, state_holder: WorkStateHolder | None) -> Tool:
     async def task_cancel(task_id: Annotated[str, "the id of the task, or its last 8 characters"]) -> str:
         """Stop a task."""
         task = await _find_task(tasks, task_id)
         if task.has_ended:
             return f"Task {short_id(task)} had ended already: it is {task.state}."
-        left = await tasks.cancel(task.id)
-        if not left.has_ended:
-            return f"Task {short_id(left)} was asked to stop."
-        if left.state == "cancelled":
-            await _mark_delivered(keeper, left)
-            return f"Task {short_id(left)} was cancelled."
-        return f"Task {short_id(left)} ended before it could be cancelled: it is {left.state}."
+        updated = await tasks.cancel(task.id)
+        if not updated.has_ended:
+            return f"Task {short_id(updated)} was asked to stop."
+        if updated.state == "cancelled":
+            await _mark_delivered(state_holder, updated)
+            return f"Task {short_id(updated)} was cancelled."
+        return f"Task {short_id(updated)} ended before it could be cancelled: it is {updated.state}."
 
     return tool(task_cancel, effect="organizes")
 
@@ -212,7 +217,7 @@ async def _find_task(tasks: SessionTasks, task_id: str) -> Task:
         raise ToolFailed("No task has this id: task_list shows them.") from error
 
 
-async def _wait_for_result(tasks: SessionTasks, started: Task, keeper: WorkStateHolder | None) -> str:
+async def _wait_for_result(tasks: SessionTasks, started: Task, state_holder: WorkStateHolder | None) -> str:
     """Return the result of a task when it has ended; a cancellation of the wait stops the task."""
     try:
         await tasks.wait(started.id)
@@ -223,20 +228,20 @@ async def _wait_for_result(tasks: SessionTasks, started: Task, keeper: WorkState
     task = await tasks.get(started.id)
     if not task.has_ended:
         return f"{task.worker} still works on it as task {short_id(task)}. {DELIVERY_NOTE}"
-    await _mark_delivered(keeper, task)
+    await _mark_delivered(state_holder, task)
     if task.state == "completed":
         return task.result
-    why = f": {task.error}" if task.error else ""
-    raise ToolFailed(f"{task.worker} did not do it: task {short_id(task)} is {task.state}{why}")
+    reason = f": {task.error}" if task.error else ""
+    raise ToolFailed(f"{task.worker} did not do it: task {short_id(task)} is {task.state}{reason}")
 
 
-async def _mark_delivered(keeper: WorkStateHolder | None, task: Task) -> None:
+async def _mark_delivered(state_holder: WorkStateHolder | None, task: Task) -> None:
     """Mark the end of this task as delivered; a task that may still come back is reported when it does."""
-    if keeper is None or not task.has_ended or task.id in keeper.work_state.delivered:
+    if state_holder is None or not task.has_ended or task.id in state_holder.work_state.delivered:
         return
     with suppress(StorageError):
-        await keeper.update_work_state(
-            lambda held: replace(held, delivered=(*(each for each in held.delivered if each != task.id), task.id))
+        await state_holder.update_work_state(
+            lambda state: replace(state, delivered=(*(each for each in state.delivered if each != task.id), task.id))
         )
 
 
@@ -245,27 +250,27 @@ def _render_task(task: Task, line: int, character: int) -> str:
     if task.state != "completed":
         facts = (head, _render_progress(task.progress), task.error)
         return f"[{', '.join(fact for fact in facts if fact)}]"
-    found = cut_page(task.result, line=line, character=character, most=_MAX_PAGE_CHARS)
-    if found is None:
+    page = cut_page(task.result, line=line, character=character, max_chars=_MAX_PAGE_CHARS)
+    if page is None:
         raise ToolFailed(f"The result has nothing at line {line}, character {character}.")
-    if found.total == 0:
+    if page.total == 0:
         return f"[{head}, with an empty result]"
     more = ""
-    if found.next_line is not None:
-        inside = f", character={found.next_character}" if found.next_character else ""
-        more = f". Read on with offset={found.next_line}{inside}"
-    return f"[{head}, lines {found.start} to {found.end} of {found.total}{more}]\n{found.text}"
+    if page.next_line is not None:
+        character_hint = f", character={page.next_character}" if page.next_character else ""
+        more = f". Read on with offset={page.next_line}{character_hint}"
+    return f"[{head}, lines {page.start} to {page.end} of {page.total}{more}]\n{page.text}"
 
 
 def _render_row(task: Task, now: datetime) -> str:
-    who = f"{task.type} {task.worker}" if task.worker else task.type
+    label = f"{task.type} {task.worker}" if task.worker else task.type
     facts = (
         task.state,
         "asked to stop" if task.cancelling and not task.has_ended else "",
         "" if task.has_ended else _render_progress(task.progress),
         "" if task.has_ended else f"last sign of life {_render_age(task.seen, now)} ago",
     )
-    return f"{short_id(task)} {who}: {_one_line(task.title)} ({', '.join(fact for fact in facts if fact)})"
+    return f"{short_id(task)} {label}: {_one_line(task.title)} ({', '.join(fact for fact in facts if fact)})"
 
 
 def _render_progress(progress: TaskProgress) -> str:
@@ -275,12 +280,12 @@ def _render_progress(progress: TaskProgress) -> str:
 
 
 def _render_age(time: datetime, now: datetime) -> str:
-    left = max((now - time).total_seconds(), 0.0)
+    amount = max((now - time).total_seconds(), 0.0)
     for step, unit in _UNITS:
-        if left < step:
-            return f"{int(left)} {unit}"
-        left /= step
-    return f"{int(left)} d"
+        if amount < step:
+            return f"{int(amount)} {unit}"
+        amount /= step
+    return f"{int(amount)} d"
 
 
 def _one_line(text: str) -> str:

@@ -34,8 +34,8 @@ class TodoItem:
     status: TodoStatus = "pending"
 
 
-def todo_write_tool(keeper: WorkStateHolder) -> Tool:
-    """Return the tool for the todos in `keeper`."""
+def todo_write_tool(state_holder: WorkStateHolder) -> Tool:
+    """Return the tool for the todos in `state_holder`."""
 
     async def todo_write(
         todos: Annotated[list[TodoItem], "the whole list in its order, at most one of them in_progress"],
@@ -46,31 +46,31 @@ def todo_write_tool(keeper: WorkStateHolder) -> Tool:
         completed as soon as it is done. Leave out what no longer matters; an empty list clears it.
         """
         try:
-            standing = await keeper.update_work_state(
-                lambda held: replace(held, todos=replace_todos(held.todos, todos))
+            work_state = await state_holder.update_work_state(
+                lambda state: replace(state, todos=replace_todos(state.todos, todos))
             )
         except StorageError as error:
             raise ToolFailed(f"the list was not changed: {error}") from error
-        return _render_summary(standing.todos)
+        return _render_summary(work_state.todos)
 
     return tool(todo_write, effect="organizes")
 
 
-def replace_todos(before: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
-    """Return the new list for `items`, in their order, with ids from the list `before`. Pure.
+def replace_todos(previous: Sequence[Todo], items: Sequence[TodoItem]) -> tuple[Todo, ...]:
+    """Return the new list for `items`, in their order, with ids from the list `previous`. Pure.
 
     The first todo with some content keeps the id of the first with that content before, the second that of the second.
     A new id is derived from the content and its number among equal contents. Raises: ToolFailed with advice.
     """
     contents = _check_items(items)
-    kept = _match_ids(before, contents)
-    taken = {each for each in kept if each}
-    found = []
-    for item, (content, ordinal), known in zip(items, _number_duplicates(contents), kept, strict=True):
-        new = known or next(each for each in _candidate_ids(content, ordinal) if each not in taken)
-        taken.add(new)
-        found.append(Todo(id=new, content=content, status=item.status))
-    return tuple(found)
+    kept_ids = _match_ids(previous, contents)
+    used_ids = {each for each in kept_ids if each}
+    new_todos = []
+    for item, (content, ordinal), kept_id in zip(items, _number_duplicates(contents), kept_ids, strict=True):
+        new = kept_id or next(each for each in _candidate_ids(content, ordinal) if each not in used_ids)
+        used_ids.add(new)
+        new_todos.append(Todo(id=new, content=content, status=item.status))
+    return tuple(new_todos)
 
 
 def _check_items(items: Sequence[TodoItem]) -> list[str]:
@@ -87,29 +87,30 @@ def _check_items(items: Sequence[TodoItem]) -> list[str]:
             raise ToolFailed(
                 f"Todo {place} has {len(content):,} characters: say it in at most {MAX_TODO_CHARS}, or split it."
             )
-    working = [str(place) for place, item in enumerate(items, start=1) if item.status == "in_progress"]
-    if len(working) > 1:
+    in_progress = [str(place) for place, item in enumerate(items, start=1) if item.status == "in_progress"]
+    if len(in_progress) > 1:
         raise ToolFailed(
-            f"At most one todo is in_progress, not {len(working)} ({', '.join(working)}): set the others to pending."
+            f"At most one todo is in_progress, not {len(in_progress)} ({', '.join(in_progress)}): "
+            "set the others to pending."
         )
     return contents
 
 
 def _one_line(content: str) -> str:
-    whole = content.encode("utf-8", "replace").decode()
-    return " ".join(filter(None, (line.strip() for line in whole.splitlines())))
+    text = content.encode("utf-8", "replace").decode()
+    return " ".join(filter(None, (line.strip() for line in text.splitlines())))
 
 
-def _match_ids(before: Sequence[Todo], contents: Sequence[str]) -> list[str]:
+def _match_ids(previous: Sequence[Todo], contents: Sequence[str]) -> list[str]:
     """Return the id that each content keeps, empty for a new one; no id is returned twice."""
-    known: defaultdict[str, list[str]] = defaultdict(list)
-    for todo in before:
-        known[todo.content].append(todo.id)
-    found: list[str] = []
+    ids_by_content: defaultdict[str, list[str]] = defaultdict(list)
+    for todo in previous:
+        ids_by_content[todo.content].append(todo.id)
+    ids: list[str] = []
     for content, ordinal in _number_duplicates(contents):
-        had = known[content][ordinal : ordinal + 1]
-        found += [each if each not in found else "" for each in had] or [""]
-    return found
+        matching = ids_by_content[content][ordinal : ordinal + 1]
+        ids += [each if each not in ids else "" for each in matching] or [""]
+    return ids
 
 
 def _number_duplicates(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -122,14 +123,14 @@ def _number_duplicates(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 def _candidate_ids(content: str, ordinal: int) -> Iterator[str]:
     for attempt in count():
-        named = f"{attempt}:{ordinal}:{content}".encode()
-        yield blake2b(named, digest_size=_ID_BYTES).hexdigest()
+        seed = f"{attempt}:{ordinal}:{content}".encode()
+        yield blake2b(seed, digest_size=_ID_BYTES).hexdigest()
 
 
 def _render_summary(todos: Sequence[Todo]) -> str:
     if not todos:
         return "The list is empty now."
-    done = sum(todo.status == "completed" for todo in todos)
-    working = next((todo.content for todo in todos if todo.status == "in_progress"), "")
-    told = f"{len(todos)} todo{'' if len(todos) == 1 else 's'}, {done} done, "
-    return told + (f"in progress: {working}" if working else "none in progress")
+    completed = sum(todo.status == "completed" for todo in todos)
+    current = next((todo.content for todo in todos if todo.status == "in_progress"), "")
+    summary = f"{len(todos)} todo{'' if len(todos) == 1 else 's'}, {completed} done, "
+    return summary + (f"in progress: {current}" if current else "none in progress")

@@ -113,12 +113,12 @@ def chat(
     )
     if incognito and (session or resume):
         raise typer.BadParameter("An incognito chat is a new one: leave --session and --resume out.")
-    told = {
+    overrides = {
         "model_settings.temperature": temperature,
         "model_settings.thinking": _THINKING_SWITCHES.get(thinking or "", thinking),
     }
-    settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user, **told})
-    wishes = ChatOptions(
+    settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user, **overrides})
+    options = ChatOptions(
         target=target,
         settings=settings,
         model=_connect_model(settings, memory=not (no_memory or incognito)),
@@ -131,17 +131,19 @@ def chat(
         named_root=root,
     )
     raise typer.Exit(
-        _run_chat(wishes, source) if message is None else _run_single_message(wishes, source, message, as_json=as_json)
+        _run_chat(options, source)
+        if message is None
+        else _run_single_message(options, source, message, as_json=as_json)
     )
 
 
 def _check_not_blank(message: str | None, *, as_json: bool) -> None:
     if message is None or message.strip():
         return
-    told = "The MESSAGE is blank: say something, or leave it out to chat."
+    error_message = "The MESSAGE is blank: say something, or leave it out to chat."
     if as_json:
-        raise typer.BadParameter(told)
-    print_error(told)
+        raise typer.BadParameter(error_message)
+    print_error(error_message)
     raise typer.Exit(_EXIT_USAGE)
 
 
@@ -172,36 +174,36 @@ def _newest_session(target: Target) -> str:
     """Return the user's newest session of this root. Raises `SessionNotFound`."""
     from ricordo.cli.agents import find_session_id
 
-    found = run_async(lambda: find_session_id(target, None)) if target.exists else None
-    if found is None:
+    session_id = run_async(lambda: find_session_id(target, None)) if target.exists else None
+    if session_id is None:
         raise SessionNotFound(f"There is no session to go on with in {target.root}: leave --resume out to begin one.")
-    return found
+    return session_id
 
 
-def _run_chat(wishes: "ChatOptions", source: "ChatInput") -> int:
+def _run_chat(options: "ChatOptions", source: "ChatInput") -> int:
     from ricordo.cli.chat_loop import Chat
     from ricordo.cli.chat_terminal import MainThreadRunner
 
     foreground = MainThreadRunner()
     source.enable_editing()
-    return foreground.run(Chat(options=wishes, main_thread=foreground, input=source).run)
+    return foreground.run(Chat(options=options, main_thread=foreground, input=source).run)
 
 
-def _run_single_message(wishes: "ChatOptions", source: "ChatInput", message: str, *, as_json: bool) -> int:
+def _run_single_message(options: "ChatOptions", source: "ChatInput", message: str, *, as_json: bool) -> int:
     from ricordo.cli.chat_loop import Chat
     from ricordo.cli.chat_terminal import MainThreadRunner
 
     foreground = MainThreadRunner()
-    talk = Chat(options=wishes, main_thread=foreground, input=source)
-    result, session = foreground.run(lambda: talk.run_once(message, quiet=as_json))
+    conversation = Chat(options=options, main_thread=foreground, input=source)
+    result, session = foreground.run(lambda: conversation.run_once(message, quiet=as_json))
     if result is None:
         return 128 + foreground.end_signal if foreground.end_signal else _EXIT_INTERRUPTED
     if as_json:
         print_json(
             {
                 "session": session,
-                "kept": talk.is_recorded,
-                "root": str(wishes.target.root),
+                "kept": conversation.is_recorded,
+                "root": str(options.target.root),
                 "reply": result.message.text,
                 "ending": result.ending,
                 "steps": result.steps,
@@ -209,4 +211,4 @@ def _run_single_message(wishes: "ChatOptions", source: "ChatInput", message: str
                 "output_tokens": result.usage.output,
             }
         )
-    return talk.code
+    return conversation.code

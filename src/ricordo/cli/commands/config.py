@@ -36,22 +36,22 @@ def show(
     from ricordo.runtime.settings_list import list_settings
 
     target = locate_target(root, user, project)
-    trouble = [str(error) for error in target.setting_errors]
+    problems = [str(error) for error in target.setting_errors]
     rows = list_settings(target.settings)
-    own, file = target.settings.data / CONFIG_FILE, target.root / CONFIG_FILE
+    own_file, file = target.settings.data / CONFIG_FILE, target.root / CONFIG_FILE
     if as_json:
         settings: list[JsonValue] = [_setting_document(row) for row in rows]
-        place: dict[str, JsonValue] = {"root": str(target.root), "file": str(file), "exists": file.is_file()}
-        place |= {"own_file": str(own), "own_exists": own.is_file()}
-        print_json({**place, "ok": not trouble, "trouble": list(trouble), "settings": settings})
+        document: dict[str, JsonValue] = {"root": str(target.root), "file": str(file), "exists": file.is_file()}
+        document |= {"own_file": str(own_file), "own_exists": own_file.is_file()}
+        print_json({**document, "ok": not problems, "trouble": list(problems), "settings": settings})
     else:
-        for each in (own, file):
+        for each in (own_file, file):
             print_line(f"{escape(str(each))}{'' if each.exists() else dim(' (not there: nothing is set in it)')}")
         print_line("")
         _print_settings(rows)
-        for told in trouble:
-            print_error(told)
-    if trouble:
+        for problem in problems:
+            print_error(problem)
+    if problems:
         raise typer.Exit(1)
 
 
@@ -80,14 +80,14 @@ def _format_value(row: "SettingRow") -> str:
     if row.is_table:
         return "on" if row.value else "off"
     if row.value is None:
-        told = "none"
+        text = "none"
     elif isinstance(row.value, bool):
-        told = str(row.value).lower()
+        text = str(row.value).lower()
     elif isinstance(row.value, list):
-        told = ", ".join(map(str, row.value)) or "none"
+        text = ", ".join(map(str, row.value)) or "none"
     else:
-        told = str(row.value)
-    return f"(off: {escape(told)})" if row.is_off else escape(told)
+        text = str(row.value)
+    return f"(off: {escape(text)})" if row.is_off else escape(text)
 
 
 _Place = Annotated[
@@ -143,8 +143,8 @@ def _print_report(report: "TrustReport", *, as_json: bool) -> None:
         )
         return
     print_line(f"{escape(str(report.root))}\n{_trust_message(report)}")
-    for told in report.obstacles:
-        print_line(escape(told))
+    for obstacle in report.obstacles:
+        print_line(escape(obstacle))
     for name, lines in report.effects.items():
         print_line(f"\n{bold(name.capitalize())}")
         for line in lines:
@@ -170,8 +170,10 @@ def _trust_root(report: "TrustReport", settings: "Settings", *, as_json: bool) -
         check_no_foreign_files(report.root)
     was_known = "key" in report.effects
     if not report.trusted:
-        files, listed = root_files(report.root), _trust_list(settings)
-        run_async(lambda: trust_root(report.root, files, listed=listed, clock=SystemClock(), keeps_key=not was_known))
+        files, trust_list = root_files(report.root), _trust_list(settings)
+        run_async(
+            lambda: trust_root(report.root, files, trust_list=trust_list, clock=SystemClock(), keeps_key=not was_known)
+        )
     elif not is_vouched_for(settings.trust, report.root):
         restrict_modes(report.root, below=True)
     if as_json:
@@ -196,7 +198,7 @@ def _revoke_trust(folder: Path, settings: "Settings", *, as_json: bool) -> None:
     key = read_key_file(folder)
     was = key is not None and is_listed(identity_from_key(key), settings.data)
     if key is not None:
-        run_async(lambda: untrust_root(identity_from_key(key), listed=_trust_list(settings)))
+        run_async(lambda: untrust_root(identity_from_key(key), trust_list=_trust_list(settings)))
     if as_json:
         print_json({"root": str(folder), "trusted": False, "was_trusted": was})
     else:

@@ -107,22 +107,22 @@ def context(
     if wire:
         print_json(run_async(lambda: _load_request(target, session)))
         return
-    found = None if budget else run_async(lambda: _load_usage(target, session))
-    if found:
+    usage_report = None if budget else run_async(lambda: _load_usage(target, session))
+    if usage_report:
         # settings that can't be used were told just now
         target = replace(target, setting_errors=())
 
     async def preamble(memory: "Memory") -> "tuple[str, bool, MemoryCut | None]":
         from ricordo.messages.tokens import Tokens
 
-        most = Tokens(budget) if budget else None
-        text = await memory.preamble(most)
-        return text, not text and bool(await memory.entries()), await memory.preamble_cut(most)
+        token_budget = Tokens(budget) if budget else None
+        text = await memory.preamble(token_budget)
+        return text, not text and bool(await memory.entries()), await memory.preamble_cut(token_budget)
 
     shown_text, is_too_much, cut = with_memory(target, preamble)
     tokens = _count_tokens(shown_text)
     if as_json:
-        usage = context_usage_document(found[0], is_new=found[1]) if found else None
+        usage = context_usage_document(usage_report[0], is_new=usage_report[1]) if usage_report else None
         print_json({"preamble": shown_text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
@@ -130,8 +130,8 @@ def context(
     print_line(f"\n{tokens:,} tokens")
     if cut:
         print_line(dim(_format_left_out(cut)))
-    if found:
-        print_line("\n" + "\n".join(format_usage(found[0], is_new=found[1])))
+    if usage_report:
+        print_line("\n" + "\n".join(format_usage(usage_report[0], is_new=usage_report[1])))
 
 
 def _change_window(target: Target, session: str | None, message: str, text: str | None, *, as_json: bool) -> None:
@@ -140,35 +140,35 @@ def _change_window(target: Target, session: str | None, message: str, text: str 
     change = partial(edit_message, text=text) if text is not None else remove_message
 
     async def act() -> "tuple[Compaction, list[str]]":
-        named = await find_session_id(target, session)
-        if named is None:
+        session_id = await find_session_id(target, session)
+        if session_id is None:
             raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
-        async with open_session_agent(target, named, asks=False) as agent:
+        async with open_session_agent(target, session_id, with_model=False) as agent:
             return await change(agent, message, prefix="ricordo ", suffix=suffix)
 
-    made, lines = run_async(act)
-    print_json({"changed": compaction_document(made)}) if as_json else print_line("\n".join(lines))
+    compaction, lines = run_async(act)
+    print_json({"changed": compaction_document(compaction)}) if as_json else print_line("\n".join(lines))
 
 
 def _format_left_out(cut: "MemoryCut") -> str:
     """Say how much of MEMORY.md is not shown, which bound acted, and what to do."""
-    how = "ricordo consolidate" if cut.cap != "tokens" else "ricordo consolidate, or the setting preamble_tokens,"
+    remedy = "ricordo consolidate" if cut.cap != "tokens" else "ricordo consolidate, or the setting preamble_tokens,"
     return (
         f"left out: {pluralize(cut.lines, 'line')} of MEMORY.md, as no more than {cut.most:,} {cut.cap} are shown;\n"
-        f"{how} makes room, and what you wrote yourself you can put into a topic"
+        f"{remedy} makes room, and what you wrote yourself you can put into a topic"
     )
 
 
 async def _load_usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
     """Return what fills the window of a session, of a new one where there is none, and whether it is new."""
-    named = await find_session_id(target, session)
-    async with open_session_agent(target, named, asks=False) as agent:
-        return await agent.get_context_usage(), named is None
+    session_id = await find_session_id(target, session)
+    async with open_session_agent(target, session_id, with_model=False) as agent:
+        return await agent.get_context_usage(), session_id is None
 
 
 async def _load_request(target: Target, session: str | None) -> "dict[str, JsonValue]":
     """Describe the next request of a session: as its provider has it, else as messages."""
-    async with open_session_agent(target, await find_session_id(target, session), asks=False) as agent:
+    async with open_session_agent(target, await find_session_id(target, session), with_model=False) as agent:
         return request_document(await agent.preview_request())
 
 
@@ -230,17 +230,17 @@ def compact(
                 return *await _list_compactions(agent), True
             if undo:
                 return *await _undo_compaction(agent, handle), True
-            done = await agent.compact(focus=focus, dry_run=dry_run)
-            note = unused_focus_note(focus, done.before.model, target.settings)
+            result = await agent.compact(focus=focus, dry_run=dry_run)
+            note = unused_focus_note(focus, result.before.model, target.settings)
             suffix = f" --session {shlex.quote(session)}" if session else ""
-            lines = format_compaction_result(done, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
-            statuses = {each.status for each in done}
-            well = "done" in statuses or "failed" not in statuses
-            return compaction_result_document(done, dry_run=dry_run, note=note), lines, well
+            lines = format_compaction_result(result, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
+            statuses = {each.status for each in result}
+            is_ok = "done" in statuses or "failed" not in statuses
+            return compaction_result_document(result, dry_run=dry_run, note=note), lines, is_ok
 
-    document, lines, well = run_async(act)
+    document, lines, is_ok = run_async(act)
     print_json(document) if as_json else print_line("\n".join(lines))
-    if not well:
+    if not is_ok:
         raise typer.Exit(1)
 
 
@@ -278,10 +278,10 @@ async def _open_existing_session(
 
     Raises: SessionNotFound; StorageReadOnly when its window is to be changed and can't be kept.
     """
-    found = await find_session_id(target, session)
-    if found is None:
+    session_id = await find_session_id(target, session)
+    if session_id is None:
         raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
-    async with open_session_agent(target, found, asks=learns, learns=learns) as agent:
+    async with open_session_agent(target, session_id, with_model=learns, with_learning=learns) as agent:
         if changes and not agent.is_recorded:
             raise StorageReadOnly(
                 f"The memory in {target.root} can only be read, so the window stays as it is: "
@@ -291,19 +291,20 @@ async def _open_existing_session(
 
 
 async def _list_compactions(agent: "HarnessAgent") -> "tuple[dict[str, JsonValue], list[str]]":
-    found = await agent.compactions.all()
-    return {"session": agent.session, "compactions": [compaction_document(each) for each in found]}, format_compactions(
-        found
-    )
+    compactions = await agent.compactions.all()
+    return {
+        "session": agent.session,
+        "compactions": [compaction_document(each) for each in compactions],
+    }, format_compactions(compactions)
 
 
 async def _undo_compaction(agent: "HarnessAgent", handle: str | None) -> "tuple[dict[str, JsonValue], list[str]]":
     before = await agent.get_context_usage()
-    made = await agent.compactions.undo(handle)
+    compaction = await agent.compactions.undo(handle)
     after = await agent.get_context_usage()
     document: dict[str, JsonValue] = {
-        "undone": compaction_document(made),
+        "undone": compaction_document(compaction),
         "before": context_usage_document(before),
         "after": context_usage_document(after),
     }
-    return document, format_undo(made, before, after)
+    return document, format_undo(compaction, before, after)

@@ -83,25 +83,25 @@ def demo(
     An agent goes through a conversation of several weeks with a small window, and a new process answers questions about
     it. It plays in a temporary folder.
     """
-    listed = json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))
-    questions = [_Question(text=each["question"], expects=each["expects"]) for each in listed if each["shown"]]
+    documents = json.loads((_DEMO_DATA / "questions.json").read_text(encoding="utf-8"))
+    questions = [_Question(text=each["question"], expects=each["expects"]) for each in documents if each["shown"]]
     with ExitStack() as stack:
-        stage = _make_demo_root(stack, root, keep=keep)
+        demo_root = _make_demo_root(stack, root, keep=keep)
         conversation = stack.enter_context(as_file(_DEMO_DATA / "conversation.jsonl"))
         if as_json:
-            first, result = _run_replay(stage, conversation)
-            second, answers = _run_ask(stage, questions)
+            first, result = _run_replay(demo_root, conversation)
+            second, answers = _run_ask(demo_root, questions)
             print_json({"lived": result, "answers": list(answers), "processes": [first, second]})
             return
         window = f"with a window of about {_BUDGET:,} tokens"
         print_line(wrap(f"An agent goes through a built-in conversation {window}, and its process ends."))
         print_line("A new process answers from what was kept. No key, no server, no network.")
-        first = _show_replay(stage, conversation)
-        _show_memory(stage)
-        second = _show_answers(stage, questions)
+        first = _show_replay(demo_root, conversation)
+        _show_memory(demo_root)
+        second = _show_answers(demo_root, questions)
         processes = f"Process {first} lived and learned, process {second} answered"
         print_line(wrap(f"\n{processes}; between them lay nothing but files."))
-        _show_next_steps(stage, is_kept=keep or root is not None)
+        _show_next_steps(demo_root, is_kept=keep or root is not None)
 
 
 def _make_demo_root(stack: ExitStack, root: Path | None, *, keep: bool) -> _DemoRoot:
@@ -117,33 +117,33 @@ def _make_demo_root(stack: ExitStack, root: Path | None, *, keep: bool) -> _Demo
     return _DemoRoot(root=(root or folder / ".ricordo").absolute(), environment=environment)
 
 
-def _run_replay(stage: _DemoRoot, conversation: Path) -> tuple[int, Any]:
-    return _run(stage, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(_BUDGET))
+def _run_replay(demo_root: _DemoRoot, conversation: Path) -> tuple[int, Any]:
+    return _run(demo_root, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(_BUDGET))
 
 
-def _show_replay(stage: _DemoRoot, conversation: Path) -> int:
-    process, told = _run_replay(stage, conversation)
-    lives = told["sessions"]
+def _show_replay(demo_root: _DemoRoot, conversation: Path) -> int:
+    process, document = _run_replay(demo_root, conversation)
+    reports = document["sessions"]
     print_line(f"\n{bold(f'1. Living (process {process})')}")
     print_line("   session, and its tokens:      said   largest window sent   left at the end")
-    for life in lives:
-        sizes = f"{life['said_tokens']:>9,}{life['largest_tokens']:>22,}{life['left_tokens']:>18,}"
-        print_line(f"   {escape(life['session'])[:24]:<24} {sizes}")
-    _show_reductions(lives)
-    learned = ", ".join(pluralize(count, escape(kind)) for kind, count in told["learned"].items())
-    total = pluralize(sum(told["learned"].values()), "entry")
-    print_line(wrap(f"learned {total}{f': {learned}' if learned else ''}", "   ", first="\n   "))
-    kept, replaced = told["curated"].get("kept", 0), told["curated"].get("superseded", 0)
+    for report in reports:
+        sizes = f"{report['said_tokens']:>9,}{report['largest_tokens']:>22,}{report['left_tokens']:>18,}"
+        print_line(f"   {escape(report['session'])[:24]:<24} {sizes}")
+    _show_reductions(reports)
+    kinds_text = ", ".join(pluralize(count, escape(kind)) for kind, count in document["learned"].items())
+    total = pluralize(sum(document["learned"].values()), "entry")
+    print_line(wrap(f"learned {total}{f': {kinds_text}' if kinds_text else ''}", "   ", first="\n   "))
+    curated_count, replaced = document["curated"].get("kept", 0), document["curated"].get("superseded", 0)
     older = f", {replaced:,} in the place of what no longer holds" if replaced else ""
-    print_line(f"   curated {kept:,} of them{older}")
-    if told["known"]:
-        print_line(f"   skipped {pluralize(len(told['known']), 'session')} that the root has")
+    print_line(f"   curated {curated_count:,} of them{older}")
+    if document["known"]:
+        print_line(f"   skipped {pluralize(len(document['known']), 'session')} that the root has")
     return process
 
 
-def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
+def _show_reductions(reports: Sequence[Mapping[str, Any]]) -> None:
     """Show the largest eviction, and one window before and after its compaction."""
-    evicted = _largest_reduction(lives, "evict")
+    evicted = _largest_reduction(reports, "evict")
     if evicted:
         name = evicted[0]["session"]
         print_line(
@@ -157,11 +157,11 @@ def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
             f"   The window before: {_format_measure(evicted[1], 'before')}; after: "
             f"{_format_measure(evicted[1], 'after')}."
         )
-    compacted = _largest_reduction(lives, "compact")
+    compacted = _largest_reduction(reports, "compact")
     if compacted:
-        life, act = compacted
-        what = "the window was full: a summary took the place of what was oldest"
-        print_line(wrap(f"In {life['session']} {what}.", "   ", first="\n   "))
+        report, act = compacted
+        explanation = "the window was full: a summary took the place of what was oldest"
+        print_line(wrap(f"In {report['session']} {explanation}.", "   ", first="\n   "))
         print_line(f"   The window before: {_format_measure(act, 'before')}; after: {_format_measure(act, 'after')}.")
         print_line("   It then began with this summary:")
         for line in _summary_lines(act["summary"] or "")[:_SUMMARY_LINES]:
@@ -169,10 +169,10 @@ def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _largest_reduction(
-    lives: Sequence[Mapping[str, Any]], act: str
+    reports: Sequence[Mapping[str, Any]], act: str
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    found = [(life, each) for life in lives for each in life["reductions"] if each["act"] == act]
-    return max(found, key=lambda row: row[1]["tokens_before"] - row[1]["tokens_after"], default=None)
+    reductions = [(report, each) for report in reports for each in report["reductions"] if each["act"] == act]
+    return max(reductions, key=lambda row: row[1]["tokens_before"] - row[1]["tokens_after"], default=None)
 
 
 def _format_measure(act: Mapping[str, Any], when: str) -> str:
@@ -192,51 +192,53 @@ def _format_file_line(text: str, indent: str) -> str:
     return wrap(short, f"{indent}  " if text.startswith("- ") else indent, first=indent)
 
 
-def _show_memory(stage: _DemoRoot) -> None:
+def _show_memory(demo_root: _DemoRoot) -> None:
     """Show what was written: the files, curated memory as it is on disk, and what of it enters a prompt."""
     print_line(f"\n{bold('2. What it wrote')}")
-    for path, weight in _list_files(stage.root, stage.user_folder):
+    for path, weight in _list_files(demo_root.root, demo_root.user_folder):
         print_line(f"     {format_size(weight):>9}  {escape(path)}")
-    memory = stage.user_folder / "workspace" / "MEMORY.md"
+    memory = demo_root.user_folder / "workspace" / "MEMORY.md"
     if memory.is_file():
-        print_line(f"\n   {escape(_relative_path(stage.root, memory))}, without the fields that each line ends with:\n")
+        print_line(
+            f"\n   {escape(_relative_path(demo_root.root, memory))}, without the fields that each line ends with:\n"
+        )
         lines = memory.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in lines[:_MEMORY_LINES]:
-            said = _ENTRY_FIELDS.sub("", line)
-            print_line(wrap(said, "       " if said.startswith("- ") else "     ", first="     "))
+            text = _ENTRY_FIELDS.sub("", line)
+            print_line(wrap(text, "       " if text.startswith("- ") else "     ", first="     "))
         if len(lines) > _MEMORY_LINES:
             print_line(f"     … and {pluralize(len(lines) - _MEMORY_LINES, 'more line')}")
-    _, told = _run(stage, "context")
-    length = f"in {told['tokens']:,} tokens"
+    _, report = _run(demo_root, "context")
+    size_text = f"in {report['tokens']:,} tokens"
     print_line(
-        wrap(f"The next session's prompt is told this memory {length}. Its preamble begins:", "   ", first="\n   ")
+        wrap(f"The next session's prompt is told this memory {size_text}. Its preamble begins:", "   ", first="\n   ")
     )
-    for line in told["preamble"].splitlines()[:_PREAMBLE_LINES]:
+    for line in report["preamble"].splitlines()[:_PREAMBLE_LINES]:
         print_line(dim(_format_file_line(line, "     ")))
-    _show_redaction(stage)
+    _show_redaction(demo_root)
 
 
-def _show_redaction(stage: _DemoRoot) -> None:
-    places = list(_find_redactions(stage.root, stage.user_folder))
-    others = f", and in {pluralize(len(places) - 1, 'more line')}" if len(places) > 1 else ""
-    for path, number, mark in places[:1]:
+def _show_redaction(demo_root: _DemoRoot) -> None:
+    redactions = list(_find_redactions(demo_root.root, demo_root.user_folder))
+    others = f", and in {pluralize(len(redactions) - 1, 'more line')}" if len(redactions) > 1 else ""
+    for path, number, mark in redactions[:1]:
         print_line(f"\n   A secret was said. In its place stands {escape(mark)}")
         print_line(dim(f"   — {escape(path)}:{number}{others}"))
 
 
-def _run_ask(stage: _DemoRoot, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
+def _run_ask(demo_root: _DemoRoot, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
     first, *rest = questions
-    also = [part for question in rest for part in ("--also", question.text)]
-    process, told = _run(stage, "ask", first.text, *also)
-    return process, [{key: value for key, value in told.items() if key != "also"}, *told.get("also", [])]
+    extra_arguments = [part for question in rest for part in ("--also", question.text)]
+    process, document = _run(demo_root, "ask", first.text, *extra_arguments)
+    return process, [{key: value for key, value in document.items() if key != "also"}, *document.get("also", [])]
 
 
-def _show_answers(stage: _DemoRoot, questions: Sequence[_Question]) -> int:
-    process, answers = _run_ask(stage, questions)
+def _show_answers(demo_root: _DemoRoot, questions: Sequence[_Question]) -> int:
+    process, answers = _run_ask(demo_root, questions)
     print_line(f"\n{bold(f'3. Answering (process {process})')}")
     for question, answer in zip(questions, answers, strict=True):
         print_line(f"\n   {bold(escape(question.text))}")
-        _print_answer(answer, stage)
+        _print_answer(answer, demo_root)
     curated = sum(_rests_on_curated(answer) for answer in answers)
     print_line(
         f"\n   {curated} of {pluralize(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on "
@@ -252,7 +254,7 @@ def _rests_on_curated(answer: Mapping[str, Any]) -> bool:
     return path == "workspace/MEMORY.md" or path.startswith("workspace/memory/topics/")
 
 
-def _print_answer(answer: Mapping[str, Any], stage: _DemoRoot) -> None:
+def _print_answer(answer: Mapping[str, Any], demo_root: _DemoRoot) -> None:
     if answer["hit"] is None:
         print_line(f"   {escape(answer['text'])}")
         return
@@ -265,11 +267,11 @@ def _print_answer(answer: Mapping[str, Any], stage: _DemoRoot) -> None:
                 first=f"   {label}",
             )
         )
-        place = f"{_relative_path(stage.root, stage.user_folder / hit['path'])}:{hit['line']}"
-        print_line(dim(f"   — {escape(place)}"))
+        location = f"{_relative_path(demo_root.root, demo_root.user_folder / hit['path'])}:{hit['line']}"
+        print_line(dim(f"   — {escape(location)}"))
 
 
-def _show_next_steps(stage: _DemoRoot, *, is_kept: bool) -> None:
+def _show_next_steps(demo_root: _DemoRoot, *, is_kept: bool) -> None:
     print_line(f"\n{bold('With a model')}")
     print_line("   pip install 'ricordo[models]'")
     print_line("   set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
@@ -277,32 +279,34 @@ def _show_next_steps(stage: _DemoRoot, *, is_kept: bool) -> None:
     print_line("   or set RICORDO_MODEL. Without a model, chat quotes memory.")
     print_line(f"\n{bold('Go on')}")
     if is_kept:
-        place = escape(quote(str(stage.root)))
-        print_line(f'   ricordo ask "QUESTION" --root {place}')
-        print_line(f"   ricordo memory list --root {place}")
+        root_argument = escape(quote(str(demo_root.root)))
+        print_line(f'   ricordo ask "QUESTION" --root {root_argument}')
+        print_line(f"   ricordo memory list --root {root_argument}")
     else:
         print_line("   ricordo demo --keep     keep the files, to look at them")
         print_line("   ricordo replay FILE --root trial      the same with a conversation of yours")
     print_line("   ricordo ingest FILE     begin a memory here")
 
 
-def _run(stage: _DemoRoot, *arguments: str) -> tuple[int, Any]:
+def _run(demo_root: _DemoRoot, *arguments: str) -> tuple[int, Any]:
     """Run a command in a process of its own to its end; return the process's id and the JSON it printed."""
-    command = [sys.executable, "-m", "ricordo", *arguments, "--root", str(stage.root), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(stage.environment), encoding="utf-8") as process:
+    command = [sys.executable, "-m", "ricordo", *arguments, "--root", str(demo_root.root), "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=dict(demo_root.environment), encoding="utf-8"
+    ) as process:
         output, _ = process.communicate()
-    told = json.loads(output or "{}")
+    document = json.loads(output or "{}")
     if process.returncode:
-        raise RicordoError(told.get("message") or f"`ricordo {arguments[0]}` failed.")
-    return process.pid, told
+        raise RicordoError(document.get("message") or f"`ricordo {arguments[0]}` failed.")
+    return process.pid, document
 
 
-def _list_files(root: Path, place: Path) -> list[tuple[str, int]]:
+def _list_files(root: Path, folder: Path) -> list[tuple[str, int]]:
     """Return the files with their sizes in bytes, transcripts as one."""
-    found = sorted(path for path in (place / "workspace").rglob("*") if path.is_file())
-    logs = [path for path in found if path.name.endswith(".log.jsonl")]
-    hidden = {path for path in found if "/state/" in path.as_posix()}
-    rows = [(_relative_path(root, path), path.stat().st_size) for path in found if path not in {*logs, *hidden}]
+    file_paths = sorted(path for path in (folder / "workspace").rglob("*") if path.is_file())
+    logs = [path for path in file_paths if path.name.endswith(".log.jsonl")]
+    hidden = {path for path in file_paths if "/state/" in path.as_posix()}
+    rows = [(_relative_path(root, path), path.stat().st_size) for path in file_paths if path not in {*logs, *hidden}]
     if logs:
         rows.append(
             (
@@ -310,15 +314,15 @@ def _list_files(root: Path, place: Path) -> list[tuple[str, int]]:
                 sum(p.stat().st_size for p in logs),
             )
         )
-    index = place / "memory_index.db"
+    index = folder / "memory_index.db"
     if index.is_file():
         rows.append((f"{_relative_path(root, index)} (the index, a cache)", index.stat().st_size))
     return rows
 
 
-def _find_redactions(root: Path, place: Path) -> Iterator[tuple[str, int, str]]:
+def _find_redactions(root: Path, folder: Path) -> Iterator[tuple[str, int, str]]:
     """Give the places in the transcripts where a secret was replaced, and what stands there."""
-    for path in sorted((place / "workspace").rglob("*.log.jsonl")):
+    for path in sorted((folder / "workspace").rglob("*.log.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             if _SECRET_MARK in line:
                 start = line.index(_SECRET_MARK)

@@ -66,8 +66,8 @@ class ChangeSummary:
     def paths(self) -> str:
         """The files that were touched, and whose they are where they are not the user's alone in the project."""
         paths = ", ".join(self.item.paths)
-        whose = {"user": " (in your own root)", "shared": " (shared by the project)"}
-        return paths + whose.get(self.label, "")
+        origins = {"user": " (in your own root)", "shared": " (shared by the project)"}
+        return paths + origins.get(self.label, "")
 
     @property
     def description(self) -> str:
@@ -83,19 +83,19 @@ async def summarize_changes(target: Target, items: "Sequence[HistoryItem]") -> l
     from ricordo.workspace.history.change_sets import ChangeSets
 
     clock = SystemClock()
-    places = {
+    change_sets = {
         label: ChangeSets(root_files(folder), clock=clock, ids=MonotonicIds(clock))
         for label, folder in target.folders().items()
         if label != "own" and folder.is_dir()
     }
     redactor = await load_redactor(target)
-    return [await _summarize_change(target, places, item, redactor) for item in items]
+    return [await _summarize_change(target, change_sets, item, redactor) for item in items]
 
 
 async def _summarize_change(
-    target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor"
+    target: Target, change_sets: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor"
 ) -> ChangeSummary:
-    for label, changes in places.items():
+    for label, changes in change_sets.items():
         with suppress(ChangeNotFound, StorageError):
             change = await changes.get_change(item.id)
             entries = await _changed_entries(changes, change) or await _load_saved_entries(target, label, item)
@@ -107,7 +107,7 @@ async def _summarize_change(
                 label=label,
                 ids=_entry_ids(entries),
             )
-    for label in places:
+    for label in change_sets:
         entries = await _load_saved_entries(target, label, item)
         if entries:
             return ChangeSummary(
@@ -120,12 +120,12 @@ async def _load_saved_entries(target: Target, label: str, item: "HistoryItem") -
     from ricordo.runtime.workspace import root_files
     from ricordo.workspace.ledger import read_entries
 
-    found: dict[str, Entry] = {}
+    saved_entries: dict[str, Entry] = {}
     for path in item.paths if item.entries else ():
         with suppress(FileMissing, StorageError):
             located = await read_entries(root_files(target.folders()[label]), path)
-            found.update((each.entry.id, each.entry) for each in located)
-    return [found[entry_id] for entry_id in item.entries if entry_id in found]
+            saved_entries.update((each.entry.id, each.entry) for each in located)
+    return [saved_entries[entry_id] for entry_id in item.entries if entry_id in saved_entries]
 
 
 async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Entry]":
@@ -148,15 +148,15 @@ def _parse_entries(document: bytes | None, path: str) -> "dict[str, Entry]":
 
     if document is None or not path.endswith(".md"):
         return {}
-    return {found.entry.id: found.entry for found in parse_entries(document, path)}
+    return {located.entry.id: located.entry for located in parse_entries(document, path)}
 
 
 async def _find_undone_act(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]") -> str:
     """Return the act of the change that was undone; an append left no record, and its entries tell who made it."""
     with suppress(ChangeNotFound, StorageError):
         return (await changes.get_change(undone)).act
-    by = {entry.by for entry in entries if entry.id == undone}
-    return ("extract" if "flush" in by else "save") if by else "a write"
+    authors = {entry.by for entry in entries if entry.id == undone}
+    return ("extract" if "flush" in authors else "save") if authors else "a write"
 
 
 def _entry_ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
@@ -199,16 +199,16 @@ def undo(
     async def undo_change(memory: "Memory") -> "tuple[HistoryItem, ChangeSummary | None]":
         item = await memory.undo(change)
         newest = [each for each in await memory.history(limit=_UNDO_LOOKBACK) if each.undoes == item.id]
-        deeds = await summarize_changes(target, newest[:1])
-        return item, deeds[0] if deeds else None
+        summaries = await summarize_changes(target, newest[:1])
+        return item, summaries[0] if summaries else None
 
-    item, deed = with_memory(target, undo_change)
+    item, summary = with_memory(target, undo_change)
     if as_json:
-        print_json({"undone": change_document(item), "about": deed.about or None if deed else None})
+        print_json({"undone": change_document(item), "about": summary.about or None if summary else None})
         return
-    about = f' "{escape(deed.about)}"' if deed and deed.about else ""
+    about = f' "{escape(summary.about)}"' if summary and summary.about else ""
     print_line(f"Took back {escape(item.act)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
-    print_line(dim(f"  {item.id}  {escape(deed.paths if deed else ', '.join(item.paths))}"))
+    print_line(dim(f"  {item.id}  {escape(summary.paths if summary else ', '.join(item.paths))}"))
 
 
 def history(
@@ -235,13 +235,13 @@ def history(
     async def load(memory: "Memory") -> list[ChangeSummary]:
         return await summarize_changes(target, await memory.history(limit=limit))
 
-    deeds = with_memory(target, load)
+    summaries = with_memory(target, load)
     if as_json:
-        print_json({"changes": [{**change_document(each.item), "about": each.about or None} for each in deeds]})
+        print_json({"changes": [{**change_document(each.item), "about": each.about or None} for each in summaries]})
         return
-    if not deeds:
+    if not summaries:
         print_line("Nothing was written yet.")
-    for each in deeds:
+    for each in summaries:
         _print_change(each, target.user)
 
 
@@ -260,20 +260,20 @@ def diff(
 ) -> None:
     """Show what one write did to each of its files, line by line."""
     target = require_target(root, user, project)
-    found = with_memory(target, lambda memory: memory.diff(change))
+    change_diff = with_memory(target, lambda memory: memory.diff(change))
     if as_json:
         files: list[JsonValue] = [
             {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added_lines,
              "removed": each.removed_lines, "diff": each.text}
-            for each in found.files
+            for each in change_diff.files
         ]  # fmt: skip
-        print_json({"change": change_document(found.item), "files": files})
+        print_json({"change": change_document(change_diff.item), "files": files})
         return
-    item = found.item
+    item = change_diff.item
     print_line(
         f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {escape(_writer(item, target.user))}"
     )
-    for each in found.files:
+    for each in change_diff.files:
         state = " (new)" if each.created else " (deleted)" if each.deleted else ""
         print_line(f"\n{dim(escape(each.path) + state)}  +{each.added_lines} -{each.removed_lines}")
         for line in each.text.split("\n")[2:]:
@@ -324,15 +324,15 @@ def _writer(item: "HistoryItem", user: str) -> str:
     return item.user if item.who == PERSON else f"{item.who} of {item.user}"
 
 
-def _print_change(deed: ChangeSummary, user: str) -> None:
-    item = deed.item
+def _print_change(summary: ChangeSummary, user: str) -> None:
+    item = summary.item
     added = f"  {pluralize(len(item.entries), 'entry', 'entries')}" if item.entries else ""
     state = "  (undone)" if item.undone else ""
-    done = f"{item.act} by {escape(_writer(item, user))}"
-    print_line(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {done}{added}{state}")
-    if deed.description:
-        print_line(f"  {escape(deed.description)}")
-    print_line(dim(f"  {escape(deed.paths)}{f': {escape(item.why)}' if item.why else ''}"))
+    description = f"{item.act} by {escape(_writer(item, user))}"
+    print_line(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {description}{added}{state}")
+    if summary.description:
+        print_line(f"  {escape(summary.description)}")
+    print_line(dim(f"  {escape(summary.paths)}{f': {escape(item.why)}' if item.why else ''}"))
 
 
 _MAX_CHANGES = 100
@@ -398,74 +398,79 @@ def why(
         entry = await _find_named_entry(memory, what.strip())
         return await _load_report(memory, entry, target, asked, limit) if entry else None
 
-    known = with_memory(target, look, finds=bool(asked))
-    if known is None:
+    report = with_memory(target, look, finds=bool(asked))
+    if report is None:
         explain_hits(target, asked or what, as_json=as_json, limit=limit)
     elif as_json:
-        print_json(_report_document(known, target))
+        print_json(_report_document(report, target))
     else:
-        _print_report(known, target)
+        _print_report(report, target)
 
 
-async def _find_named_entry(memory: "Memory", what: str) -> "Entry | None":
+async def _find_named_entry(memory: "Memory", name: str) -> "Entry | None":
     """Return the memory with this id; None for words. Raises: EntryNotFound for an id that no memory has."""
     from ricordo.workspace.ledger import matches_id
     from ricordo.workspace.profile import FACT_ID_PREFIX
 
-    if not _ID_OR_WORD.fullmatch(what):
+    if not _ID_OR_WORD.fullmatch(name):
         return None
     try:
-        return await memory.entry(what)
+        return await memory.entry(name)
     except EntryNotFound as error:
         ids = [entry.id for entry in await memory.entries()]
-        near = get_close_matches(what, ids, n=1, cutoff=_MIN_ID_SIMILARITY)
-        if _ID.fullmatch(what) or what.startswith(FACT_ID_PREFIX) or any(matches_id(what, one) for one in ids) or near:
-            hint = f" The nearest is {near[0]}." if near else ""
+        similar_ids = get_close_matches(name, ids, n=1, cutoff=_MIN_ID_SIMILARITY)
+        if (
+            _ID.fullmatch(name)
+            or name.startswith(FACT_ID_PREFIX)
+            or any(matches_id(name, one) for one in ids)
+            or similar_ids
+        ):
+            hint = f" The nearest is {similar_ids[0]}." if similar_ids else ""
             raise EntryNotFound(f"{error}{hint}") from error
-        if _ID_PART.fullmatch(what) and not any(hit.words for hit in await memory.recall(what, limit=1)):
+        if _ID_PART.fullmatch(name) and not any(hit.words for hit in await memory.recall(name, limit=1)):
             raise
         return None
 
 
-async def _load_report(memory: "Memory", entry: "Entry", target: Target, asked: str, limit: int) -> _MemoryReport:
+async def _load_report(memory: "Memory", entry: "Entry", target: Target, query: str, limit: int) -> _MemoryReport:
     from ricordo.runtime.memory import read_preamble
 
-    deeds = await summarize_changes(target, await memory.history(limit=_MAX_CHANGES))
+    summaries = await summarize_changes(target, await memory.history(limit=_MAX_CHANGES))
     successor = next((each.id for each in await memory.entries() if each.supersedes == entry.id), "")
     return _MemoryReport(
         entry=entry,
         position=await locate_entry(target, entry.id),
         source_messages=await load_source_messages(target, memory, entry),
-        changes=[deed for deed in deeds if entry.id in {*deed.ids, *deed.item.entries}],
+        changes=[summary for summary in summaries if entry.id in {*summary.ids, *summary.item.entries}],
         successor=successor,
-        is_in_prompt=entry.id in {shown.id for shown in (await read_preamble(memory)).entries},
+        is_in_prompt=entry.id in {listed.id for listed in (await read_preamble(memory)).entries},
         usage=await memory.usage(entry.id),
         contradictions=await load_contradictions(memory, entry.id),
-        explanation=await memory.explain(asked, limit=limit) if asked else None,
+        explanation=await memory.explain(query, limit=limit) if query else None,
     )
 
 
-def _print_report(known: _MemoryReport, target: Target) -> None:
-    entry = known.entry
+def _print_report(report: _MemoryReport, target: Target) -> None:
+    entry = report.entry
     print_line(wrap(entry.content))
     print_line(dim(f"  {entry.kind}, saved by {escape(entry.by)}; id {entry.id}"))
-    print_line(f"  {escape(str(known.position)) if known.position else 'stands in no file'}")
-    print_line(wrap(known.prompt_status, "  "))
-    print_line(wrap(_format_usage(known.usage), "  "))
-    print_contradictions(known.contradictions, entry.id)
-    for origin in known.source_messages:
+    print_line(f"  {escape(str(report.position)) if report.position else 'stands in no file'}")
+    print_line(wrap(report.prompt_status, "  "))
+    print_line(wrap(_format_usage(report.usage), "  "))
+    print_contradictions(report.contradictions, entry.id)
+    for origin in report.source_messages:
         speaker = origin.message.name or origin.message.role
         print_line(
             f"  said in {escape(str(origin.position))} by {escape(speaker)}, message {escape(origin.message.id)}"
         )
         print_line(dim(wrap(entry.source.quote or origin.message.text, "    ")))
-    for deed in known.changes:
+    for each in report.changes:
         print_line(
-            f"  {deed.item.at.astimezone():%Y-%m-%d %H:%M}  {deed.item.act} by {escape(deed.item.who)}  {deed.item.id}"
+            f"  {each.item.at.astimezone():%Y-%m-%d %H:%M}  {each.item.act} by {escape(each.item.who)}  {each.item.id}"
         )
-    if known.explanation:
+    if report.explanation:
         print_line("")
-        print_explanation(known.explanation, target)
+        print_explanation(report.explanation, target)
 
 
 def _format_usage(usage: "MemoryUsage") -> str:
@@ -478,26 +483,26 @@ def _format_usage(usage: "MemoryUsage") -> str:
     return "; ".join(parts)
 
 
-def _report_document(known: _MemoryReport, target: Target) -> "dict[str, JsonValue]":
-    position = known.position
+def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonValue]":
+    position = report.position
     origins: list[JsonValue] = [
         {
-            "session": known.entry.source.session,
+            "session": report.entry.source.session,
             "message": each.message.id,
             "file": each.position.file,
             "line": each.position.line,
         }
-        for each in known.source_messages
+        for each in report.source_messages
     ]
     return {
-        **entry_document(known.entry, [other.id for other in known.contradictions]),
+        **entry_document(report.entry, [other.id for other in report.contradictions]),
         "file": position.file if position else None,
         "line": position.line if position else None,
         "rests_on": origins,
-        "superseded_by": known.successor or None,
-        "in_prompt": known.is_in_prompt,
-        "standing": known.prompt_status,
-        "usage": memory_usage_document(known.usage),
-        "changes": [change_document(each.item) for each in known.changes],
-        "explained": explanation_document(known.explanation, target) if known.explanation else None,
+        "superseded_by": report.successor or None,
+        "in_prompt": report.is_in_prompt,
+        "standing": report.prompt_status,
+        "usage": memory_usage_document(report.usage),
+        "changes": [change_document(each.item) for each in report.changes],
+        "explained": explanation_document(report.explanation, target) if report.explanation else None,
     }

@@ -78,25 +78,25 @@ class ImportFile:
     def batches(self) -> "Iterator[tuple[str, list[Message]]]":
         """Give messages of one session at a time. Raises what `read_history` raises."""
         waiting: defaultdict[str, list[Message]] = defaultdict(list)
-        mark = count = 0
+        batch_start = count = 0
         for imported in self._read_messages():
             waiting[imported.session].append(imported.message)
             count += 1
-            if count >= _BATCH_MESSAGES or self.done - mark >= _BATCH_BYTES:
-                ended = [name for name in waiting if name != imported.session] or list(waiting)
-                yield from [(name, waiting.pop(name)) for name in ended]
-                count, mark = sum(map(len, waiting.values())), self.done
+            if count >= _BATCH_MESSAGES or self.done - batch_start >= _BATCH_BYTES:
+                ended_sessions = [name for name in waiting if name != imported.session] or list(waiting)
+                yield from [(name, waiting.pop(name)) for name in ended_sessions]
+                count, batch_start = sum(map(len, waiting.values())), self.done
         yield from waiting.items()
 
     def _read_messages(self) -> "Iterator[ImportedMessage]":
         from ricordo.messages.importers import read_history
 
-        found = read_history(self.path, on_problem=self._report_problem, on_progress=self._report_progress)
+        history = read_history(self.path, on_problem=self._report_problem, on_progress=self._report_progress)
         if self.session is None:
-            yield from found
+            yield from history
             return
         ids: set[str] = set()
-        for imported in found:
+        for imported in history:
             # ids are unique in a session of the file, and several of them become one here
             message = imported.message if imported.message.id not in ids else replace(imported.message, id="")
             ids.add(imported.message.id)
@@ -105,32 +105,32 @@ class ImportFile:
     def _report_problem(self, problem: "ImportProblem") -> None:
         self.on_problem(replace(problem, path=self.name))
 
-    def _report_progress(self, done: int, total: int) -> None:
-        self.done = done
-        self.on_bytes(done, total)
+    def _report_progress(self, bytes_read: int, total: int) -> None:
+        self.done = bytes_read
+        self.on_bytes(bytes_read, total)
 
 
-async def import_files(target: Target, readings: Sequence[ImportFile], tally: ImportTotals) -> None:
-    """Take in the files, one after the other, and count what came of it in `tally`.
+async def import_files(target: Target, imports: Sequence[ImportFile], totals: ImportTotals) -> None:
+    """Take in the files, one after the other, and count what came of it in `totals`.
 
     A file that can't be read is tallied and the next one read.
     """
     async with AsyncExitStack() as stack:
         memory: Memory | None = None
-        for reading in readings:
-            batches = reading.batches()
-            known: defaultdict[str, Counter[str]] = defaultdict(Counter)
-            while (batch := await _next_batch(batches, reading, tally)) is not None:
+        for import_file in imports:
+            batches = import_file.batches()
+            fingerprint_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+            while (batch := await _next_batch(batches, import_file, totals)) is not None:
                 if memory is None:
                     memory = await stack.enter_async_context(open_memory(target))
-                await _ingest_batch(memory, *batch, known[batch[0]], tally)
-            tally.files += 1
-        if memory is not None and tally.uses_model:
-            tally.waiting_jobs = await memory.drain(seconds=_LEARNING_SECONDS)
+                await _ingest_batch(memory, *batch, fingerprint_counts[batch[0]], totals)
+            totals.files += 1
+        if memory is not None and totals.uses_model:
+            totals.waiting_jobs = await memory.drain(seconds=_LEARNING_SECONDS)
 
 
 async def _next_batch(
-    batches: "Iterator[tuple[str, list[Message]]]", reading: ImportFile, tally: ImportTotals
+    batches: "Iterator[tuple[str, list[Message]]]", import_file: ImportFile, totals: ImportTotals
 ) -> "tuple[str, list[Message]] | None":
     from anyio import to_thread
 
@@ -139,26 +139,26 @@ async def _next_batch(
     try:
         return await to_thread.run_sync(next, batches, None)
     except RicordoError as error:
-        message = str(error).replace(str(reading.path), reading.name)
+        message = str(error).replace(str(import_file.path), import_file.name)
         if message.endswith(SUPPORTED_FORMATS):
-            tally.understood = SUPPORTED_FORMATS
-        tally.unreadable.append((reading.name, message.removesuffix(SUPPORTED_FORMATS).strip()))
+            totals.understood = SUPPORTED_FORMATS
+        totals.unreadable.append((import_file.name, message.removesuffix(SUPPORTED_FORMATS).strip()))
         return None
 
 
 async def _ingest_batch(
-    memory: "Memory", session: str, messages: "list[Message]", known: "Counter[str]", tally: ImportTotals
+    memory: "Memory", session: str, messages: "list[Message]", fingerprint_counts: "Counter[str]", totals: ImportTotals
 ) -> None:
     from ricordo.messages.codec import count_fingerprints
 
-    done = await memory.ingest(messages, session=session, known=known, part_of=tally.change)
-    tally.change = tally.change or done.change_id
-    known.update(count_fingerprints(done.messages))
-    tally.sessions.add(session)
-    tally.read += len(messages)
-    tally.new += done.added_count
-    tally.uses_model = tally.uses_model or done.is_queued
-    tally.learned.update(entry.kind for entry in done.entries)
+    result = await memory.ingest(messages, session=session, known=fingerprint_counts, part_of=totals.change)
+    totals.change = totals.change or result.change_id
+    fingerprint_counts.update(count_fingerprints(result.messages))
+    totals.sessions.add(session)
+    totals.read += len(messages)
+    totals.new += result.added_count
+    totals.uses_model = totals.uses_model or result.is_queued
+    totals.learned.update(entry.kind for entry in result.entries)
 
 
 _PROBLEMS_SHOWN = 20
@@ -194,28 +194,28 @@ def ingest(
     skipped; the exit code is 1 when a file holds no conversation.
     """
     target = find_target(root, user, project, shared=shared)
-    tally = ImportTotals()
+    totals = ImportTotals()
     with TemporaryDirectory() as folder, _show_progress() as on_bytes:
-        chosen = _choose_files(files or [], target, Path(folder), claude_code=claude_code)
-        report = _ProblemReporter(tally)
-        readings = [
+        sources = _choose_files(files or [], target, Path(folder), claude_code=claude_code)
+        report = _ProblemReporter(totals)
+        imports = [
             ImportFile(path=path, name=name, session=session, on_problem=report, on_bytes=on_bytes)
-            for path, name in chosen
+            for path, name in sources
         ]
-        run_async(lambda: import_files(target, readings, tally))
+        run_async(lambda: import_files(target, imports, totals))
     if as_json:
-        print_json(_totals_document(target, tally))
+        print_json(_totals_document(target, totals))
     else:
-        _print_summary(target, tally)
-    if tally.unreadable:
+        _print_summary(target, totals)
+    if totals.unreadable:
         raise typer.Exit(1)
 
 
 class _ProblemReporter:
     """Shows the first problems as they come and counts all of them."""
 
-    def __init__(self, tally: ImportTotals) -> None:
-        self._totals = tally
+    def __init__(self, totals: ImportTotals) -> None:
+        self._totals = totals
 
     def __call__(self, problem: "ImportProblem") -> None:
         if not problem.skipped:
@@ -231,36 +231,38 @@ def _choose_files(files: list[Path], target: Target, folder: Path, *, claude_cod
     """Return the files to read, each with what people call it."""
     if not files and not claude_code:
         raise typer.BadParameter("Name a file, a folder, - for standard input, or give --claude-code.")
-    chosen: list[tuple[Path, str]] = []
+    sources: list[tuple[Path, str]] = []
     for file in files:
         if str(file) == _STANDARD_INPUT:
             with (folder / "stdin").open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
-            chosen.append((folder / "stdin", "standard input"))
+            sources.append((folder / "stdin", "standard input"))
         elif file.is_dir():
-            chosen += [(inner, str(inner)) for inner in _list_conversations(file)]
+            sources += [(inner, str(inner)) for inner in _list_conversations(file)]
         else:
-            chosen.append((file, str(file)))
+            sources.append((file, str(file)))
     if claude_code:
-        chosen += [(path, str(path)) for path in _find_claude_code(target)]
-    return chosen
+        sources += [(path, str(path)) for path in _find_claude_code(target)]
+    return sources
 
 
 def _list_conversations(folder: Path) -> list[Path]:
-    found = sorted(path for path in folder.iterdir() if path.suffix in {".json", ".jsonl"} and path.is_file())
-    if not found:
+    conversation_paths = sorted(
+        path for path in folder.iterdir() if path.suffix in {".json", ".jsonl"} and path.is_file()
+    )
+    if not conversation_paths:
         raise HistoryUnreadable(f"{folder} holds no .json or .jsonl file.")
-    return found
+    return conversation_paths
 
 
 def _find_claude_code(target: Target) -> list[Path]:
     from ricordo.messages.importers import find_claude_code
 
-    places = dict.fromkeys([target.project_folder, Path.cwd()])
-    found = dict.fromkeys(path for place in places for path in find_claude_code(place, Path.home()))
-    if not found:
+    folders = dict.fromkeys([target.project_folder, Path.cwd()])
+    transcript_paths = dict.fromkeys(path for folder in folders for path in find_claude_code(folder, Path.home()))
+    if not transcript_paths:
         raise FileMissing(f"Claude Code kept no transcript of {target.project_folder}.")
-    return list(found)
+    return list(transcript_paths)
 
 
 @contextmanager
@@ -271,55 +273,55 @@ def _show_progress() -> Iterator[Callable[[int, int], None]]:
         return
     with typer.progressbar(length=1, label="Reading", file=sys.stderr) as bar:
 
-        def show(done: int, total: int) -> None:
+        def show(bytes_read: int, total: int) -> None:
             bar.length = max(total, 1)
-            bar.update(done - bar.pos)
+            bar.update(bytes_read - bar.pos)
 
         yield show
 
 
-def _print_summary(target: Target, tally: ImportTotals) -> None:
-    hidden = len(tally.problems) - _PROBLEMS_SHOWN
+def _print_summary(target: Target, totals: ImportTotals) -> None:
+    hidden = len(totals.problems) - _PROBLEMS_SHOWN
     if hidden > 0:
         print_note(f"… and {pluralize(hidden, 'more record')} skipped")
-    for _, message in tally.unreadable:
+    for _, message in totals.unreadable:
         print_error(message)
-    if tally.understood:
-        print_note(tally.understood)
-    if not tally.read:
+    if totals.understood:
+        print_note(totals.understood)
+    if not totals.read:
         return
     if not target.exists:
         print_line(f"Created a memory in {escape(str(target.root))}.")
-    heading = f"Read {pluralize(tally.read, 'message')} in {pluralize(len(tally.sessions), 'session')}"
-    print_line(f"{heading}: {tally.new:,} new, {tally.known_messages:,} known.")
-    if not tally.new and not tally.learned and not tally.waiting_jobs:
+    heading = f"Read {pluralize(totals.read, 'message')} in {pluralize(len(totals.sessions), 'session')}"
+    print_line(f"{heading}: {totals.new:,} new, {totals.known_messages:,} known.")
+    if not totals.new and not totals.learned and not totals.waiting_jobs:
         print_line("Nothing was added: all of it was there already.")
         return
-    if tally.uses_model:
-        waiting = f"; {pluralize(tally.waiting_jobs, 'job waits', 'jobs wait')} for it" if tally.waiting_jobs else ""
+    if totals.uses_model:
+        waiting = f"; {pluralize(totals.waiting_jobs, 'job waits', 'jobs wait')} for it" if totals.waiting_jobs else ""
         print_line(f"A model learns from it in the background{waiting}: `ricordo memory list` shows what it learned.")
         return
-    kinds = ", ".join(pluralize(count, escape(kind)) for kind, count in tally.learned.most_common())
-    print_line(f"Learned {bold(pluralize(tally.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
-    if tally.problems:
-        print_line(f"Skipped {pluralize(len(tally.problems), 'record')}.")
+    kinds = ", ".join(pluralize(count, escape(kind)) for kind, count in totals.learned.most_common())
+    print_line(f"Learned {bold(pluralize(totals.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
+    if totals.problems:
+        print_line(f"Skipped {pluralize(len(totals.problems), 'record')}.")
 
 
-def _totals_document(target: Target, tally: ImportTotals) -> "dict[str, JsonValue]":
+def _totals_document(target: Target, totals: ImportTotals) -> "dict[str, JsonValue]":
     return {
         "root": str(target.root),
-        "created": bool(tally.read) and not target.exists,
-        "files": tally.files,
-        "sessions": len(tally.sessions),
-        "messages": {"read": tally.read, "new": tally.new, "known": tally.known_messages},
-        "entries": tally.learned.total(),
-        "learned": dict(tally.learned.most_common()),
-        "waiting": tally.waiting_jobs,
-        "problems": _problem_documents(tally.problems[:_PROBLEMS_KEPT]),
-        "problem_count": len(tally.problems),
-        "unreadable": [{"file": name, "message": message} for name, message in tally.unreadable],
-        "understood": tally.understood or None,
-        "notes": _problem_documents(tally.notes),
+        "created": bool(totals.read) and not target.exists,
+        "files": totals.files,
+        "sessions": len(totals.sessions),
+        "messages": {"read": totals.read, "new": totals.new, "known": totals.known_messages},
+        "entries": totals.learned.total(),
+        "learned": dict(totals.learned.most_common()),
+        "waiting": totals.waiting_jobs,
+        "problems": _problem_documents(totals.problems[:_PROBLEMS_KEPT]),
+        "problem_count": len(totals.problems),
+        "unreadable": [{"file": name, "message": message} for name, message in totals.unreadable],
+        "understood": totals.understood or None,
+        "notes": _problem_documents(totals.notes),
     }
 
 

@@ -70,15 +70,19 @@ def maintain(
     """
     target = require_target(root, user, project, shared=shared)
     print_setting_errors(target)
-    found, old, worked = run_async(lambda: _maintain_root(target, dry_run=dry_run, retry=retry, seconds=seconds))
-    left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
+    overdue, expiring, work_result = run_async(
+        lambda: _maintain_root(target, dry_run=dry_run, retry=retry, seconds=seconds)
+    )
+    is_unfinished = bool(
+        work_result and (work_result.left or work_result.count("failed") or (overdue.failed and not retry))
+    )
     if as_json:
-        print_json(_maintenance_document(found, old, worked))
+        print_json(_maintenance_document(overdue, expiring, work_result))
     else:
-        _print_overdue(found, old)
-        if worked:
-            _print_work(worked)
-    if left:
+        _print_overdue(overdue, expiring)
+        if work_result:
+            _print_work(work_result)
+    if is_unfinished:
         raise typer.Exit(1)
 
 
@@ -89,17 +93,17 @@ async def _maintain_root(
     from ricordo.extraction.overdue import OverdueWork
 
     shares = target.user_folder != target.root
-    places = [target, replace(target, shared=True)] if shares else [target]
-    done = [await _maintain_place(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in places]
-    found = OverdueWork(
-        waiting=[record for each, _, _ in done for record in each.waiting],
-        failed=[record for each, _, _ in done for record in each.failed],
-        behind=[job for each, _, _ in done for job in each.behind],
+    targets = [target, replace(target, shared=True)] if shares else [target]
+    results = [await _maintain_place(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in targets]
+    overdue = OverdueWork(
+        waiting=[record for each, _, _ in results for record in each.waiting],
+        failed=[record for each, _, _ in results for record in each.failed],
+        behind=[job for each, _, _ in results for job in each.behind],
     )
-    worked = [each for _, _, each in done if each]
-    ended = [record for each in worked for record in each.ended]
-    whole = _WorkResult(ended=ended, left=sum(each.left for each in worked)) if worked else None
-    return found, [fate for _, old, _ in done for fate in old], whole
+    work_results = [each for _, _, each in results if each]
+    ended_jobs = [record for each in work_results for record in each.ended]
+    total_work = _WorkResult(ended=ended_jobs, left=sum(each.left for each in work_results)) if work_results else None
+    return overdue, [pruning for _, expiring, _ in results for pruning in expiring], total_work
 
 
 async def _maintain_place(
@@ -123,14 +127,14 @@ async def _maintain_place(
     async with open_workspace(target.root, scope, parts) as workspace:
         if workspace.curation:
             workspace.curation.author = PERSON
-        began = workspace.memory_root.clock.now()
-        found = await find_overdue_work(workspace.inbox, workspace.memory_root.files)
-        old = await _list_expiring(target, workspace.memory_root.files)
+        started_at = workspace.memory_root.clock.now()
+        overdue = await find_overdue_work(workspace.inbox, workspace.memory_root.files)
+        expiring = await _list_expiring(target, workspace.memory_root.files)
         await workspace.inbox.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
-        await resume_overdue_work(workspace.inbox, found, retry=retry)
-        left = await workspace.worker.drain_all(seconds=seconds)
-        ended = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed >= began]
-        return found, old, _WorkResult(ended=ended, left=left)
+        await resume_overdue_work(workspace.inbox, overdue, retry=retry)
+        remaining = await workspace.worker.drain_all(seconds=seconds)
+        ended_jobs = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed >= started_at]
+        return overdue, expiring, _WorkResult(ended=ended_jobs, left=remaining)
 
 
 async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPruning]":
@@ -142,16 +146,19 @@ async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPru
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
     ledgers = await find_expired_ledgers(files, today=clock.today(), days=days)
-    gone = await plan_retention(
+    expiring = await plan_retention(
         files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
     )
     return [
         *(PlannedPruning(path=path, act="archive", rule=rule) for path in ledgers),
         *await plan_pruning(files, now=clock.now(), config=config),
-        *(PlannedPruning(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text) for each in gone.memories),
+        *(
+            PlannedPruning(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text)
+            for each in expiring.memories
+        ),
         *(
             PlannedPruning(path=f"transcript {each.session}", act="trash", rule=each.rule.text)
-            for each in gone.sessions
+            for each in expiring.sessions
         ),
     ]
 
@@ -160,19 +167,19 @@ async def _list_ended_jobs(inbox: "JobQueue") -> "Sequence[JobRecord]":
     return await inbox.jobs(states={"done", "failed"}, limit=1_000)
 
 
-def _print_overdue(found: "OverdueWork", old: "Sequence[PlannedPruning]") -> None:
-    if not (found.waiting or found.failed or found.behind):
+def _print_overdue(overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]") -> None:
+    if not (overdue.waiting or overdue.failed or overdue.behind):
         print_line("Nothing waits in the inbox, and every session was learned from to its end.")
-    for fate in old:
-        print_line(f"{bold(escape(fate.path))}  {_FATE_TEXTS[fate.act]}  {dim(fate.rule)}")
-    for record in reversed(found.waiting):
+    for pruning in expiring:
+        print_line(f"{bold(escape(pruning.path))}  {_FATE_TEXTS[pruning.act]}  {dim(pruning.rule)}")
+    for record in reversed(overdue.waiting):
         print_line(
             f"{bold(_format_job(record.job))}  {_format_job_state(record)}  "
             f"{dim(f'asked for {format_age(record.created)} ago')}"
         )
-    for job in found.behind:
+    for job in overdue.behind:
         print_line(f"{bold(_format_job(job))}  holds more than was learned from it")
-    for record in found.failed:
+    for record in overdue.failed:
         error = (record.outcome.error if record.outcome else None) or "no error is known"
         print_line(
             f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  "
@@ -180,10 +187,10 @@ def _print_overdue(found: "OverdueWork", old: "Sequence[PlannedPruning]") -> Non
         )
 
 
-def _print_work(worked: _WorkResult) -> None:
-    failed = f", {pluralize(worked.count('failed'), 'job')} failed for good" if worked.count("failed") else ""
-    left = f", {pluralize(worked.left, 'job')} left" if worked.left else ""
-    print_line(f"Did {pluralize(worked.count('done'), 'job')}{failed}{left}")
+def _print_work(work_result: _WorkResult) -> None:
+    failed = f", {pluralize(work_result.count('failed'), 'job')} failed for good" if work_result.count("failed") else ""
+    remaining = f", {pluralize(work_result.left, 'job')} left" if work_result.left else ""
+    print_line(f"Did {pluralize(work_result.count('done'), 'job')}{failed}{remaining}")
 
 
 def _format_job_state(record: "JobRecord") -> str:
@@ -201,17 +208,21 @@ def _format_job(job: "Job") -> str:
 
 
 def _maintenance_document(
-    found: "OverdueWork", old: "Sequence[PlannedPruning]", worked: _WorkResult | None
+    overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]", work_result: _WorkResult | None
 ) -> "dict[str, JsonValue]":
-    done: dict[str, JsonValue] | None = None
-    if worked:
-        done = {"done": worked.count("done"), "failed": worked.count("failed"), "left": worked.left}
+    work_document: dict[str, JsonValue] | None = None
+    if work_result:
+        work_document = {
+            "done": work_result.count("done"),
+            "failed": work_result.count("failed"),
+            "left": work_result.left,
+        }
     return {
-        "waiting": [_job_document(each) for each in found.waiting],
-        "failed": [_job_document(each) for each in found.failed],
-        "behind": [{"agent": job.agent, "session": job.session} for job in found.behind],
-        "old": [{"path": fate.path, "act": fate.act, "rule": fate.rule} for fate in old],
-        "worked": done,
+        "waiting": [_job_document(each) for each in overdue.waiting],
+        "failed": [_job_document(each) for each in overdue.failed],
+        "behind": [{"agent": job.agent, "session": job.session} for job in overdue.behind],
+        "old": [{"path": pruning.path, "act": pruning.act, "rule": pruning.rule} for pruning in expiring],
+        "worked": work_document,
     }
 
 
@@ -262,12 +273,12 @@ def consolidate(
         raise InvalidInput("--approve carries out what waits: it goes with neither --dry-run nor --deep.")
     target = require_target(root, user, project, shared=shared)
     print_setting_errors(target)
-    told = run_async(lambda: _run_consolidation(target, deep=deep, dry_run=dry_run, approve=approve))
+    outcome = run_async(lambda: _run_consolidation(target, deep=deep, dry_run=dry_run, approve=approve))
     if as_json:
-        print_json(_consolidation_document(told))
+        print_json(_consolidation_document(outcome))
     else:
-        _print_consolidation(told)
-    if _is_rejected(told):
+        _print_consolidation(outcome)
+    if _is_rejected(outcome):
         raise typer.Exit(1)
 
 
@@ -283,8 +294,8 @@ async def _run_consolidation(target: Target, *, deep: bool, dry_run: bool, appro
         if dry_run:
             proposal = await curation.consolidator.preview(deep=deep)
             return _ConsolidationOutcome(proposal=proposal, diff=await _diff_proposal(workspace, proposal), note=note)
-        done = await (curation.approve(who=PERSON) if approve else curation.run(force=True, deep=deep, who=PERSON))
-        return _ConsolidationOutcome(done=done, note=note)
+        result = await (curation.approve(who=PERSON) if approve else curation.run(force=True, deep=deep, who=PERSON))
+        return _ConsolidationOutcome(done=result, note=note)
 
 
 async def _with_model(parts: "Dependencies") -> "tuple[Dependencies, str]":
@@ -318,43 +329,43 @@ async def _diff_proposal(workspace: "Workspace", proposal: "Proposal") -> list[s
     return lines
 
 
-def _is_rejected(told: _ConsolidationOutcome) -> bool:
+def _is_rejected(outcome: _ConsolidationOutcome) -> bool:
     from ricordo.curation.consolidator import NO_PROPOSAL, PROPOSAL_OUTDATED, REJECTED
 
-    if told.proposal is not None:
-        return bool(told.proposal.rejected)
-    skipped = told.done.skipped if told.done else ""
+    if outcome.proposal is not None:
+        return bool(outcome.proposal.rejected)
+    skipped = outcome.done.skipped if outcome.done else ""
     return skipped.startswith(REJECTED) or skipped in {NO_PROPOSAL, PROPOSAL_OUTDATED}
 
 
-def _print_consolidation(told: _ConsolidationOutcome) -> None:
-    if told.done is None:
-        assert told.proposal is not None
-        proposal = told.proposal
-        for line in told.diff:
+def _print_consolidation(outcome: _ConsolidationOutcome) -> None:
+    if outcome.done is None:
+        assert outcome.proposal is not None
+        proposal = outcome.proposal
+        for line in outcome.diff:
             print_line(escape(line))
         counts = map(len, (proposal.kept, proposal.merged, proposal.superseded, proposal.retired))
         files = ", ".join(path.removeprefix("workspace/") for path in sorted(proposal.documents))
         print_line(f"Would be {_format_counts(*counts)}, in {escape(files)}" if files else "Nothing would change.")
         _print_undecided(len(proposal.undecided))
-        _print_notes(proposal.rejected, told.note or proposal.note, proposal.refused)
+        _print_notes(proposal.rejected, outcome.note or proposal.note, proposal.refused)
         return
-    done = told.done
-    if done.skipped:
-        print_line(f"Nothing was changed: {escape(done.skipped)}")
+    run = outcome.done
+    if run.skipped:
+        print_line(f"Nothing was changed: {escape(run.skipped)}")
     else:
-        print_line(_format_counts(done.kept, done.merged, done.superseded, done.retired))
-    if done.change_id:
+        print_line(_format_counts(run.kept, run.merged, run.superseded, run.retired))
+    if run.change_id:
         print_line(
-            dim(f"  {done.change_id}  {escape(', '.join(done.files))}: `ricordo undo {done.change_id}` takes it back")
+            dim(f"  {run.change_id}  {escape(', '.join(run.files))}: `ricordo undo {run.change_id}` takes it back")
         )
-    if done.cap:
-        print_line(dim(f"  as many as its {done.cap} allow stand in MEMORY.md, the rest in topics"))
-    _print_undecided(done.undecided)
-    _print_notes("", told.note or done.note, done.refused)
-    if done.cost.requests:
-        cost = "" if done.cost.dollars is None else f", ${done.cost.dollars:.4f}"
-        print_line(dim(f"  {pluralize(done.cost.requests, 'request')}, {done.cost.tokens:,} tokens{cost}"))
+    if run.cap:
+        print_line(dim(f"  as many as its {run.cap} allow stand in MEMORY.md, the rest in topics"))
+    _print_undecided(run.undecided)
+    _print_notes("", outcome.note or run.note, run.refused)
+    if run.cost.requests:
+        cost = "" if run.cost.dollars is None else f", ${run.cost.dollars:.4f}"
+        print_line(dim(f"  {pluralize(run.cost.requests, 'request')}, {run.cost.tokens:,} tokens{cost}"))
 
 
 def _print_undecided(count: int) -> None:
@@ -378,14 +389,14 @@ def _print_notes(rejected: str, note: str, refused: "Sequence[str]") -> None:
         )
 
 
-def _format_counts(kept: int, merged: int, superseded: int, retired: int) -> str:
-    told = pluralize(kept, "memory", "memories")
-    return f"{told} curated, {merged:,} merged, {superseded:,} superseded, {retired:,} retired"
+def _format_counts(curated: int, merged: int, superseded: int, retired: int) -> str:
+    curated_text = pluralize(curated, "memory", "memories")
+    return f"{curated_text} curated, {merged:,} merged, {superseded:,} superseded, {retired:,} retired"
 
 
-def _consolidation_document(told: _ConsolidationOutcome) -> "dict[str, JsonValue]":
-    if told.proposal is not None:
-        proposal = told.proposal
+def _consolidation_document(outcome: _ConsolidationOutcome) -> "dict[str, JsonValue]":
+    if outcome.proposal is not None:
+        proposal = outcome.proposal
         return {
             "dry_run": True,
             "kept": [*proposal.kept],
@@ -396,31 +407,31 @@ def _consolidation_document(told: _ConsolidationOutcome) -> "dict[str, JsonValue
             "files": [*sorted(path.removeprefix("workspace/") for path in proposal.documents)],
             "refused": [*proposal.refused],
             "rejected": proposal.rejected or None,
-            "note": told.note or proposal.note or None,
-            "diff": "\n".join(told.diff),
+            "note": outcome.note or proposal.note or None,
+            "diff": "\n".join(outcome.diff),
         }
-    done = told.done
-    assert done is not None
+    result = outcome.done
+    assert result is not None
     return {
         "dry_run": False,
-        "change": done.change_id or None,
-        "skipped": done.skipped or None,
-        "deep": done.deep,
-        "read": done.read,
-        "kept": done.kept,
-        "merged": done.merged,
-        "superseded": done.superseded,
-        "retired": done.retired,
-        "left": done.left,
-        "undecided": done.undecided,
-        "waiting": done.waiting,
-        "files": [*done.files],
-        "cap": done.cap or None,
-        "refused": [*done.refused],
-        "note": told.note or done.note or None,
-        "requests": done.cost.requests,
-        "tokens": done.cost.tokens,
-        "cost": None if done.cost.dollars is None else str(done.cost.dollars),
+        "change": result.change_id or None,
+        "skipped": result.skipped or None,
+        "deep": result.deep,
+        "read": result.read,
+        "kept": result.kept,
+        "merged": result.merged,
+        "superseded": result.superseded,
+        "retired": result.retired,
+        "left": result.left,
+        "undecided": result.undecided,
+        "waiting": result.waiting,
+        "files": [*result.files],
+        "cap": result.cap or None,
+        "refused": [*result.refused],
+        "note": outcome.note or result.note or None,
+        "requests": result.cost.requests,
+        "tokens": result.cost.tokens,
+        "cost": None if result.cost.dollars is None else str(result.cost.dollars),
     }
 
 
@@ -448,13 +459,13 @@ def spending(
         journal = SpendingJournal(root_files(target.user_folder))
         return await journal.read_since(today - timedelta(days=days - 1)), await journal.read_day(today)
 
-    asked, spent = run_async(read)
+    requests, spent = run_async(read)
     if as_json:
-        print_json(_spending_document(target, asked, spent))
+        print_json(_spending_document(target, requests, spent))
         return
     _print_today(spent, target.settings.spending)
-    for day, of_day in groupby(asked, key=lambda each: each.day):
-        _print_day(day, list(of_day))
+    for day, day_requests in groupby(requests, key=lambda each: each.day):
+        _print_day(day, list(day_requests))
 
 
 def _print_today(spent: "SpendingTotal", config: "SpendingConfig") -> None:
@@ -472,13 +483,13 @@ def _print_today(spent: "SpendingTotal", config: "SpendingConfig") -> None:
         print_line(
             dim(f"       {spent.over:,} tokens are more than was allowed: a model did not keep to what it was told")
         )
-    if why := find_refusal(spent, config, tokens=1):
-        print_line(f"       The limit is reached: {why}. Memory goes on by rules until tomorrow.")
+    if reason := find_refusal(spent, config, tokens=1):
+        print_line(f"       The limit is reached: {reason}. Memory goes on by rules until tomorrow.")
 
 
-def _print_day(day: "date", asked: "Sequence[RequestRecord]") -> None:
+def _print_day(day: "date", requests: "Sequence[RequestRecord]") -> None:
     print_line(f"\n{bold(day.isoformat())}")
-    for (purpose, model), spent in _sum_by_purpose(asked).items():
+    for (purpose, model), spent in _sum_by_purpose(requests).items():
         failed = f", {spent.failed} failed" if spent.failed else ""
         print_line(
             f"  {escape(purpose):<16} {spent.requests:>5,}  in {spent.input:>9,}  out {spent.output:>8,}  "
@@ -486,26 +497,26 @@ def _print_day(day: "date", asked: "Sequence[RequestRecord]") -> None:
         )
 
 
-def _sum_by_purpose(asked: "Sequence[RequestRecord]") -> "dict[tuple[str, str], SpendingTotal]":
+def _sum_by_purpose(requests: "Sequence[RequestRecord]") -> "dict[tuple[str, str], SpendingTotal]":
     from ricordo.models.spending import SpendingTotal
 
-    found: dict[tuple[str, str], SpendingTotal] = {}
-    for each in asked:
+    totals: dict[tuple[str, str], SpendingTotal] = {}
+    for each in requests:
         key = each.purpose, each.model
-        found[key] = found.get(key, SpendingTotal()) + each.total
-    return dict(sorted(found.items()))
+        totals[key] = totals.get(key, SpendingTotal()) + each.total
+    return dict(sorted(totals.items()))
 
 
 def _spending_document(
-    target: Target, asked: "Sequence[RequestRecord]", spent: "SpendingTotal"
+    target: Target, requests: "Sequence[RequestRecord]", spent: "SpendingTotal"
 ) -> "dict[str, JsonValue]":
     from ricordo.models.spending import find_refusal
 
     config = target.settings.spending
     days: list[JsonValue] = [
         {"day": day.isoformat(), "purpose": purpose, "model": model, **_spent_document(each)}
-        for day, of_day in groupby(asked, key=lambda each: each.day)
-        for (purpose, model), each in _sum_by_purpose(list(of_day)).items()
+        for day, day_requests in groupby(requests, key=lambda each: each.day)
+        for (purpose, model), each in _sum_by_purpose(list(day_requests)).items()
     ]
     limit: dict[str, JsonValue] = {
         "tokens": config.daily_tokens,

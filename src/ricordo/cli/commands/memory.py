@@ -167,7 +167,7 @@ def list_memories(
     if remembered is None:
         target = require_target(root, user, project)
         remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
-    wanted = _EntryFilter(
+    entry_filter = _EntryFilter(
         part=part,
         kinds=kind or (),
         tags=tag or (),
@@ -178,7 +178,7 @@ def list_memories(
         rules=rules,
         metadata=parse_metadata(metadata),
     )
-    entries = [entry for entry in remembered if wanted.matches(entry)]
+    entries = [entry for entry in remembered if entry_filter.matches(entry)]
     from ricordo.workspace.entry import find_contradictions
 
     links = find_contradictions(remembered)
@@ -188,14 +188,14 @@ def list_memories(
         return
     if not entries:
         print_line("No memory matches.")
-    length = _distinct_suffix_length([entry.id for entry in remembered])
+    size = _distinct_suffix_length([entry.id for entry in remembered])
     for entry in entries[:limit]:
-        _print_entry(entry, length, links.get(entry.id, ()))
+        _print_entry(entry, size, links.get(entry.id, ()))
     if len(entries) > limit:
         print_line(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
     if entries:
         show_command = "ricordo memory show" if context.obj is None else "/memory show"
-        print_line(dim(f"\nThe last {length} characters of an id are enough: {show_command} {entries[0].id[-length:]}"))
+        print_line(dim(f"\nThe last {size} characters of an id are enough: {show_command} {entries[0].id[-size:]}"))
 
 
 def show(
@@ -217,8 +217,8 @@ def show(
 
     async def look(memory: "Memory") -> "tuple[Entry, FileLocation | None, list[SourceMessage], list[Entry]]":
         if as_of is not None:
-            then = await memory.entry(entry_id, as_of=as_of)
-            return then, None, await load_source_messages(target, memory, then), []
+            past_entry = await memory.entry(entry_id, as_of=as_of)
+            return past_entry, None, await load_source_messages(target, memory, past_entry), []
         entry = await memory.mark_used(entry_id, how="show")
         others = await load_contradictions(memory, entry.id)
         return entry, await locate_entry(target, entry.id), await load_source_messages(target, memory, entry), others
@@ -273,10 +273,12 @@ def search(
         return
     from ricordo.search.contract import Query
 
-    asked = Query(
+    memory_query = Query(
         text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
     )
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit, around=around or as_json), finds=True)
+    hits = with_memory(
+        target, lambda memory: memory.search(memory_query, limit=limit, around=around or as_json), finds=True
+    )
     if as_json:
         print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
@@ -285,17 +287,17 @@ def search(
 
 def _distinct_suffix_length(ids: Sequence[str]) -> int:
     """Return how many characters at the end tell these ids apart, six or more."""
-    length = _MIN_SUFFIX_CHARS
-    while len({each[-length:] for each in ids}) < len(set(ids)):
-        length += 1
-    return length
+    size = _MIN_SUFFIX_CHARS
+    while len({each[-size:] for each in ids}) < len(set(ids)):
+        size += 1
+    return size
 
 
-def _print_entry(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
+def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
-    name = f"{dim(escape(entry.id[:-length]))}{bold(escape(entry.id[-length:]))}"
+    name = f"{dim(escape(entry.id[:-size]))}{bold(escape(entry.id[-size:]))}"
     print_line(f"{name}  {escape(entry.kind)}  {format_age(entry.time)}  {escape(source)}  {dim(escape(scope))}")
     print_line(wrap(f"{_shorten(entry.content)}{tags}", "  "))
     if entry.rule:

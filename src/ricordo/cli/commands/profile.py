@@ -82,15 +82,15 @@ def show(
         page = await profile.facts(query=query, category=category, limit=limit)
         return await profile.show(), page.facts, page.total, profile.unreadable_places
 
-    profile, facts, total, unread = with_memory(target, look)
+    profile, facts, total, unreadable = with_memory(target, look)
     if as_json:
-        print_json(_profile_document(profile, facts, total, unread))
+        print_json(_profile_document(profile, facts, total, unreadable))
         return
     _print_profile(profile, facts, with_summaries=not query and category is None)
     if len(facts) < total:
         print_line(dim(f"{pluralize(total - len(facts), 'more fact')}: --limit shows them."))
-    if unread:
-        print_note(f"{pluralize(len(unread), 'record')} of the profile can't be read: {', '.join(unread)}.")
+    if unreadable:
+        print_note(f"{pluralize(len(unreadable), 'record')} of the profile can't be read: {', '.join(unreadable)}.")
 
 
 def add(
@@ -158,18 +158,20 @@ def edit(
     target = find_target(root, user, project)
     base = with_memory(target, lambda memory: memory.profile().show())
     if given is None:
-        text, kept = edit_text(render_editable(base))
+        text, draft_path = edit_text(render_editable(base))
     else:
-        text, kept = _read_file(given).decode("utf-8", "replace"), given
+        text, draft_path = _read_file(given).decode("utf-8", "replace"), given
         if not is_current_text(base, text):
             raise VersionConflict(f"The profile was saved since {given} was made of it: `ricordo profile edit` again.")
     try:
         saved = _save_edit(target, base, text)
     except (InvalidInput, VersionConflict) as error:
-        told = f"{error} Your text is kept: `ricordo profile edit --from {kept}` takes it, once it is mended."
-        raise type(error)(told) from error
+        error_message = (
+            f"{error} Your text is kept: `ricordo profile edit --from {draft_path}` takes it, once it is mended."
+        )
+        raise type(error)(error_message) from error
     if given is None:
-        kept.unlink(missing_ok=True)
+        draft_path.unlink(missing_ok=True)
     _print_edit(saved, base, as_json=as_json)
 
 
@@ -274,11 +276,13 @@ def migrate(
     folder, name = _split_source(source) if source else (None, "")
 
     async def take_in(memory: "Memory") -> "ProfileMigration":
-        found = await read_foreign_profile(root_files(folder), name, agent=agent) if folder else None
-        return await memory.profile().migrate(found, prefer=side, dry_run=dry_run)
+        document = await read_foreign_profile(root_files(folder), name, agent=agent) if folder else None
+        return await memory.profile().migrate(document, prefer=side, dry_run=dry_run)
 
-    done = with_memory(target, take_in)
-    _print_import(done.imported, as_json=as_json, backup=target.display_path(done.backup) if done.backup else "")
+    migration = with_memory(target, take_in)
+    _print_import(
+        migration.imported, as_json=as_json, backup=target.display_path(migration.backup) if migration.backup else ""
+    )
 
 
 def _split_source(source: Path) -> tuple[Path, str]:
@@ -286,10 +290,10 @@ def _split_source(source: Path) -> tuple[Path, str]:
     return (source, "") if source.is_dir() else (source.absolute().parent, source.name)
 
 
-def _parse_side(named: str | None) -> "ImportPreference | None":
-    if named not in {None, "document", "profile"}:
+def _parse_side(value: str | None) -> "ImportPreference | None":
+    if value not in {None, "document", "profile"}:
         raise typer.BadParameter("--prefer is document or profile.")
-    return cast("ImportPreference | None", named)
+    return cast("ImportPreference | None", value)
 
 
 def _read_file(path: Path) -> bytes:
@@ -309,12 +313,14 @@ def _save_edit(target: "Target", base: "Profile", text: str) -> "SavedProfile":
     return with_memory(target, lambda memory: memory.profile().replace_all(profile, base=base, why="edited by hand"))
 
 
-async def _resolve_fact_id(profile: "UserProfile", named: str) -> str:
+async def _resolve_fact_id(profile: "UserProfile", requested: str) -> str:
     ids = [fact.id for fact in (await profile.show()).facts]
-    found = [each for each in ids if each == named] or [each for each in ids if each.startswith(named) and named]
-    if len(found) > 1:
-        raise FactNotFound(f"{len(found)} facts have ids that begin with {named}: write more of it.")
-    return found[0] if found else named
+    matches = [each for each in ids if each == requested] or [
+        each for each in ids if each.startswith(requested) and requested
+    ]
+    if len(matches) > 1:
+        raise FactNotFound(f"{len(matches)} facts have ids that begin with {requested}: write more of it.")
+    return matches[0] if matches else requested
 
 
 def _print_profile(profile: "Profile", facts: "tuple[Fact, ...]", *, with_summaries: bool) -> None:
@@ -338,17 +344,17 @@ def _print_profile(profile: "Profile", facts: "tuple[Fact, ...]", *, with_summar
 
 
 def _profile_document(
-    profile: "Profile", facts: "tuple[Fact, ...]", total: int, unread: list[str]
+    profile: "Profile", facts: "tuple[Fact, ...]", total: int, unreadable: list[str]
 ) -> "dict[str, JsonValue]":
     from dataclasses import replace
 
     from ricordo.workspace.profile import profile_to_document
 
-    told: list[JsonValue] = [*unread]
-    return {"profile": profile_to_document(replace(profile, facts=facts)), "total": total, "unread": told}
+    unread_documents: list[JsonValue] = [*unreadable]
+    return {"profile": profile_to_document(replace(profile, facts=facts)), "total": total, "unread": unread_documents}
 
 
-def _print_fact(done: str, fact: "Fact", *, as_json: bool) -> None:
+def _print_fact(action: str, fact: "Fact", *, as_json: bool) -> None:
     from ricordo.curation.profile.rendering import render_fact
     from ricordo.workspace.profile import Profile, profile_to_document
 
@@ -356,7 +362,7 @@ def _print_fact(done: str, fact: "Fact", *, as_json: bool) -> None:
         facts = profile_to_document(Profile(facts=(fact,)))["facts"]
         print_json({"fact": facts[0] if isinstance(facts, list) else None})
         return
-    print_line(f"{done} {escape(fact.id)}")
+    print_line(f"{action} {escape(fact.id)}")
     print_line(dim(f"  {escape(render_fact(fact)[2:])}"))
 
 
@@ -377,21 +383,21 @@ def _print_edit(saved: "SavedProfile", base: "Profile", *, as_json: bool) -> Non
         print_line(f"Saved: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}.")
 
 
-def _print_import(found: "ProfileImport", *, as_json: bool, backup: str = "") -> None:
+def _print_import(result: "ProfileImport", *, as_json: bool, backup: str = "") -> None:
     changes = {
-        "added": found.added, "changed": found.changed, "removed": found.removed, "summaries": found.summaries,
-        "conflicts": found.conflicts, "mended": found.mended,
+        "added": result.added, "changed": result.changed, "removed": result.removed, "summaries": result.summaries,
+        "conflicts": result.conflicts, "mended": result.mended,
     }  # fmt: skip
     if as_json:
-        listed: dict[str, JsonValue] = {name: [*names] for name, names in changes.items()}
-        print_json({**listed, "known": found.known, "saved": found.is_saved, "backup": backup or None})
+        document: dict[str, JsonValue] = {name: [*names] for name, names in changes.items()}
+        print_json({**document, "known": result.known, "saved": result.is_saved, "backup": backup or None})
         return
     for name, names in changes.items():
         if names:
             print_line(f"{name}: {escape(', '.join(names))}")
     if backup:
         print_line(dim(f"  a copy of it is kept in {escape(backup)}"))
-    if not found.changes_something:
+    if not result.changes_something:
         print_line("Nothing changes: all of it is known.")
-    elif not found.is_saved:
+    elif not result.is_saved:
         print_line(dim("Nothing was changed; without --dry-run it is."))

@@ -60,7 +60,7 @@ def recall(
         return
     from ricordo.messages.tokens import Tokens
 
-    room = Tokens(budget) if budget else None
+    token_budget = Tokens(budget) if budget else None
     hits = with_memory(
         target,
         lambda memory: memory.recall(
@@ -70,7 +70,7 @@ def recall(
             tags=tag or (),
             since=since,
             until=until,
-            budget=room,
+            budget=token_budget,
             around=around or as_json,
         ),
         finds=bool(query.strip()),
@@ -104,13 +104,16 @@ def ask(
 
     answers = with_memory(target, answer_all, finds=True)
     if as_json:
-        documents = [answer_document(asked, given, target) for asked, given in zip(questions, answers, strict=True)]
+        documents = [
+            answer_document(question_text, answer, target)
+            for question_text, answer in zip(questions, answers, strict=True)
+        ]
         print_json({**documents[0], "also": list(documents[1:])} if also else documents[0])
         return
-    for asked, given in zip(questions, answers, strict=True):
+    for question_text, answer in zip(questions, answers, strict=True):
         if also:
-            print_line(bold(escape(asked)))
-        print_answer(given, target)
-        if verbose and given.others:
+            print_line(bold(escape(question_text)))
+        print_answer(answer, target)
+        if verbose and answer.others:
             print_line("\nNext best:")
-            print_hits(list(given.others), target)
+            print_hits(list(answer.others), target)

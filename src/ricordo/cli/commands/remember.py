@@ -50,30 +50,36 @@ __all__ = [
 _LONGEST = 160
 
 
-def removal_command(one: "Remaining", options: "Sequence[str]" = ()) -> str:
+def removal_command(item: "Remaining", options: "Sequence[str]" = ()) -> str:
     """Return the command that takes it out; `options` such as `--root` are added."""
-    acts = {"memory": ["forget", one.id], "fact": ["profile", "remove", one.id]}
-    return shlex.join(["ricordo", *acts.get(one.kind, ["erase", "--text", one.text]), *options])
+    acts = {"memory": ["forget", item.id], "fact": ["profile", "remove", item.id]}
+    return shlex.join(["ricordo", *acts.get(item.kind, ["erase", "--text", item.text]), *options])
 
 
-def remaining_documents(found: "Sequence[Remaining]", options: "Sequence[str]") -> "list[JsonValue]":
+def remaining_documents(remaining: "Sequence[Remaining]", options: "Sequence[str]") -> "list[JsonValue]":
     """Return what remains as JSON, each with its command."""
     return [
-        {"kind": one.kind, "id": one.id, "text": one.text, "command": removal_command(one, options)} for one in found
+        {"kind": item.kind, "id": item.id, "text": item.text, "command": removal_command(item, options)}
+        for item in remaining
     ]
 
 
-def print_remaining(found: "Sequence[Remaining]", options: "Sequence[str]") -> None:
+def print_remaining(remaining: "Sequence[Remaining]", options: "Sequence[str]") -> None:
     """Print what still says it, where, and the command for each; nothing where that is nothing."""
-    if not found:
+    if not remaining:
         return
-    print_line(f"{pluralize(len(found), 'place')} still {'says' if len(found) == 1 else 'say'} it, or nearly:")
-    for one in found:
-        text = " ".join(one.text.split())
-        where = {"memory": "", "fact": " (profile)", "file": f" ({one.id})", "todo": f" (todo of session {one.id})"}
-        print_line(wrap(f"{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}{where[one.kind]}", "  "))
+    print_line(f"{pluralize(len(remaining), 'place')} still {'says' if len(remaining) == 1 else 'say'} it, or nearly:")
+    for item in remaining:
+        text = " ".join(item.text.split())
+        suffixes = {
+            "memory": "",
+            "fact": " (profile)",
+            "file": f" ({item.id})",
+            "todo": f" (todo of session {item.id})",
+        }
+        print_line(wrap(f"{text if len(text) <= _LONGEST else f'{text[: _LONGEST - 1]}…'}{suffixes[item.kind]}", "  "))
         # not wrapped: it is copied
-        print_line(dim(f"    {escape(removal_command(one, options))}"))
+        print_line(dim(f"    {escape(removal_command(item, options))}"))
 
 
 _KIND_PATTERN = lazy_compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -125,14 +131,14 @@ def remember(
     _check_scope_options(everywhere=everywhere, shared=shared, reason=reason)
     if not _KIND_PATTERN.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
-    rule, named = _build_rule(deny, ask), last_values(metadata)
+    rule, metadata_values = _build_rule(deny, ask), last_values(metadata)
     target = find_target(root, user, project, shared=shared)
     content = read_text(text)
 
     async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
         entry = await memory.remember(
-            content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule, metadata=named
+            content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule, metadata=metadata_values
         )
         return entry, await locate_new_entry(target, entry)
 
@@ -195,14 +201,14 @@ def forget(
         entry = with_memory(target, lambda memory: memory.entry(entry_id))
         print_line(wrap(entry.content, "  "))
         typer.confirm("Forget this?", abort=True)
-    done = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
+    result = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
     options = given_options(root, user, project)
     if as_json:
-        remaining = remaining_documents(done.remaining, options)
-        print_json({"forgotten": entry_document(done.entry), "remaining": remaining})
+        remaining = remaining_documents(result.remaining, options)
+        print_json({"forgotten": entry_document(result.entry), "remaining": remaining})
         return
-    print_line(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
-    print_remaining(done.remaining, options)
+    print_line(f"Forgot {result.entry.id}. `ricordo undo` brings it back.")
+    print_remaining(result.remaining, options)
 
 
 def update(
@@ -230,10 +236,10 @@ def update(
     if text is None and kind is None and not tag and not metadata:
         raise InvalidInput("Say what changes: --text, --kind, --tag or --metadata.")
     content = read_text(text) if text is not None else None
-    named = last_values(metadata)
+    metadata_values = last_values(metadata)
 
     async def change(memory: "Memory") -> "Entry":
-        merged = {**(await memory.entry(entry_id)).metadata, **named} if named else None
+        merged = {**(await memory.entry(entry_id)).metadata, **metadata_values} if metadata_values else None
         return await memory.update(entry_id, content=content, kind=kind, tags=tag or None, metadata=merged)
 
     entry = with_memory(require_target(root, user, project), change)
@@ -324,30 +330,30 @@ def erase(
         for content in [text] if text else with_memory(target, lambda memory: _load_versions(memory, entry_id)):
             print_line(wrap(content, "  "))
         typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
-    done = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
+    result = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
     if as_json:
         print_json(
             {
-                "erased": list(done.ids),
-                "changed": done.changed,
-                "deleted": done.deleted,
-                "scanned": done.scanned,
-                "inside_words": list(done.inside_words),
+                "erased": list(result.ids),
+                "changed": result.changed,
+                "deleted": result.deleted,
+                "scanned": result.scanned,
+                "inside_words": list(result.inside_words),
             }
         )
         return
     print_line(
-        f"Erased {'the text' if text else done.ids[0]}: {pluralize(done.changed, 'file')} changed, "
-        f"{pluralize(done.deleted, 'file')} deleted."
+        f"Erased {'the text' if text else result.ids[0]}: {pluralize(result.changed, 'file')} changed, "
+        f"{pluralize(result.deleted, 'file')} deleted."
     )
-    looked_through = f"{pluralize(done.scanned, 'file')} that were looked through"
-    if done.inside_words:
-        print_line(f"As a part of longer words it is left in {len(done.inside_words)} of {looked_through}:")
-        for path in done.inside_words[:_MAX_PATHS_SHOWN]:
+    scanned_files = f"{pluralize(result.scanned, 'file')} that were looked through"
+    if result.inside_words:
+        print_line(f"As a part of longer words it is left in {len(result.inside_words)} of {scanned_files}:")
+        for path in result.inside_words[:_MAX_PATHS_SHOWN]:
             print_line(f"  {path}")
         print_line("Give --inside-words to erase it there too.")
     else:
-        print_line(f"Nothing of it is left in {looked_through}.")
+        print_line(f"Nothing of it is left in {scanned_files}.")
 
 
 async def _load_versions(memory: "Memory", entry_id: str) -> list[str]:

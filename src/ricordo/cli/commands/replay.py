@@ -93,12 +93,12 @@ async def replay_sessions(
     `on_turn` gets the number of messages of each turn. A session that the root has is skipped.
     """
     async with open_memory(target) as memory:
-        known = {info.session for info in await memory.sessions()}
+        known_sessions = {info.session for info in await memory.sessions()}
         before = {entry.id for entry in await memory.entries()}
     replayer = _Replayer(target=target, scope=await load_scope(target), budget=budget, on_turn=on_turn)
     result = replayer.result
     for session, messages in sessions.items():
-        if session in known:
+        if session in known_sessions:
             result.skipped_sessions.append(session)
             on_turn(len(messages))
         else:
@@ -123,58 +123,63 @@ class _Replayer:
         from anyio.to_thread import run_sync
 
         clock = RecordedClock()
-        life = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
-        model = RecordedModel(clock, on_window=life.record_window)
+        replay = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
+        model = RecordedModel(clock, on_window=replay.record_window)
         tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
-        async with self._build_agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
+        async with self._build_agent(replay, model, clock, list(tools.values()), len(messages) + 1) as agent:
             for turn in split_turns(messages):
                 clock.advance(turn.messages[:1])
                 model.start_turn(turn)
                 for tool in tools.values():
                     tool.start_turn(turn)
                 await _replay_turn(agent, turn)
-                self._count_turn(life, len(turn.messages))
+                self._count_turn(replay, len(turn.messages))
             clock.advance(messages)
             await agent.drain(seconds=_DRAIN_SECONDS)
             await agent.consolidate()
-            life.largest_tokens, life.window = model.largest_tokens, agent.window
-            life.record_window(agent.window)
-            life.left_tokens = await run_sync(_message_tokens, agent.window)
-        return life
+            replay.largest_tokens, replay.window = model.largest_tokens, agent.window
+            replay.record_window(agent.window)
+            replay.left_tokens = await run_sync(_message_tokens, agent.window)
+        return replay
 
-    def _count_turn(self, life: SessionReplay, messages: int) -> None:
-        life.turns += 1
-        life.messages += messages
+    def _count_turn(self, replay: SessionReplay, messages: int) -> None:
+        replay.turns += 1
+        replay.messages += messages
         self.on_turn(messages)
 
     def _build_agent(
-        self, life: SessionReplay, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
+        self,
+        replay: SessionReplay,
+        model: RecordedModel,
+        clock: RecordedClock,
+        tools: list[RecordedTool],
+        max_iters: int,
     ) -> "HarnessAgent":
         from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig, TurnLimits
         from ricordo.context.config import CompactionConfig, ToolResultEvictionConfig
         from ricordo.extraction.config import FlushConfig
 
-        budget, kept = self.budget, self.budget // _KEPT_DIVISOR
+        budget, keep_tokens = self.budget, self.budget // _KEPT_DIVISOR
         return HarnessAgent(
             model,
             tools,
             scope=self.scope,
             # the record plays the model, and a record can't be asked
             memory=MemoryConfig(root=self.target.root, store="layered", flush=FlushConfig(model="offline")),
-            session=life.session,
+            session=replay.session,
             instructions="",
             builtin_tools=BuiltinTools(memory=False),
             limits=TurnLimits(max_iters=max_iters),
             compaction=CompactionConfig(
                 trigger_messages=0,
                 trigger_tokens=budget,
-                keep_tokens=kept,
-                summary_tokens=kept,
-                carry_tokens=kept // 2,
+                keep_tokens=keep_tokens,
+                summary_tokens=keep_tokens,
+                carry_tokens=keep_tokens // 2,
                 model="offline",
             ),
-            tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
-            on_event=partial(self._on_event, life),
+            tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=keep_tokens // 2),
+            on_event=partial(self._on_event, replay),
             settings=self._fit_settings(),
             clock=clock,
         )
@@ -184,20 +189,20 @@ class _Replayer:
 
         No more memory is in the prompt than half of the window, and of the profile a tenth of it.
         """
-        settings, curates, shown = self.target.settings, self.target.settings.consolidation, None
+        settings, curates, injection = self.target.settings, self.target.settings.consolidation, None
         if settings.injection is not None:
-            most = max(_MIN_INJECTED_TOKENS, min(settings.injection.max_injection_tokens, self.budget // 10))
-            shown = replace(settings.injection, max_injection_tokens=most)
+            max_tokens = max(_MIN_INJECTED_TOKENS, min(settings.injection.max_injection_tokens, self.budget // 10))
+            injection = replace(settings.injection, max_injection_tokens=max_tokens)
         return replace(
             settings,
             preamble_tokens=min(settings.preamble_tokens, self.budget // 2),
-            injection=shown,
+            injection=injection,
             consolidation=replace(curates, model="offline") if curates else None,
         )
 
-    def _on_event(self, life: SessionReplay, event: "Event") -> None:
+    def _on_event(self, replay: SessionReplay, event: "Event") -> None:
         if event.stage in _REDUCTIONS and event.status == "finished":
-            life.reductions.append(RecordedReduction(event=event))
+            replay.reductions.append(RecordedReduction(event=event))
         if event.stage == "consolidate" and event.status == "finished":
             self.result.curated.update(event.counts)
 
@@ -245,25 +250,27 @@ def replay(
     sessions, problems = _read_sessions(file)
     total = sum(map(len, sessions.values()))
     with progress_bar(total, "messages") as on_turn:
-        lived = run_async(lambda: replay_sessions(target, sessions, budget=budget, on_turn=on_turn))
+        replay_result = run_async(lambda: replay_sessions(target, sessions, budget=budget, on_turn=on_turn))
     if as_json:
-        print_json(_result_document(lived, target, budget, problems))
+        print_json(_result_document(replay_result, target, budget, problems))
         return
-    _print_result(lived, target)
+    _print_result(replay_result, target)
 
 
-def _print_result(lived: ReplayResult, target: Target) -> None:
-    for life in lived.sessions:
-        _print_session(life)
-    if lived.skipped_sessions:
-        print_line(f"{pluralize(len(lived.skipped_sessions), 'session')} skipped: the root has a session of that name.")
-    place = escape(str(target.root))
-    print_line(f"{'Memory is in' if target.exists else 'Created a memory in'} {place}.")
-    learned = ", ".join(pluralize(count, escape(kind)) for kind, count in lived.learned.items())
-    print_line(f"learned {pluralize(lived.learned.total(), 'entry')}{f': {learned}' if learned else ''}")
-    kept, superseded = lived.curated["kept"], lived.curated["superseded"]
+def _print_result(replay_result: ReplayResult, target: Target) -> None:
+    for replay in replay_result.sessions:
+        _print_session(replay)
+    if replay_result.skipped_sessions:
+        print_line(
+            f"{pluralize(len(replay_result.skipped_sessions), 'session')} skipped: the root has a session of that name."
+        )
+    root_path = escape(str(target.root))
+    print_line(f"{'Memory is in' if target.exists else 'Created a memory in'} {root_path}.")
+    kinds_text = ", ".join(pluralize(count, escape(kind)) for kind, count in replay_result.learned.items())
+    print_line(f"learned {pluralize(replay_result.learned.total(), 'entry')}{f': {kinds_text}' if kinds_text else ''}")
+    curated_count, superseded = replay_result.curated["kept"], replay_result.curated["superseded"]
     older = f", {superseded:,} of them in the place of {'an older one' if superseded == 1 else 'older ones'}"
-    print_line(f"curated {kept:,}{older if superseded else ''}")
+    print_line(f"curated {curated_count:,}{older if superseded else ''}")
 
 
 def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
@@ -284,40 +291,40 @@ def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
     return sessions, len(problems)
 
 
-def _print_session(life: SessionReplay) -> None:
-    print_line(f"{escape(life.session)}: {pluralize(life.turns, 'turn')}, {pluralize(life.messages, 'message')}")
+def _print_session(replay: SessionReplay) -> None:
+    print_line(f"{escape(replay.session)}: {pluralize(replay.turns, 'turn')}, {pluralize(replay.messages, 'message')}")
     print_line(
-        f"   said {life.said_tokens:,} tokens, the largest window sent had {life.largest_tokens:,}, "
-        f"{life.left_tokens:,} are left"
+        f"   said {replay.said_tokens:,} tokens, the largest window sent had {replay.largest_tokens:,}, "
+        f"{replay.left_tokens:,} are left"
     )
-    for event in (reduction.event for reduction in life.reductions):
+    for event in (reduction.event for reduction in replay.reductions):
         before, after = event.counts.get("tokens_before", 0), event.counts.get("tokens_after", 0)
         print_line(dim(f"   {event.stage}: {before:,} → {after:,} tokens ({event.reason})"))
 
 
-def _result_document(lived: ReplayResult, target: Target, budget: int, problems: int) -> "dict[str, JsonValue]":
+def _result_document(replay_result: ReplayResult, target: Target, budget: int, problems: int) -> "dict[str, JsonValue]":
     return {
         "root": str(target.root),
         "created": not target.exists,
         "budget": budget,
-        "sessions": [_session_document(life) for life in lived.sessions],
-        "known": list(lived.skipped_sessions),
-        "learned": dict(lived.learned),
-        "curated": dict(lived.curated),
+        "sessions": [_session_document(replay) for replay in replay_result.sessions],
+        "known": list(replay_result.skipped_sessions),
+        "learned": dict(replay_result.learned),
+        "curated": dict(replay_result.curated),
         "problems": problems,
     }
 
 
-def _session_document(life: SessionReplay) -> "JsonValue":
+def _session_document(replay: SessionReplay) -> "JsonValue":
     return {
-        "session": life.session,
-        "turns": life.turns,
-        "messages": life.messages,
-        "said_tokens": life.said_tokens,
-        "largest_tokens": life.largest_tokens,
-        "left_tokens": life.left_tokens,
-        "window": [{"role": message.role, "text": message.text} for message in life.window],
-        "reductions": [_reduction_document(reduction) for reduction in life.reductions],
+        "session": replay.session,
+        "turns": replay.turns,
+        "messages": replay.messages,
+        "said_tokens": replay.said_tokens,
+        "largest_tokens": replay.largest_tokens,
+        "left_tokens": replay.left_tokens,
+        "window": [{"role": message.role, "text": message.text} for message in replay.window],
+        "reductions": [_reduction_document(reduction) for reduction in replay.reductions],
     }
 
 

@@ -57,21 +57,23 @@ def list_sessions(
 ) -> None:
     """Show the sessions whose conversations are kept, newest first, and whose they are if there are several users."""
     target = require_target(root, user, project)
-    found = with_memory(target, lambda memory: memory.sessions())
+    sessions = with_memory(target, lambda memory: memory.sessions())
     if as_json:
-        print_json({"total": len(found), "sessions": [_owned_session_document(info, target) for info in found[:limit]]})
+        print_json(
+            {"total": len(sessions), "sessions": [_owned_session_document(info, target) for info in sessions[:limit]]}
+        )
         return
-    if not found:
+    if not sessions:
         print_line("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
-    owned = len({info.user for info in found if info.user}) > 1
-    for info in found[:limit]:
+    owned = len({info.user for info in sessions if info.user}) > 1
+    for info in sessions[:limit]:
         days = f"{info.first.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"
         owner = f"  of {escape(info.user)}" if owned and info.user else ""
         print_line(
             f"{bold(info.session)}  {days}  {pluralize(info.messages, 'message')}, {format_size(info.size)}{owner}"
         )
-    if len(found) > limit:
-        print_line(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
+    if len(sessions) > limit:
+        print_line(dim(f"… and {len(sessions) - limit:,} more: --limit shows them"))
 
 
 def show(
@@ -104,23 +106,23 @@ def show(
         except SessionNotFound:
             return await memory.session(name)
 
-    whole = with_memory(target, look)
-    ids = ids if whole.info.session != session else ()
+    recorded = with_memory(target, look)
+    ids = ids if recorded.info.session != session else ()
     first = -last if last else 0
-    rows = [row for row in zip(whole.messages, whole.lines, strict=True) if not ids or row[0].id in ids][first:]
+    rows = [row for row in zip(recorded.messages, recorded.lines, strict=True) if not ids or row[0].id in ids][first:]
     if ids and not rows:
         raise SessionNotFound(f"No message of the session {name} has one of these ids.")
-    found = replace(whole, messages=tuple(row[0] for row in rows), lines=tuple(row[1] for row in rows))
+    selected = replace(recorded, messages=tuple(row[0] for row in rows), lines=tuple(row[1] for row in rows))
     if as_json:
-        print_json(_transcript_document(found, target))
+        print_json(_transcript_document(selected, target))
         return
-    print_line(f"{bold(found.info.session)}  {escape(target.display_path(found.info.path))}")
-    for message, line in zip(found.messages, found.lines, strict=True):
+    print_line(f"{bold(selected.info.session)}  {escape(target.display_path(selected.info.path))}")
+    for message, line in zip(selected.messages, selected.lines, strict=True):
         time = f"  {message.time.astimezone():%Y-%m-%d %H:%M:%S}" if message.time else ""
         print_line(f"\n{dim(str(line))} {bold(escape(message.name or message.role))}{dim(time)}")
         for part in _message_texts(message, full=full):
             print_line(wrap(part, "  "))
-    for broken in found.broken_lines:
+    for broken in selected.broken_lines:
         print_line(f"\n{broken.line} (this line can't be read: {escape(broken.reason)})")
 
 
@@ -156,12 +158,16 @@ def search(
     target = require_target(root, user, project)
     if exact:
         within = SessionFilter(since=since, until=until, session=session, speaker=speaker)
-        found = run_async(lambda: _search_exact(target, query, limit, limit * (page - 1), within))
-        _print_matches(query, found, target, as_json=as_json, skipped=limit * (page - 1))
+        result = run_async(lambda: _search_exact(target, query, limit, limit * (page - 1), within))
+        _print_matches(query, result, target, as_json=as_json, skipped=limit * (page - 1))
         return
-    asked = Query(text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result"))
-    most = _SPEAKER_CANDIDATES if speaker else limit
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=most, around=around or as_json), finds=True)
+    session_query = Query(
+        text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result")
+    )
+    max_hits = _SPEAKER_CANDIDATES if speaker else limit
+    hits = with_memory(
+        target, lambda memory: memory.search(session_query, limit=max_hits, around=around or as_json), finds=True
+    )
     hits = [hit for hit in hits if hit.speaker.casefold() == speaker.casefold()][:limit] if speaker else hits
     if as_json:
         print_json({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
@@ -177,11 +183,11 @@ async def _search_exact(
 
     past = PastSessions(await searchable_files(target.root, target.user_folder), user=None)
     try:
-        found = await past.search(query, (await load_scope(target)).agent, limit=limit, skip=skip, within=within)
+        result = await past.search(query, (await load_scope(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:
         return SessionSearchResult()
     redactor = await load_redactor(target)
-    return replace(found, findings=tuple(_redact_match(each, redactor) for each in found.findings))
+    return replace(result, findings=tuple(_redact_match(each, redactor) for each in result.findings))
 
 
 def _redact_match(finding: "SessionMatch", redactor: "Redactor") -> "SessionMatch":
@@ -190,14 +196,14 @@ def _redact_match(finding: "SessionMatch", redactor: "Redactor") -> "SessionMatc
     return replace(finding, snippet=redactor.clean(finding.snippet), before=before, after=after)
 
 
-def _print_matches(query: str, found: "SessionSearchResult", target: Target, *, as_json: bool, skipped: int) -> None:
+def _print_matches(query: str, result: "SessionSearchResult", target: Target, *, as_json: bool, skipped: int) -> None:
     if as_json:
-        findings: list[JsonValue] = [_match_document(each, target) for each in found.findings]
-        print_json({"query": query, "total": found.total, "whole": found.whole, "findings": findings})
+        findings: list[JsonValue] = [_match_document(each, target) for each in result.findings]
+        print_json({"query": query, "total": result.total, "whole": result.whole, "findings": findings})
         return
-    if not found.findings:
+    if not result.findings:
         print_line("Nothing found.")
-    for number, each in enumerate(found.findings, start=skipped + 1):
+    for number, each in enumerate(result.findings, start=skipped + 1):
         time = f"{each.time.astimezone():%Y-%m-%d %H:%M}" if each.time else ""
         did = f"{each.piece.sort} of {each.piece.tool}" if each.piece.tool else each.name or each.role
         if each.before:
@@ -207,8 +213,8 @@ def _print_matches(query: str, found: "SessionSearchResult", target: Target, *, 
             print_line(dim(wrap(f"{each.after.speaker}: {each.after.text}", "     ")))
         place = escape(f"{target.display_path(each.path)}:{each.line}")
         print_line(dim(f"   {' · '.join(filter(None, (escape(did), time, place)))}"))
-    if found.total > len(found.findings):
-        more = f"{found.total - len(found.findings):,} more{'' if found.whole else ' at least'}"
+    if result.total > len(result.findings):
+        more = f"{result.total - len(result.findings):,} more{'' if result.whole else ' at least'}"
         print_line(dim(f"… and {more}: --limit shows them"))
 
 
@@ -230,8 +236,8 @@ def _match_document(each: "SessionMatch", target: Target) -> "dict[str, JsonValu
     }
 
 
-def _neighbour_document(spoken: "MessageExcerpt | None") -> "dict[str, JsonValue] | None":
-    return {"speaker": spoken.speaker, "text": spoken.text} if spoken else None
+def _neighbour_document(excerpt: "MessageExcerpt | None") -> "dict[str, JsonValue] | None":
+    return {"speaker": excerpt.speaker, "text": excerpt.text} if excerpt else None
 
 
 def _owned_session_document(info: "SessionInfo", target: Target) -> "dict[str, JsonValue]":
@@ -240,21 +246,21 @@ def _owned_session_document(info: "SessionInfo", target: Target) -> "dict[str, J
 
 def _message_texts(message: "Message", *, full: bool) -> list[str]:
     """Return what a message says and does, a text for each part of it."""
-    said = [message.text] if message.text else []
-    said += [f"[calls {call.name}] {call.arguments}" for call in message.tool_calls]
-    said += [f"[answer of {result.name or 'a tool'}] {result.text}" for result in message.tool_results]
+    texts = [message.text] if message.text else []
+    texts += [f"[calls {call.name}] {call.arguments}" for call in message.tool_calls]
+    texts += [f"[answer of {result.name or 'a tool'}] {result.text}" for result in message.tool_results]
     longest = _MAX_RESULT_CHARS if message.role == "tool" else _MAX_MESSAGE_CHARS
-    return said if full else [_shorten(text, longest) for text in said]
+    return texts if full else [_shorten(text, longest) for text in texts]
 
 
 def _shorten(text: str, longest: int) -> str:
-    left = len(text) - longest
-    return text if left <= 0 else f"{text[:longest]}… ({left:,} more characters: --full shows all)"
+    excess = len(text) - longest
+    return text if excess <= 0 else f"{text[:longest]}… ({excess:,} more characters: --full shows all)"
 
 
-def _transcript_document(found: "RecordedSession", target: Target) -> "dict[str, JsonValue]":
+def _transcript_document(recorded: "RecordedSession", target: Target) -> "dict[str, JsonValue]":
     return {
-        **_owned_session_document(found.info, target),
+        **_owned_session_document(recorded.info, target),
         "conversation": [
             {
                 "id": message.id,
@@ -264,7 +270,7 @@ def _transcript_document(found: "RecordedSession", target: Target) -> "dict[str,
                 "time": format_rfc3339(message.time) if message.time else None,
                 "text": "\n".join(_message_texts(message, full=True)),
             }
-            for message, line in zip(found.messages, found.lines, strict=True)
+            for message, line in zip(recorded.messages, recorded.lines, strict=True)
         ],
-        "broken": [{"line": broken.line, "reason": broken.reason} for broken in found.broken_lines],
+        "broken": [{"line": broken.line, "reason": broken.reason} for broken in recorded.broken_lines],
     }

@@ -55,15 +55,16 @@ def describe_search_mode(settings: "Settings") -> SearchMode:
     """Return by what the settings let memory be found, and what has a say in the order of the best."""
     from ricordo.runtime.rerankers import choose_reranker
 
-    found = _describe_embedder(settings)
+    search_mode = _describe_embedder(settings)
     if settings.reranker in {None, "none"}:
-        return found
+        return search_mode
     try:
         choose_reranker(settings.reranker)
     except (ExtraMissing, InvalidSetting) as error:
-        return replace(found, description=f"{found.description}; {error}", ok=False)
+        return replace(search_mode, description=f"{search_mode.description}; {error}", ok=False)
     return replace(
-        found, description=f"{found.description}; the reranker {settings.reranker} has a say in the order of the best"
+        search_mode,
+        description=f"{search_mode.description}; the reranker {settings.reranker} has a say in the order of the best",
     )
 
 
@@ -176,7 +177,7 @@ async def _load_summary(target: Target) -> _RootSummary:
             sessions=len(sessions),
             messages=sum(info.messages for info in sessions),
             curated=len(curated),
-            topics=len({found.path for found in curated} - {MEMORY_PATH}),
+            topics=len({located.path for located in curated} - {MEMORY_PATH}),
             inbox=await check_inbox(workspace.inbox),
             freshness=workspace.memory_root.index.freshness(),
             search_mode=await run_sync(describe_search_mode, target.settings),
@@ -211,20 +212,20 @@ def _format_inbox(inbox: "Check") -> str:
 
 
 def _next_steps(figures: _RootSummary | None) -> list[str]:
-    talk = "ricordo chat                   talk to an agent that remembers"
+    chat_step = "ricordo chat                   talk to an agent that remembers"
     ingest = "ricordo ingest FILE            take in a conversation"
     if figures is None:
-        return ["ricordo demo                   see it work, in a folder of its own", ingest, talk]
+        return ["ricordo demo                   see it work, in a folder of its own", ingest, chat_step]
     if not figures.kinds and not figures.sessions:
         advice = [
             ingest,
             "ricordo ingest --claude-code   take in this project's coding sessions",
-            talk,
+            chat_step,
         ]
     else:
         advice = [
             'ricordo ask "QUESTION"         an answer with its source',
-            talk,
+            chat_step,
             "ricordo memory list            everything that is remembered" if figures.sessions else ingest,
         ]
     doctor = "ricordo doctor                 see what is wrong"
@@ -323,15 +324,15 @@ def _check_store(target: Target, address: str) -> "list[Check]":
     from ricordo.stores.contract import KeepsTombstones, entries_as_stored
 
     async def look() -> "list[Check]":
-        async with open_store(address, scope=await load_scope(target), settings=target.settings) as opened:
-            entries = await entries_as_stored(opened)
+        async with open_store(address, scope=await load_scope(target), settings=target.settings) as store:
+            entries = await entries_as_stored(store)
             if entries is None:
                 raise InvalidInput(f"The store {address} can't list its memories, so they can't be looked at.")
-            keeps = opened.offers(KeepsTombstones)
-            gone = {row.id for row in await keeps.tombstones()} if keeps else ()
+            tombstone_store = store.offers(KeepsTombstones)
+            tombstone_ids = {row.id for row in await tombstone_store.tombstones()} if tombstone_store else ()
             detail = "memories were forgotten, and are not taken in again; a record without content says when"
-            forgotten = Check(name="forgotten", ok=True, count=len(gone), detail=detail)
-            return [*check_store_entries(entries, now=SystemClock().now()), forgotten]
+            forgotten_check = Check(name="forgotten", ok=True, count=len(tombstone_ids), detail=detail)
+            return [*check_store_entries(entries, now=SystemClock().now()), forgotten_check]
 
     return run_async(look)
 
@@ -341,14 +342,14 @@ def _check_settings(target: Target) -> "Check":
     from ricordo.runtime.doctor import Check
 
     if target.setting_errors:
-        told = join_sentences(target.setting_errors)
+        errors = join_sentences(target.setting_errors)
         rest = (
             "What else that file, or the environment, says is not used either: `ricordo config show` lists what holds"
         )
-        detail = f"settings that can't be used: {told} {rest}"
+        detail = f"settings that can't be used: {errors} {rest}"
         return Check(name="config", ok=False, count=len(target.setting_errors), detail=detail)
-    given = [origin for origin in target.settings.origins.values() if origin.kind in {"file", "environment"}]
-    return Check(name="config", ok=True, count=len(given), detail="settings from config.toml and the environment")
+    origins = [origin for origin in target.settings.origins.values() if origin.kind in {"file", "environment"}]
+    return Check(name="config", ok=True, count=len(origins), detail="settings from config.toml and the environment")
 
 
 def _check_search_mode(target: Target) -> "Check":
@@ -376,7 +377,7 @@ def _check_root(target: Target) -> "list[Check]":
     checks = [broken]
     for place in dict.fromkeys([target.user_folder, target.root]):
         with TemporaryDirectory() as folder:
-            found = run_async(partial(inspect_root, place, Path(folder)))
+            findings = run_async(partial(inspect_root, place, Path(folder)))
         # of what the project shares only what is there
-        checks += [check for check in found if place == target.user_folder or check.count or not check.ok]
+        checks += [check for check in findings if place == target.user_folder or check.count or not check.ok]
     return checks

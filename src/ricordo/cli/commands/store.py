@@ -104,16 +104,16 @@ def list_stores(*, as_json: JsonOption = False) -> None:
     """
     from ricordo.runtime.stores import list_schemes
 
-    found = list_schemes()
+    schemes = list_schemes()
     if as_json:
         rows: list[JsonValue] = [
             {"scheme": each.name, "keeps": each.description, "needs": each.requires or None, "origin": each.origin}
-            for each in found
+            for each in schemes
         ]
         print_json({"stores": rows})
         return
-    width = max(len(each.name) for each in found)
-    for each in found:
+    width = max(len(each.name) for each in schemes)
+    for each in schemes:
         needs = f" (needs {each.requires})" if each.requires else ""
         print_line(
             f"{bold(each.name.ljust(width))}  {escape(each.description or f'offered by {each.origin}')}{dim(needs)}"
@@ -137,17 +137,17 @@ def migrate(
     """
     target = find_target(root, user, project)
     addresses = resolve_address(source, target), resolve_address(destination, target)
-    done = run_async(lambda: _run_migration(addresses, target, dry_run=dry_run))
+    migration = run_async(lambda: _run_migration(addresses, target, dry_run=dry_run))
     if as_json:
-        print_json(_migration_document(addresses, done, dry_run=dry_run))
+        print_json(_migration_document(addresses, migration, dry_run=dry_run))
     else:
-        for line in _format_migration(addresses, done, dry_run=dry_run):
+        for line in _format_migration(addresses, migration, dry_run=dry_run):
             print_line(line)
-        for each in done.failed[:_MAX_FAILURES_SHOWN]:
+        for each in migration.failed[:_MAX_FAILURES_SHOWN]:
             print_error(f"{each.id} was not copied: {each.why}")
-        if len(done.failed) > _MAX_FAILURES_SHOWN:
-            print_error(f"and {len(done.failed) - _MAX_FAILURES_SHOWN:,} more: --json names them all")
-    if done.failed:
+        if len(migration.failed) > _MAX_FAILURES_SHOWN:
+            print_error(f"and {len(migration.failed) - _MAX_FAILURES_SHOWN:,} more: --json names them all")
+    if migration.failed:
         raise typer.Exit(1)
 
 
@@ -172,14 +172,14 @@ async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *
         plan = await skip_forgotten(plan_migration(entries, await list_entries(store, str(destination))), store)
         if dry_run:
             return plan
-        with progress_bar(len(plan.pending), "copying") as tell:
-            done = await migrate(plan, store, tell)
+        with progress_bar(len(plan.pending), "copying") as report_progress:
+            migration = await migrate(plan, store, report_progress)
         layers = store.offers(LayeredMemory)
-        if layers and done.moved:
+        if layers and migration.moved:
             changes = (await layers.places())[0].changes
-            await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in done.moved])
+            await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in migration.moved])
     async with open_store_at(destination, scope, target) as store:
-        return verify_migration(done, entries, await list_entries(store, str(destination)))
+        return verify_migration(migration, entries, await list_entries(store, str(destination)))
 
 
 def _fanout_message(source: "Address", destination: "Address") -> str:
@@ -190,45 +190,49 @@ def _fanout_message(source: "Address", destination: "Address") -> str:
     return f"A fanout shows only what its first store that answers has: write to each of its stores, {commands}."
 
 
-def _format_migration(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "list[str]":
+def _format_migration(addresses: "tuple[Address, Address]", result: "Migration", *, dry_run: bool) -> "list[str]":
     source, destination = addresses
     if dry_run:
-        waiting = pluralize(len(done.pending), "memory", "memories")
+        waiting = pluralize(len(result.pending), "memory", "memories")
         return [
-            f"{waiting} of {done.total:,} would be copied from {escape(str(source))} to {escape(str(destination))}.",
-            *([f"{done.present:,} {'is' if done.present == 1 else 'are'} there already."] if done.present else []),
-            *_format_forgotten(done),
+            f"{waiting} of {result.total:,} would be copied from {escape(str(source))} to {escape(str(destination))}.",
+            *(
+                [f"{result.present:,} {'is' if result.present == 1 else 'are'} there already."]
+                if result.present
+                else []
+            ),
+            *_format_forgotten(result),
         ]
-    moved = pluralize(len(done.moved), "memory", "memories")
-    told = [
-        f"{moved} of {done.total:,} copied from {escape(str(source))} to {escape(str(destination))}, and read back."
+    moved = pluralize(len(result.moved), "memory", "memories")
+    lines = [
+        f"{moved} of {result.total:,} copied from {escape(str(source))} to {escape(str(destination))}, and read back."
     ]
-    if done.present:
-        told.append(f"{done.present:,} {'was' if done.present == 1 else 'were'} there already.")
-    told += _format_forgotten(done)
-    if done.redacted:
-        told.append(f"In {pluralize(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
-    return told
+    if result.present:
+        lines.append(f"{result.present:,} {'was' if result.present == 1 else 'were'} there already.")
+    lines += _format_forgotten(result)
+    if result.redacted:
+        lines.append(f"In {pluralize(result.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
+    return lines
 
 
-def _format_forgotten(done: "Migration") -> "list[str]":
+def _format_forgotten(migration: "Migration") -> "list[str]":
     """Return what is said of memories that were forgotten where they would go to; nothing for none."""
-    were = "was" if done.forgotten == 1 else "were"
-    return [f"{done.forgotten:,} {were} forgotten there, and not taken in again."] if done.forgotten else []
+    were = "was" if migration.forgotten == 1 else "were"
+    return [f"{migration.forgotten:,} {were} forgotten there, and not taken in again."] if migration.forgotten else []
 
 
 def _migration_document(
-    addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool
+    addresses: "tuple[Address, Address]", migration: "Migration", *, dry_run: bool
 ) -> "dict[str, JsonValue]":
     return {
         "from": str(addresses[0]),
         "to": str(addresses[1]),
         "dry_run": dry_run,
-        "total": done.total,
-        "waiting": len(done.pending) if dry_run else 0,
-        "copied": len(done.moved),
-        "there": done.present,
-        "forgotten": done.forgotten,
-        "redacted": done.redacted,
-        "failed": [{"id": each.id, "why": each.why} for each in done.failed],
+        "total": migration.total,
+        "waiting": len(migration.pending) if dry_run else 0,
+        "copied": len(migration.moved),
+        "there": migration.present,
+        "forgotten": migration.forgotten,
+        "redacted": migration.redacted,
+        "failed": [{"id": each.id, "why": each.why} for each in migration.failed],
     }

@@ -91,20 +91,20 @@ def list_tasks(
     Each with the end of its id, its type, state, progress, title, age and session; whoever it belongs to.
     """
     target = require_target(root, user, project)
-    listed = run_async(lambda: _load_tasks(target))
-    found = _filter_by_session(sort_active_first(listed.tasks), session)
-    found = [task for task in found if is_active(task) or not running]
-    unread = [target.display_path(path) for path in listed.unreadable]
+    listing = run_async(lambda: _load_tasks(target))
+    matches = _filter_by_session(sort_active_first(listing.tasks), session)
+    matches = [task for task in matches if is_active(task) or not running]
+    unread = [target.display_path(path) for path in listing.unreadable]
     if as_json:
-        described = [task_document(task) for task in found[:limit]]
-        print_json({"total": len(found), "tasks": [*described], "unreadable": [*unread]})
+        documents = [task_document(task) for task in matches[:limit]]
+        print_json({"total": len(matches), "tasks": [*documents], "unreadable": [*unread]})
         return
-    if not found and not unread:
-        print_line(wrap(_empty_list_message(listed, session, running=running)))
-    for line in format_task_table(found[:limit]):
+    if not matches and not unread:
+        print_line(wrap(_empty_list_message(listing, session, running=running)))
+    for line in format_task_table(matches[:limit]):
         print_line(line)
-    if len(found) > limit:
-        print_line(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
+    if len(matches) > limit:
+        print_line(dim(f"… and {len(matches) - limit:,} more: --limit shows them"))
     for line in format_unreadable(unread):
         print_error(line)
 
@@ -204,18 +204,18 @@ def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
     )
 
 
-def _filter_by_session(found: "Sequence[Task]", session: str | None) -> "list[Task]":
+def _filter_by_session(candidates: "Sequence[Task]", session: str | None) -> "list[Task]":
     """Return the tasks of the session with this id, else of those whose id begins so; all without an id."""
     if session is None:
-        return [*found]
-    return [task for task in found if task.session == session] or [
-        task for task in found if session and task.session.startswith(session)
+        return [*candidates]
+    return [task for task in candidates if task.session == session] or [
+        task for task in candidates if session and task.session.startswith(session)
     ]
 
 
-def _empty_list_message(listed: "TaskListing", session: str | None, *, running: bool) -> str:
-    if not listed.tasks:
+def _empty_list_message(listing: "TaskListing", session: str | None, *, running: bool) -> str:
+    if not listing.tasks:
         return NO_TASKS_MESSAGE
     of = "" if session is None else f" of session {escape(session)}"
-    others = pluralize(len(listed.tasks), "other task")
-    return f"No task{of}{' runs' if running else ''}. There {'is' if len(listed.tasks) == 1 else 'are'} {others}."
+    others = pluralize(len(listing.tasks), "other task")
+    return f"No task{of}{' runs' if running else ''}. There {'is' if len(listing.tasks) == 1 else 'are'} {others}."

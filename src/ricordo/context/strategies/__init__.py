@@ -48,48 +48,48 @@ class _Kind:
     strategy: str
 
 
-def check_reductions(given: Mapping[str, object]) -> Reductions:
+def check_reductions(options: Mapping[str, object]) -> Reductions:
     """Return the options that were given by name; they can't be changed. Raises: InvalidSetting for a value of another
     type; TypeError for an unknown name.
     """
     kinds = _list_kinds()
-    if not isinstance(given, Mapping):
-        raise InvalidSetting(f"reductions are options by name, such as {{'compaction': None}}, not {given!r:.80}.")
-    for name, value in given.items():
+    if not isinstance(options, Mapping):
+        raise InvalidSetting(f"reductions are options by name, such as {{'compaction': None}}, not {options!r:.80}.")
+    for name, value in options.items():
         if name not in kinds:
             raise TypeError(f"There is no argument {name!r}. The reductions are {', '.join(kinds)}.")
         kind = kinds[name].options
         if not isinstance(value, (kind, NoneType)):
             raise InvalidSetting(f"{name} is a {kind.__name__} or None, not {value!r:.80}.")
-    return cast("Reductions", MappingProxyType(dict(given)))
+    return cast("Reductions", MappingProxyType(dict(options)))
 
 
-def with_recommended(given: Reductions, settings: Reductions, window: int | None) -> Reductions:
+def with_recommended(requested: Reductions, settings: Reductions, window: int | None) -> Reductions:
     """Return the reductions with each one that is not given taken from `settings`, or else as recommended.
 
     A reduction that is None in `settings` stays off. `window` is the model's, in tokens; None if unknown. Arguments are
     not truncated by options of their own if the summary has some for it.
     """
-    chosen = dict(_given_options(settings)) | {name: each for name, each in given.items() if each is not None}
-    found = {
-        name: chosen[name] if name in chosen else kind.options.recommended(window)
+    configured = dict(_given_options(settings)) | {name: each for name, each in requested.items() if each is not None}
+    reductions = {
+        name: configured[name] if name in configured else kind.options.recommended(window)
         for name, kind in _list_kinds().items()
     }
-    summary = found["compaction"]
-    if given.get("truncate_args") is None and isinstance(summary, CompactionConfig) and summary.truncate_args:
-        found["truncate_args"] = None
-    return cast("Reductions", found)
+    summary = reductions["compaction"]
+    if requested.get("truncate_args") is None and isinstance(summary, CompactionConfig) and summary.truncate_args:
+        reductions["truncate_args"] = None
+    return cast("Reductions", reductions)
 
 
-def create_strategies(on: Reductions, context: "StrategyContext") -> "list[Strategy]":
+def create_strategies(reductions: Reductions, context: "StrategyContext") -> "list[Strategy]":
     """Return the strategies that only shorten messages, in order; each message can be read in full again."""
-    summary = on.get("compaction")
-    if on.get("truncate_args") is None and summary is not None:
-        on = {**on, "truncate_args": summary.truncate_args}
-    kinds, options = _list_kinds(), dict(_given_options(on))
-    wanted = [(kind.strategy, options[name]) for name, kind in kinds.items() if kind.strategy and options.get(name)]
-    made = [_import_strategy(strategy).create(config, context) for strategy, config in wanted]
-    return [strategy for strategy in made if strategy is not None]
+    summary = reductions.get("compaction")
+    if reductions.get("truncate_args") is None and summary is not None:
+        reductions = {**reductions, "truncate_args": summary.truncate_args}
+    kinds, options = _list_kinds(), dict(_given_options(reductions))
+    enabled = [(kind.strategy, options[name]) for name, kind in kinds.items() if kind.strategy and options.get(name)]
+    strategies = [_import_strategy(strategy).create(config, context) for strategy, config in enabled]
+    return [strategy for strategy in strategies if strategy is not None]
 
 
 def _import_strategy(name: str) -> Any:
@@ -97,15 +97,15 @@ def _import_strategy(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), strategy)
 
 
-def _given_options(on: Reductions) -> "Iterator[tuple[str, StrategyConfig | None]]":
-    yield from cast("Mapping[str, StrategyConfig | None]", on).items()
+def _given_options(reductions: Reductions) -> "Iterator[tuple[str, StrategyConfig | None]]":
+    yield from cast("Mapping[str, StrategyConfig | None]", reductions).items()
 
 
 @cache
 def _list_kinds() -> Mapping[str, _Kind]:
-    found = {}
+    kinds = {}
     for name, hint in get_type_hints(Reductions, include_extras=True).items():
         options, *strategies = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
         kind = next(each for each in get_args(options) if each is not NoneType)
-        found[name] = _Kind(options=kind, strategy=strategies[0] if strategies else "")
-    return found
+        kinds[name] = _Kind(options=kind, strategy=strategies[0] if strategies else "")
+    return kinds

@@ -40,8 +40,10 @@ def remove_old_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[M
 
     A turn begins at a user message; the current turn counts as the first.
     """
-    begun = [at for at, message in enumerate(messages) if can_open_conversation(message) and get_mark(message) is None]
-    end = begun[-keep_turns] if len(begun) >= keep_turns else 0
+    turn_starts = [
+        at for at, message in enumerate(messages) if can_open_conversation(message) and get_mark(message) is None
+    ]
+    end = turn_starts[-keep_turns] if len(turn_starts) >= keep_turns else 0
     return (*map(_remove_thoughts, messages[:end]), *messages[end:])
 
 
@@ -87,57 +89,63 @@ class ClearResults:
         if not reason:
             return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
         messages = list(remove_old_thoughts(window.messages, config.keep_thinking))
-        least = 1 if window.forced else max(1, config.min_tokens)
-        left = total - sum(tokens) + sum(count_message_tokens(messages, window.ratio))
-        is_due = trigger_reason(window, left, messages=config.trigger_messages, tokens=config.trigger_tokens)
-        if is_due or total - left < least:
-            for at, message in _clear_results(window.messages, config):
-                messages[at] = message
-        gained = sum(tokens) - sum(count_message_tokens(messages, window.ratio))
-        if gained < least:
-            told = f"clearing would take off {gained} tokens, less than {least}" if gained else "nothing is to clear"
-            return unchanged_reduction(self.act, window, told, sum(tokens))
+        min_saved = 1 if window.forced else max(1, config.min_tokens)
+        remaining_tokens = total - sum(tokens) + sum(count_message_tokens(messages, window.ratio))
+        is_due = trigger_reason(
+            window, remaining_tokens, messages=config.trigger_messages, tokens=config.trigger_tokens
+        )
+        if is_due or total - remaining_tokens < min_saved:
+            for index, message in _clear_results(window.messages, config):
+                messages[index] = message
+        saved = sum(tokens) - sum(count_message_tokens(messages, window.ratio))
+        if saved < min_saved:
+            hindrance = (
+                f"clearing would take off {saved} tokens, less than {min_saved}" if saved else "nothing is to clear"
+            )
+            return unchanged_reduction(self.act, window, hindrance, sum(tokens))
         return changed_reduction(self.act, window, messages, reason)
 
 
 def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
     """Yield the index of each message with clearable results, and the message without them."""
-    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    last_reply = max((index for index, message in enumerate(messages) if message.role == "assistant"), default=-1)
     clearable = [
         (answer, handle)
         for answer in locate_results(messages)
         if _is_clearable(answer, messages[answer.place.message], config)
         and is_shorter(answer.result, handle := _pointer_text(answer, messages[answer.place.message]))
     ]
-    found: dict[int, Message] = {}
+    cleared: dict[int, Message] = {}
     for answer, handle in clearable[: max(0, len(clearable) - config.keep_results)]:
-        at = answer.place.message
-        if at < spoken:
-            found[at] = replace_with_pointer(found.get(at, messages[at]), answer.place.part, handle, CLEARED_KEY, {})
-    yield from found.items()
+        index = answer.place.message
+        if index < last_reply:
+            cleared[index] = replace_with_pointer(
+                cleared.get(index, messages[index]), answer.place.part, handle, CLEARED_KEY, {}
+            )
+    yield from cleared.items()
 
 
 def _is_clearable(answer: LocatedResult, message: Message, config: ClearResultsConfig) -> bool:
     """Return whether a result may be cleared. A result of an unknown tool stays, because its tool may be excluded."""
     excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
-    done = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
+    is_replaced = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
         message, REPEATED_KEY
     )
-    return not (excluded or done or answer.result.is_error)
+    return not (excluded or is_replaced or answer.result.is_error)
 
 
 def _pointer_text(answer: LocatedResult, message: Message) -> str:
     files = evicted_paths(message, answer.place.part)
-    told = "; ".join(
+    note = "; ".join(
         filter(None, ("" if files else _describe_size(answer.result.text), *_describe_media(answer.result)))
     )
-    held = f" It is kept in {' and '.join(files)}." if files else ""
-    opened = (
+    place = f" It is kept in {' and '.join(files)}." if files else ""
+    hint = (
         f"`expand` with `m:{message.id}` shows it whole."
         if message.id
         else "`expand` can't show it: its message has no id."
     )
-    return f"[An earlier result of {_clip_name(answer.tool)}{f' ({told})' if told else ''} was cleared.{held} {opened}]"
+    return f"[An earlier result of {_clip_name(answer.tool)}{f' ({note})' if note else ''} was cleared.{place} {hint}]"
 
 
 def _describe_size(text: str) -> str:

@@ -59,25 +59,27 @@ class DedupeReads:
         await checkpoint()
         total = sum(count_message_tokens(window.messages, window.ratio))
         messages = _deduplicate(window.messages, self._config)
-        gained = total - sum(count_message_tokens(messages, window.ratio)) if messages else 0
-        least = 1 if window.forced else max(1, self._config.min_tokens)
-        if not messages or gained < least:
-            told = f"pointers would take off {gained} tokens, less than {least}" if gained else "nothing was read again"
-            return unchanged_reduction(self.act, window, told, total)
+        saved = total - sum(count_message_tokens(messages, window.ratio)) if messages else 0
+        min_saved = 1 if window.forced else max(1, self._config.min_tokens)
+        if not messages or saved < min_saved:
+            hindrance = (
+                f"pointers would take off {saved} tokens, less than {min_saved}" if saved else "nothing was read again"
+            )
+            return unchanged_reduction(self.act, window, hindrance, total)
         return changed_reduction(self.act, window, messages, window.forced or "read again")
 
 
 def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
     """Return the messages with pointers; None if no read was repeated."""
-    found = list(messages)
+    deduplicated = list(messages)
     moved: dict[_PartKey, LocatedResult] = {}
     for earlier, latest in _find_repeats(messages, config):
-        at, part = earlier.place.message, earlier.place.part
-        found[at] = _set_pointer(found[at], part, earlier.tool, latest, messages)
-        moved[messages[at].id, part] = latest
+        index, part = earlier.place.message, earlier.place.part
+        deduplicated[index] = _set_pointer(deduplicated[index], part, earlier.tool, latest, messages)
+        moved[messages[index].id, part] = latest
     if not moved:
         return None
-    return [_move_pointers(message, moved, messages) for message in found]
+    return [_move_pointers(message, moved, messages) for message in deduplicated]
 
 
 def _find_repeats(
@@ -88,9 +90,9 @@ def _find_repeats(
     for answer in locate_results(messages):
         if answer.call and answer.call.name in config.tool_names:
             reads[answer.call.name, _normalize_arguments(answer.call.arguments)].append(answer)
-    for same in reads.values():
+    for repeats in reads.values():
         latest: LocatedResult | None = None
-        for answer in reversed(same):
+        for answer in reversed(repeats):
             message = messages[answer.place.message]
             if answer.place.part in pointer_records(message, REPEATED_KEY):
                 continue
@@ -111,17 +113,23 @@ def _set_pointer(message: Message, part: int, tool: str, latest: LocatedResult, 
 def _move_pointers(message: Message, moved: Mapping[_PartKey, LocatedResult], messages: Sequence[Message]) -> Message:
     """Return a message whose pointers to reads that became pointers themselves now lead to the latest read."""
     for part, record in pointer_records(message, REPEATED_KEY).items():
-        same, at, tool = record.get("same"), record.get("at"), record.get("tool")
-        if isinstance(same, str) and same and isinstance(at, int) and isinstance(tool, str) and (same, at) in moved:
-            message = _set_pointer(message, part, tool, moved[same, at], messages)
+        target_id, target_part, tool = record.get("same"), record.get("at"), record.get("tool")
+        if (
+            isinstance(target_id, str)
+            and target_id
+            and isinstance(target_part, int)
+            and isinstance(tool, str)
+            and (target_id, target_part) in moved
+        ):
+            message = _set_pointer(message, part, tool, moved[target_id, target_part], messages)
     return message
 
 
 def _pointer_text(tool: str, message: Message, latest: Message) -> str:
-    where = f", in message {latest.id}" if latest.id else ""
-    opened = f" `expand` with `m:{message.id}` shows it here." if message.id else ""
+    location = f", in message {latest.id}" if latest.id else ""
+    pointer = f" `expand` with `m:{message.id}` shows it here." if message.id else ""
     name = " ".join(tool.split())[:_MAX_NAME_CHARS]
-    return f"[{name} gave exactly this again later{where}: see there.{opened}]"
+    return f"[{name} gave exactly this again later{location}: see there.{pointer}]"
 
 
 def _normalize_arguments(arguments: str) -> str:

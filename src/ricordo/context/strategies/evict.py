@@ -139,15 +139,19 @@ class EvictResults:
         await checkpoint()
         failures: list[str] = []
         messages = list(window.messages)
-        for at, wide in _find_wide_results(window.messages, self._config, self._max_chars(window)):
-            evicted = [done for piece in wide if (done := await self._evict_piece(piece, window.session, failures))]
+        for index, pieces in _find_wide_results(window.messages, self._config, self._max_chars(window)):
+            evicted = [
+                evicted_piece
+                for piece in pieces
+                if (evicted_piece := await self._evict_piece(piece, window.session, failures))
+            ]
             if evicted:
-                messages[at] = replace_with_previews(messages[at], evicted, self._config.preview_chars)
+                messages[index] = replace_with_previews(messages[index], evicted, self._config.preview_chars)
         return Reduction(messages=tuple(messages), report=_build_report(window, messages, failures))
 
     def _max_chars(self, window: Window) -> int:
-        least = max(_FORCED_LIMIT_PREVIEWS * self._config.preview_chars, 1)
-        return min(self._config.max_result_chars, least) if window.forced else self._config.max_result_chars
+        forced_limit = max(_FORCED_LIMIT_PREVIEWS * self._config.preview_chars, 1)
+        return min(self._config.max_result_chars, forced_limit) if window.forced else self._config.max_result_chars
 
     async def _evict_piece(self, wide: WidePiece, session: str, failures: list[str]) -> EvictedPiece | None:
         """Store one piece. On failure, append the reason to `failures` and return None."""
@@ -188,36 +192,40 @@ def _find_wide_results(
 ) -> Iterator[tuple[int, list[WidePiece]]]:
     """Yield the index of each message with large pieces, and these pieces."""
     names = _tool_names(messages)
-    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
-    for at, message in enumerate(messages):
-        done = evicted_parts(message)
+    last_reply = max((index for index, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    for index, message in enumerate(messages):
+        evicted = evicted_parts(message)
         wide = [
             piece
             for part, result in enumerate(message.parts)
             if isinstance(result, ToolResult)
-            and not _is_excluded(name := result.name or names.get((at, part), ""), config)
+            and not _is_excluded(name := result.name or names.get((index, part), ""), config)
             for piece in _find_wide_pieces(
-                _ResultSource(result=result, part=part, tool=name or "tool", evicted=done), limit, seen=at < spoken
+                _ResultSource(result=result, part=part, tool=name or "tool", evicted=evicted),
+                limit,
+                is_seen=index < last_reply,
             )
-            if (piece.part, piece.item) not in done
+            if (piece.part, piece.item) not in evicted
         ]
         if wide:
-            yield at, wide
+            yield index, wide
 
 
-def _find_wide_pieces(source: _ResultSource, limit: int, *, seen: bool) -> Iterator[WidePiece]:
+def _find_wide_pieces(source: _ResultSource, limit: int, *, is_seen: bool) -> Iterator[WidePiece]:
     part, tool = source.part, source.tool
-    text = join_texts(source.result, frozenset(item for at, item in source.evicted if at == part and item is not None))
+    text = join_texts(
+        source.result, frozenset(item for index, item in source.evicted if index == part and item is not None)
+    )
     if len(text) > limit:
         yield WidePiece(part=part, tool=tool, text=text)
-    for at, item in enumerate(source.result.parts):
+    for index, item in enumerate(source.result.parts):
         if isinstance(item, Unknown) and len(item.raw) > limit:
-            yield WidePiece(part=part, tool=tool, text=item.raw, item=at)
+            yield WidePiece(part=part, tool=tool, text=item.raw, item=index)
         elif isinstance(item, Media) and len(item.uri) > limit:
             data, content = _decode_medium(item)
-            if content or (data and seen):
+            if content or (data and is_seen):
                 media_type = item.media_type or "application/octet-stream"
-                yield WidePiece(part=part, tool=tool, item=at, media_type=media_type, data=data, text=content)
+                yield WidePiece(part=part, tool=tool, item=index, media_type=media_type, data=data, text=content)
 
 
 def _decode_medium(medium: Media) -> tuple[bytes, str]:
@@ -234,23 +242,23 @@ def _decode_data_uri(uri: str) -> bytes:
     head, comma, body = uri.partition(",")
     if head[:5].lower() != "data:" or not comma:
         return b""
-    plain = unquote_to_bytes(body)
+    decoded = unquote_to_bytes(body)
     if not head.lower().rstrip().endswith(";base64"):
-        return plain
+        return decoded
     try:
-        return base64.b64decode(plain, validate=True)
+        return base64.b64decode(decoded, validate=True)
     except (binascii.Error, ValueError):
         return b""
 
 
 def _tool_names(messages: Sequence[Message]) -> Mapping[tuple[int, int], str]:
     """Return the tool of each result, named by its call, by the position of the result."""
-    found: dict[tuple[int, int], str] = {}
+    names: dict[tuple[int, int], str] = {}
     for call, result in pair_calls(messages).answered:
-        asked = messages[call.message].parts[call.part]
-        if isinstance(asked, ToolCall):
-            found[result.message, result.part] = asked.name
-    return found
+        call_part = messages[call.message].parts[call.part]
+        if isinstance(call_part, ToolCall):
+            names[result.message, result.part] = call_part.name
+    return names
 
 
 def _is_excluded(name: str, config: ToolResultEvictionConfig) -> bool:

@@ -35,16 +35,16 @@ def is_files_message(message: Message) -> bool:
     return _FILES_KEY in message.metadata
 
 
-def find_recent_reads(dropped: Sequence[Message], kept: Sequence[Message]) -> tuple[Mapping[str, JsonValue], ...]:
-    """Return the arguments of the reads in `dropped`, newest first; each path once, and no path that `kept` reads."""
-    seen = {_working_path(each) for message in kept for each in _iterate_reads(message)}
-    found = []
+def find_recent_reads(dropped: Sequence[Message], remaining: Sequence[Message]) -> tuple[Mapping[str, JsonValue], ...]:
+    """Return the arguments of the reads in `dropped`, newest first, each path once, without paths in `remaining`."""
+    seen = {_working_path(each) for message in remaining for each in _iterate_reads(message)}
+    reads = []
     for message in reversed(dropped):
         for arguments in _iterate_reads(message):
             if _working_path(arguments) not in seen:
                 seen.add(_working_path(arguments))
-                found.append(arguments)
-    return tuple(found)
+                reads.append(arguments)
+    return tuple(reads)
 
 
 def fit_file(text: str, max_tokens: int) -> str:
@@ -57,18 +57,20 @@ def fit_file(text: str, max_tokens: int) -> str:
 
 def build_files_message(files: Sequence[RestoredFile], *, session: str) -> Message:
     """Return the message with these files; the most recently read one is last."""
-    ordered = [*reversed(files)]
-    items = [FencedItem(text=each.text, source=_working_path(each.arguments), trust=Trust.EXTERNAL) for each in ordered]
-    noted: list[JsonValue] = [dict(each.arguments) for each in ordered]
+    oldest_first = [*reversed(files)]
+    items = [
+        FencedItem(text=each.text, source=_working_path(each.arguments), trust=Trust.EXTERNAL) for each in oldest_first
+    ]
+    records: list[JsonValue] = [dict(each.arguments) for each in oldest_first]
     text = render_fence(items, name=_FENCE_NAME, note=_FENCE_NOTE)
-    message = Message(role="user", parts=(Text(text=text),), metadata={_FILES_KEY: noted})
+    message = Message(role="user", parts=(Text(text=text),), metadata={_FILES_KEY: records})
     return with_mark(with_ids([message], session=session)[0], "notice")
 
 
 def _iterate_reads(message: Message) -> Iterator[Mapping[str, JsonValue]]:
     """Yield the arguments of the reads in a message, last first."""
-    noted = message.metadata.get(_FILES_KEY)
-    for each in reversed(noted if isinstance(noted, list) else []):
+    records = message.metadata.get(_FILES_KEY)
+    for each in reversed(records if isinstance(records, list) else []):
         if isinstance(each, Mapping) and _working_path(each):
             yield each
     for call in reversed(message.tool_calls):

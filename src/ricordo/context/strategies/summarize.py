@@ -94,31 +94,31 @@ class PendingExtraction:
 
     async def release(self) -> None:
         """Return the work to the workers, once. A cancellation waits for it."""
-        taken, self.lease = self.lease, None
-        if taken is None:
+        lease, self.lease = self.lease, None
+        if lease is None:
             return
         try:
-            await run_even_if_cancelled(taken.release)
+            await run_even_if_cancelled(lease.release)
         except RicordoError as error:
             self.notes.append(f"the messages to learn from were not given back: {type(error).__name__}")
 
 
 @asynccontextmanager
 async def hand_over_messages(
-    handover: ExtractionHandover | None, said: Sequence[Message], notes: list[str]
+    handover: ExtractionHandover | None, messages: Sequence[Message], notes: list[str]
 ) -> AsyncIterator[PendingExtraction]:
-    """Lease `said` from `handover`. An unsettled lease is released at the end."""
-    found = PendingExtraction(notes=notes)
-    if handover is not None and said:
+    """Lease `messages` from `handover`. An unsettled lease is released at the end."""
+    extraction = PendingExtraction(notes=notes)
+    if handover is not None and messages:
         try:
             with unwrap_cancellation():
-                found.lease = await handover(said)
+                extraction.lease = await handover(messages)
         except RicordoError as error:
             notes.append(f"the messages to learn from were not taken: {type(error).__name__}")
     try:
-        yield found
+        yield extraction
     finally:
-        await found.release()
+        await extraction.release()
 
 
 Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
@@ -146,34 +146,34 @@ class Compact:
     def __init__(
         self,
         config: CompactionConfig,
-        summarize: Summarizer,
+        summarizer: Summarizer,
         before_drop: Hook | None = None,
         *,
         before_summary: Hook | None = None,
         offload: Hook | None = None,
         handover: ExtractionHandover | None = None,
-        recorded: bool = True,
-        original: FindOriginal | None = None,
+        is_recorded: bool = True,
+        find_original: FindOriginal | None = None,
         reread: RereadFile | None = None,
     ) -> None:
-        """Request the summary from `summarize`, once; cleared results are restored through `original` for it.
+        """Request the summary from `summarizer`, once; cleared results are restored through `find_original` for it.
 
         With `flush_before_compact`, lessons are extracted from the dropped messages of people and the assistant: with
         `combined`, `handover` leases them and the lessons of the summary are accepted; otherwise `before_summary`
         receives them. With `offload_before_compact`, `offload` receives all dropped messages and returns when the
-        transcript holds them; `recorded` says that another component records them. `before_drop` receives them once a
-        summary is accepted. `reread` reads the latest files again. A `RicordoError` of `offload` leaves the window
+        transcript holds them; `is_recorded` says that another component records them. `before_drop` receives them once
+        a summary is accepted. `reread` reads the latest files again. A `RicordoError` of `offload` leaves the window
         unchanged; errors of the others do not stop the compaction.
         """
         combined = config.combined and handover is not None
         self._config = config
-        self._summarizer = summarize
+        self._summarizer = summarizer
         self._before_drop = before_drop
         self._handover = handover if config.flush_before_compact and combined else None
         self._before_summary = before_summary if config.flush_before_compact and not combined else None
         self._offload = offload if config.offload_before_compact else None
-        self._is_recorded = recorded or self._offload is not None
-        self._find_original = original
+        self._is_recorded = is_recorded or self._offload is not None
+        self._find_original = find_original
         self._reread = reread
         self._has_warned = False
         self._unused_summary_at = ""
@@ -190,28 +190,28 @@ class Compact:
         head = count_leading_system(window.messages)
         hindrance = hindrance or self._retry_hindrance(window, plan)
         if hindrance:
-            idle = partial(self._shorten_rest, window, plan, unchanged_reduction(self.act, window, hindrance, total))
-            return await compute(idle, size=size, at_once=_AT_ONCE)
+            finish = partial(self._shorten_rest, window, plan, unchanged_reduction(self.act, window, hindrance, total))
+            return await compute(finish, size=size, at_once=_AT_ONCE)
         notes: list[str] = []
         try:
-            found = await self._summarize_prefix(window, plan, dropped, notes)
+            summary = await self._summarize_prefix(window, plan, dropped, notes)
         except _NotInTranscriptError as error:
-            same = unchanged_reduction(self.act, window, str(error), total)
-            return replace(same, report=replace(same.report, status="failed"))
-        self._unused_summary_at = "" if found else window.messages[-1].id
-        if found is None:
+            unchanged = unchanged_reduction(self.act, window, str(error), total)
+            return replace(unchanged, report=replace(unchanged.report, status="failed"))
+        self._unused_summary_at = "" if summary else window.messages[-1].id
+        if summary is None:
             reason, note = f"{plan.reason}, but {_NOT_SMALLER_REASON}", "; ".join(notes)
-            idle = partial(
+            finish = partial(
                 self._shorten_rest, window, plan, unchanged_reduction(self.act, window, reason, total, note=note)
             )
-            return await compute(idle, size=size, at_once=_AT_ONCE)
-        handle = summary_handle(found)
+            return await compute(finish, size=size, at_once=_AT_ONCE)
+        handle = summary_handle(summary)
         if not self._is_recorded:
             notes.append("this can't be undone, as nothing keeps these messages")
         if self._before_drop:
             await _call_hook(self._before_drop, dropped, notes)
-        files = await self._restore_files(window, plan, dropped, found)
-        messages = (*window.messages[:head], found, *files, *window.messages[plan.cut :])
+        files = await self._restore_files(window, plan, dropped, summary)
+        messages = (*window.messages[:head], summary, *files, *window.messages[plan.cut :])
         report = replace(
             unchanged_reduction(self.act, window, plan.reason, total).report,
             status="done",
@@ -219,8 +219,8 @@ class Compact:
             handle=handle,
             due=plan.trigger,
         )
-        found_shorter = Reduction(messages=messages, report=report, dropped=dropped)
-        return await compute(partial(self._shorten_rest, window, plan, found_shorter), size=size, at_once=_AT_ONCE)
+        reduction = Reduction(messages=messages, report=report, dropped=dropped)
+        return await compute(partial(self._shorten_rest, window, plan, reduction), size=size, at_once=_AT_ONCE)
 
     async def _summarize_prefix(
         self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], notes: list[str]
@@ -229,44 +229,47 @@ class Compact:
 
         Raises: _NotInTranscriptError.
         """
-        said = [message for message in dropped if get_mark(message) in {None, "cut"} and message.role != "system"]
-        async with hand_over_messages(self._handover, said, notes) as learned:
-            if self._before_summary and said:
-                await _call_hook(self._before_summary, said, notes)
+        to_extract = [message for message in dropped if get_mark(message) in {None, "cut"} and message.role != "system"]
+        async with hand_over_messages(self._handover, to_extract, notes) as extraction:
+            if self._before_summary and to_extract:
+                await _call_hook(self._before_summary, to_extract, notes)
             await self._offload_messages(dropped)
-            return await self._build_summary(window, plan, dropped, learned)
+            return await self._build_summary(window, plan, dropped, extraction)
 
     async def _restore_files(
-        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], found: Message
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], summary: Message
     ) -> tuple[Message, ...]:
         """Return the message with the most recently read files of `dropped`, read again; empty if none fits."""
-        config, kept = self._config, window.messages[plan.cut :]
+        config, remaining_messages = self._config, window.messages[plan.cut :]
         if self._reread is None or not config.restore_files:
             return ()
-        saved = sum(map(estimate_message, dropped)) - estimate_message(found)
-        room = min(
+        saved_tokens = sum(map(estimate_message, dropped)) - estimate_message(summary)
+        remaining_tokens = min(
             config.restore_tokens,
-            saved // 2,
-            *self._file_budgets(window, plan, sum(map(estimate_message, (found, *kept)))),
+            saved_tokens // 2,
+            *self._file_budgets(window, plan, sum(map(estimate_message, (summary, *remaining_messages)))),
         )
         restored: list[RestoredFile] = []
-        for arguments in find_recent_reads(dropped, kept):
-            if len(restored) == config.restore_files or room < _MIN_FILE_TOKENS:
+        for arguments in find_recent_reads(dropped, remaining_messages):
+            if len(restored) == config.restore_files or remaining_tokens < _MIN_FILE_TOKENS:
                 break
-            text = fit_file(await self._reread(arguments), room if not restored else max(_MIN_FILE_TOKENS, room // 2))
+            text = fit_file(
+                await self._reread(arguments),
+                remaining_tokens if not restored else max(_MIN_FILE_TOKENS, remaining_tokens // 2),
+            )
             if text:
                 restored.append(RestoredFile(arguments=arguments, text=text))
-                room -= estimate_text(text) + _MIN_FILE_TOKENS
+                remaining_tokens -= estimate_text(text) + _MIN_FILE_TOKENS
         return (build_files_message(restored, session=window.session),) if restored else ()
 
-    def _file_budgets(self, window: Window, plan: CompactionPlan, taken: int) -> Iterator[int]:
-        """Yield the estimated tokens that each limit of the window leaves for files if the messages take `taken`."""
+    def _file_budgets(self, window: Window, plan: CompactionPlan, used_tokens: int) -> Iterator[int]:
+        """Yield the estimated tokens that each limit of the window leaves for files beside `used_tokens`."""
         limits = resolve_thresholds(self._config, window.limit)
         for bound in (limits.tokens, limits.max_request_tokens):
             if bound:
-                yield (int((bound - window.overhead) / window.ratio) - taken) // 2
+                yield (int((bound - window.overhead) / window.ratio) - used_tokens) // 2
         if plan.room is not None:
-            yield (int(plan.room / window.ratio) - taken) // 2
+            yield (int(plan.room / window.ratio) - used_tokens) // 2
 
     async def _offload_messages(self, dropped: Sequence[Message]) -> None:
         if self._offload is None:
@@ -278,24 +281,24 @@ class Compact:
             raise _NotInTranscriptError(f"the transcript does not hold these messages: {error}") from error
 
     async def _build_summary(
-        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], learned: PendingExtraction
+        self, window: Window, plan: CompactionPlan, dropped: tuple[Message, ...], extraction: PendingExtraction
     ) -> Message | None:
         """Return the message that replaces `dropped` and is smaller than it; None if there is none."""
-        framing = partial(self._frame, window, plan, dropped, learned.pending_ids)
-        frame = await compute(framing, size=len(dropped), at_once=_AT_ONCE)
-        found = await self._request_summary(frame, window.focus, learned)
-        fitting = partial(frame.fitted, found.text)
-        message = await compute(fitting, size=len(dropped), at_once=_AT_ONCE) if found.text else None
-        if found.text and message is None:
-            learned.notes.append("a summary was not used: it is not smaller than what it stands for")
-        await learned.accept_lessons(found)
+        make_frame = partial(self._frame, window, plan, dropped, extraction.pending_ids)
+        frame = await compute(make_frame, size=len(dropped), at_once=_AT_ONCE)
+        summary = await self._request_summary(frame, window.focus, extraction)
+        fit_summary = partial(frame.fitted, summary.text)
+        message = await compute(fit_summary, size=len(dropped), at_once=_AT_ONCE) if summary.text else None
+        if summary.text and message is None:
+            extraction.notes.append("a summary was not used: it is not smaller than what it stands for")
+        await extraction.accept_lessons(summary)
         if message is not None:
             return message
-        for most in (frame.limit, max(_MIN_BODY_TOKENS, frame.limit // 3), _MIN_BODY_TOKENS):
-            body = await run_sync(partial(build_digest, frame.told, limit_tokens=most))
+        for max_tokens in (frame.limit, max(_MIN_BODY_TOKENS, frame.limit // 3), _MIN_BODY_TOKENS):
+            body = await run_sync(partial(build_digest, frame.told, limit_tokens=max_tokens))
             message = await run_sync(frame.fitted, body) if body else None
             if message is not None:
-                learned.notes.append("the digest took its place")
+                extraction.notes.append("the digest took its place")
                 return message
         return None
 
@@ -309,23 +312,31 @@ class Compact:
             build_summary_message,
             dropped=dropped,
             session=window.session,
-            kept=len(window.messages) - plan.cut,
-            standing=find_instructions(dropped),
+            kept_count=len(window.messages) - plan.cut,
+            instructions=find_instructions(dropped),
             handle=make_handle(dropped) if self._is_recorded else "",
         )
-        wanted = size - int(plan.min_gain / window.ratio)
-        around = estimate_message(build("", requests=requests, lead=True))
-        barest = min(map(estimate_message, _message_forms(partial(build, ""), requests)))
-        limit = max(_MIN_BODY_TOKENS, min(self._summary_limit(window, plan), wanted - around))
+        target_size = size - int(plan.min_gain / window.ratio)
+        frame_size = estimate_message(build("", requests=requests, lead=True))
+        min_frame_size = min(map(estimate_message, _message_forms(partial(build, ""), requests)))
+        limit = max(_MIN_BODY_TOKENS, min(self._summary_limit(window, plan), target_size - frame_size))
         # Messages that are carried over whole are not summarized, unless they have calls or are pending extraction.
-        told = tuple(
+        to_summarize = tuple(
             self._restore_cleared(message)
             for message in dropped
             if not is_files_message(message)
             and (not is_carried_whole(message) or message.tool_calls or message.id in pending)
         )
-        most = max(limit, size - 1 - barest)
-        return _Frame(build=build, requests=requests, size=size, wanted=wanted, limit=limit, most=most, told=told)
+        max_tokens = max(limit, size - 1 - min_frame_size)
+        return _Frame(
+            build=build,
+            requests=requests,
+            size=size,
+            wanted=target_size,
+            limit=limit,
+            most=max_tokens,
+            told=to_summarize,
+        )
 
     def _restore_cleared(self, message: Message) -> Message:
         """Return a message with its cleared results restored, unless they were too large to begin with."""
@@ -335,25 +346,25 @@ class Compact:
         original = self._find_original(message.id)
         return message if original is None else restore_original(message, original)
 
-    async def _request_summary(self, frame: "_Frame", focus: str, learned: PendingExtraction) -> CompactionSummary:
+    async def _request_summary(self, frame: "_Frame", focus: str, extraction: PendingExtraction) -> CompactionSummary:
         """Return the summarizer's result; its text is empty if it is not a usable summary."""
         try:
             with unwrap_cancellation():
-                found = await self._summarizer(
+                summary = await self._summarizer(
                     frame.told,
                     limit_tokens=frame.limit,
                     most_tokens=frame.most,
                     focus=focus,
-                    pending=learned.pending_ids,
+                    pending=extraction.pending_ids,
                 )
         except (RicordoError, TimeoutError) as error:
-            learned.notes.append(f"a summary was not used: {type(error).__name__}")
+            extraction.notes.append(f"a summary was not used: {type(error).__name__}")
             return CompactionSummary(text="")
-        learned.notes.extend(found.notes)
-        if wrong := find_flaw(found.text):
-            learned.notes.append(f"a summary was not used: {wrong}")
-            return replace(found, text="")
-        return replace(found, text=found.text.strip())
+        extraction.notes.extend(summary.notes)
+        if flaw := find_flaw(summary.text):
+            extraction.notes.append(f"a summary was not used: {flaw}")
+            return replace(summary, text="")
+        return replace(summary, text=summary.text.strip())
 
     def _summary_limit(self, window: Window, plan: CompactionPlan) -> int:
         """Return the maximum tokens of a summary: an eighth of a limited room, so that the kept messages still fit."""
@@ -361,22 +372,22 @@ class Compact:
             return self._config.summary_tokens
         return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
 
-    def _shorten_rest(self, window: Window, plan: CompactionPlan, found: Reduction) -> Reduction:
+    def _shorten_rest(self, window: Window, plan: CompactionPlan, reduction: Reduction) -> Reduction:
         """Shorten single large messages if the window must shrink and is still too large; complete the report."""
-        messages = found.messages
-        same = messages is window.messages
-        tokens = found.report.tokens_before if same else sum(count_message_tokens(messages, window.ratio))
-        report = replace(found.report, messages_after=len(messages), tokens_after=tokens)
+        messages = reduction.messages
+        is_unchanged = messages is window.messages
+        tokens = reduction.report.tokens_before if is_unchanged else sum(count_message_tokens(messages, window.ratio))
+        report = replace(reduction.report, messages_after=len(messages), tokens_after=tokens)
         if plan.room is None or tokens <= plan.room:
-            return replace(found, report=report)
+            return replace(reduction, report=report)
         messages = shorten_messages(messages, plan.room, ratio=window.ratio)
-        if all(new is old for new, old in zip(messages, found.messages, strict=True)):
-            return replace(found, report=report)
+        if all(new is old for new, old in zip(messages, reduction.messages, strict=True)):
+            return replace(reduction, report=report)
         note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
         report = replace(
             report, status="done", note=note, tokens_after=sum(count_message_tokens(messages, window.ratio))
         )
-        return replace(found, messages=messages, report=report)
+        return replace(reduction, messages=messages, report=report)
 
     def _retry_hindrance(self, window: Window, plan: CompactionPlan) -> str:
         """Return why no new summary is requested after an unusable one; empty if one is requested."""
@@ -438,8 +449,8 @@ def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
         "None.",
         dropped,
         session=window.session,
-        kept=0,
-        standing=find_instructions(dropped),
+        kept_count=0,
+        instructions=find_instructions(dropped),
         handle=make_handle(dropped),
     )
     return (
@@ -450,21 +461,21 @@ def _is_worthwhile(dropped: tuple[Message, ...], window: Window) -> bool:
 
 def _message_forms(build: Callable[..., Message], requests: Sequence[UserRequest]) -> Iterator[Message]:
     """Yield the summary message from the fullest to the shortest form."""
-    few = (requests[0], requests[-1]) if len(requests) > 1 else requests
+    first_and_last = (requests[0], requests[-1]) if len(requests) > 1 else requests
     for lead in (True, False):
         yield build(requests=requests, lead=lead)
-        if len(few) < len(requests):
-            yield build(requests=few, lead=lead)
+        if len(first_and_last) < len(requests):
+            yield build(requests=first_and_last, lead=lead)
 
 
-def _choose_form(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
-    """Return the fullest form of at most `wanted` tokens, else the shortest one smaller than `size`; else None."""
-    barest = None
+def _choose_form(forms: Iterator[Message], size: int, target_size: int = 0) -> Message | None:
+    """Return the fullest form of at most `target_size` tokens, else the shortest one smaller than `size`; else None."""
+    shortest = None
     for message in forms:
-        if (found := estimate_message(message)) < min(size, wanted + 1):
+        if (form_size := estimate_message(message)) < min(size, target_size + 1):
             return message
-        barest = message if found < size else barest
-    return barest
+        shortest = message if form_size < size else shortest
+    return shortest
 
 
 async def _call_hook(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:

@@ -63,11 +63,11 @@ class TruncateArgs:
         reason = trigger_reason(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
             return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
-        keeps_from = _find_tail(window, config, tokens)
-        older = [_clip_message(message, config) for message in window.messages[:keeps_from]]
+        tail_start = _find_tail(window, config, tokens)
+        older = [_clip_message(message, config) for message in window.messages[:tail_start]]
         if all(new is old for new, old in zip(older, window.messages, strict=False)):
             return unchanged_reduction(self.act, window, "no argument is too long", sum(tokens))
-        return changed_reduction(self.act, window, (*older, *window.messages[keeps_from:]), reason)
+        return changed_reduction(self.act, window, (*older, *window.messages[tail_start:]), reason)
 
 
 def clip_arguments(arguments: str, config: TruncateArgsConfig) -> str:
@@ -127,31 +127,31 @@ def shorten_messages(messages: Sequence[Message], max_tokens: int, *, ratio: flo
     exceed it. The texts of one result count together, and so do all arguments of one call. System messages, pinned
     messages and summaries stay.
     """
-    found = tuple(messages)
+    shortened = tuple(messages)
     for length in _TEXT_LENGTHS:
-        if sum(count_message_tokens(found, ratio)) <= max_tokens:
+        if sum(count_message_tokens(shortened, ratio)) <= max_tokens:
             break
-        found = tuple(_shorten_message(message, length) for message in found)
-    return found
+        shortened = tuple(_shorten_message(message, length) for message in shortened)
+    return shortened
 
 
 def _shorten_message(message: Message, length: int) -> Message:
     if is_carried_whole(message) or get_mark(message) == "summary":
         return message
-    named = message.id and length >= _MIN_LENGTH_WITH_HANDLE
-    where = f"; `expand` with `m:{message.id}` shows it whole" if named else ""
-    parts = tuple(_shorten_part(part, length, where) for part in message.parts)
-    same = all(new is old for new, old in zip(parts, message.parts, strict=True))
-    return message if same else replace(message, parts=parts)
+    has_handle = message.id and length >= _MIN_LENGTH_WITH_HANDLE
+    pointer = f"; `expand` with `m:{message.id}` shows it whole" if has_handle else ""
+    parts = tuple(_shorten_part(part, length, pointer) for part in message.parts)
+    is_unchanged = all(new is old for new, old in zip(parts, message.parts, strict=True))
+    return message if is_unchanged else replace(message, parts=parts)
 
 
-def _shorten_part(part: Part, length: int, where: str) -> Part:
+def _shorten_part(part: Part, length: int, pointer: str) -> Part:
     match part:
         case Text():
-            return _shorten_text(part, length, where)
+            return _shorten_text(part, length, pointer)
         case ToolResult():
-            inner = _shorten_contents(part.parts, length, where)
-            return part if inner is part.parts else replace(part, parts=inner)
+            contents = _shorten_contents(part.parts, length, pointer)
+            return part if contents is part.parts else replace(part, parts=contents)
         case ToolCall():
             arguments = _shorten_arguments(part.arguments, length)
             return part if arguments is part.arguments else replace(part, arguments=arguments)
@@ -160,14 +160,14 @@ def _shorten_part(part: Part, length: int, where: str) -> Part:
 
 
 def _shorten_contents(
-    parts: tuple[Text | Media | Unknown, ...], length: int, where: str
+    parts: tuple[Text | Media | Unknown, ...], length: int, pointer: str
 ) -> tuple[Text | Media | Unknown, ...]:
     """Return the parts of a result, with its texts joined into one if they are too long together."""
     texts = [part.text for part in parts if isinstance(part, Text)]
     if sum(map(len, texts)) <= length:
         return parts
     first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
-    joined = _shorten_text(Text(text="\n".join(texts)), length, where)
+    joined = _shorten_text(Text(text="\n".join(texts)), length, pointer)
     # The other texts become empty, so that the indexes of the parts stay valid.
     return tuple(
         (joined if at == first else Text(text="")) if isinstance(part, Text) else part for at, part in enumerate(parts)
@@ -189,16 +189,16 @@ def _shorten_arguments(arguments: str, length: int) -> str:
     return dumps({"arguments": f"{cut(clipped, safe_boundary(clipped, length))}{_TRUNCATION_TEXT}"})
 
 
-def _shorten_text(part: Text, length: int, where: str) -> Text:
+def _shorten_text(part: Text, length: int, pointer: str) -> Text:
     if len(part.text) <= length:
         return part
-    said = f"\n[... {{left:,}} of {len(part.text):,} characters left out{where} ...]\n"
-    ends = (length - len(said) - len(str(len(part.text)))) // 2
-    if length < _MIN_LENGTH_WITH_HANDLE or ends <= 0:
+    notice = f"\n[... {{left:,}} of {len(part.text):,} characters left out{pointer} ...]\n"
+    end_length = (length - len(notice) - len(str(len(part.text)))) // 2
+    if length < _MIN_LENGTH_WITH_HANDLE or end_length <= 0:
         return Text(text=f"{cut(part.text, max(0, length - len(_CUT_MARK)))}{_CUT_MARK}")
-    head = cut(part.text, safe_boundary(part.text, ends))
-    start = safe_boundary(part.text, len(part.text) - ends)
+    head = cut(part.text, safe_boundary(part.text, end_length))
+    start = safe_boundary(part.text, len(part.text) - end_length)
     # A boundary may be before the requested end.
-    tail = cut_start(part.text, start) if len(part.text) - start <= 2 * ends else ""
-    left = len(part.text) - len(head) - len(tail)
-    return Text(text=f"{head}{said.format(left=left)}{tail}")
+    tail = cut_start(part.text, start) if len(part.text) - start <= 2 * end_length else ""
+    omitted = len(part.text) - len(head) - len(tail)
+    return Text(text=f"{head}{notice.format(left=omitted)}{tail}")

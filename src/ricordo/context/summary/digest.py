@@ -85,105 +85,119 @@ class DigestInput:
         """Whether two or more named speakers talk, rather than a user and an agent."""
         return len({message.name for message in self.messages if message.name and message.role != "tool"}) > 1
 
-    def lateness(self, at: int) -> float:
+    def lateness(self, index: int) -> float:
         """Return how late a message comes, from 0 to 1."""
-        return at / max(1, len(self.messages) - 1)
+        return index / max(1, len(self.messages) - 1)
 
 
 def dialogue_lines(
-    talk: DigestInput, earlier: Sequence[DigestLine] = (), *, ended: bool = False
+    conversation: DigestInput, earlier: Sequence[DigestLine] = (), *, is_ended: bool = False
 ) -> Iterator[DigestLine]:
     """Yield unordered lines: those of `earlier` summaries that still hold, and those of the conversation.
 
-    `ended` says that nothing follows the conversation, so that a message without a reply is open.
+    `is_ended` says that nothing follows the conversation, so that a message without a reply is open.
     """
-    yield from _finding_lines(talk, earlier)
-    if not talk.has_several_speakers:
-        yield from _request_lines(talk)
-        yield from _answer_lines(talk)
-    if ended:
-        yield from _open_lines(talk)
+    yield from _finding_lines(conversation, earlier)
+    if not conversation.has_several_speakers:
+        yield from _request_lines(conversation)
+        yield from _answer_lines(conversation)
+    if is_ended:
+        yield from _open_lines(conversation)
 
 
-def _finding_lines(talk: DigestInput, earlier: Sequence[DigestLine]) -> Iterator[DigestLine]:
-    places = {message.id: at for at, message in enumerate(talk.messages) if message.id}
-    findings = extract(talk.messages)
-    known = [line.text for line in earlier] + [finding.content for finding in findings]
-    set_right = _find_corrected(talk)
-    objected = {talk.messages[at].id for at in set_right if _OBJECTION.match(talk.messages[at].text)}
+def _finding_lines(conversation: DigestInput, earlier: Sequence[DigestLine]) -> Iterator[DigestLine]:
+    positions = {message.id: position for position, message in enumerate(conversation.messages) if message.id}
+    findings = extract(conversation.messages)
+    texts = [line.text for line in earlier] + [finding.content for finding in findings]
+    corrected = _find_corrected(conversation)
+    objected = {
+        conversation.messages[position].id
+        for position in corrected
+        if _OBJECTION.match(conversation.messages[position].text)
+    }
     correcting = {
         len(earlier) + number
         for number, finding in enumerate(findings)
         if finding.corrects and objected.isdisjoint(finding.message_ids[:1])
     }
-    replaced = _match_replacements(known, correcting)
-    gone = set(replaced.values())
-    yield from (line for number, line in enumerate(earlier) if number not in gone)
+    replaced = _match_replacements(texts, correcting)
+    replaced_numbers = set(replaced.values())
+    yield from (line for number, line in enumerate(earlier) if number not in replaced_numbers)
     for number, finding in enumerate(findings, len(earlier)):
-        if number in gone:
+        if number in replaced_numbers:
             continue
-        at = places.get(finding.message_ids[0], 0) if finding.message_ids else 0
+        position = positions.get(finding.message_ids[0], 0) if finding.message_ids else 0
         kind = _KIND_LABELS.get(finding.kind) or (_REMEMBER_LABEL if finding.confidence >= _EXPLICIT_CONFIDENCE else "")
         text = clip_line(finding.content, _MAX_FINDING_CHARS)
         if number in replaced:
-            text += f"{REPLACED_PREFIX}{clip_line(_LABEL.sub('', known[replaced[number]]), _MAX_REPLACED_CHARS)})"
-        elif finding.corrects and at in set_right:
-            text += f"{CORRECTED_PREFIX}{clip_line(set_right[at], _MAX_REPLACED_CHARS)})"
+            text += f"{REPLACED_PREFIX}{clip_line(_LABEL.sub('', texts[replaced[number]]), _MAX_REPLACED_CHARS)})"
+        elif finding.corrects and position in corrected:
+            text += f"{CORRECTED_PREFIX}{clip_line(corrected[position], _MAX_REPLACED_CHARS)})"
         weight = (
             1.0
             + finding.confidence
             + _KIND_WEIGHTS.get(finding.kind, 0.0)
             + 0.3 * finding.corrects
-            + 0.3 * talk.lateness(at)
+            + 0.3 * conversation.lateness(position)
         )
-        cite = cite_range(sorted(finding.message_ids, key=lambda each: places.get(each, 0)), talk.names)
+        cite = cite_range(sorted(finding.message_ids, key=lambda each: positions.get(each, 0)), conversation.names)
         section = 3 if finding.kind == "goal" else 1
         yield DigestLine(
-            section=section, text=f"{kind}: {text}" if kind else text, position=at, weight=weight, cite=cite
+            section=section, text=f"{kind}: {text}" if kind else text, position=position, weight=weight, cite=cite
         )
 
 
 def _match_replacements(texts: Sequence[str], correcting: AbstractSet[int]) -> dict[int, int]:
     """Return which earlier text each correcting one replaces: the most similar one, if it is similar enough."""
-    bare = [_LABEL.sub("", text) for text in texts]
-    words = [frozenset(content_words(text, "en")) for text in bare]
-    heads = [frozenset(content_words(_CLAUSE_END.split(text, maxsplit=1)[0], "en")) for text in bare]
-    found: dict[int, int] = {}
+    unlabelled = [_LABEL.sub("", text) for text in texts]
+    words = [frozenset(content_words(text, "en")) for text in unlabelled]
+    heads = [frozenset(content_words(_CLAUSE_END.split(text, maxsplit=1)[0], "en")) for text in unlabelled]
+    replacements: dict[int, int] = {}
     for number in sorted(correcting):
-        alike = [
+        candidates = [
             (max(_similarity(words[number], words[earlier]), _similarity(heads[number], heads[earlier])), earlier)
             for earlier in range(number)
-            if earlier not in found.values()
+            if earlier not in replacements.values()
         ]
-        best = max(alike, default=(0.0, -1))
+        best = max(candidates, default=(0.0, -1))
         if best[0] >= _MIN_SIMILARITY:
-            found[number] = best[1]
-    return found
+            replacements[number] = best[1]
+    return replacements
 
 
 def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
     return overlap(left, right) if len(left & right) >= _MIN_SHARED_WORDS else 0.0
 
 
-def _find_corrected(talk: DigestInput) -> dict[int, str]:
+def _find_corrected(conversation: DigestInput) -> dict[int, str]:
     """Return the assistant's statement just before each user correction, by the index of the correction."""
-    found: dict[int, str] = {}
-    for at in range(1, len(talk.messages)):
-        before, message = talk.messages[at - 1], talk.messages[at]
+    corrected: dict[int, str] = {}
+    for index in range(1, len(conversation.messages)):
+        before, message = conversation.messages[index - 1], conversation.messages[index]
         if before.role != "assistant" or message.role != "user" or before.name or not is_correction(message.text):
             continue
         if frozenset(content_words(before.text, "en")) & frozenset(content_words(message.text, "en")) and (
-            told := _answer_text(before)
+            statement := _answer_text(before)
         ):
-            found[at] = told
-    return found
+            corrected[index] = statement
+    return corrected
 
 
-def _request_lines(talk: DigestInput) -> Iterator[DigestLine]:
-    asked = [(at, text) for at, message in enumerate(talk.messages) if (text := _request_text(message))]
-    for number, (at, text) in enumerate(asked):
-        weight = 2.6 if number == 0 else 2.4 if number == len(asked) - 1 else 1.2 + 0.4 * talk.lateness(at)
-        yield DigestLine(section=0, text=f"asked: {text}", position=at, weight=weight, cite=_cite_message(talk, at))
+def _request_lines(conversation: DigestInput) -> Iterator[DigestLine]:
+    requests = [
+        (position, text) for position, message in enumerate(conversation.messages) if (text := _request_text(message))
+    ]
+    for number, (position, text) in enumerate(requests):
+        weight = (
+            2.6 if number == 0 else 2.4 if number == len(requests) - 1 else 1.2 + 0.4 * conversation.lateness(position)
+        )
+        yield DigestLine(
+            section=0,
+            text=f"asked: {text}",
+            position=position,
+            weight=weight,
+            cite=_cite_message(conversation, position),
+        )
 
 
 def _request_text(message: Message) -> str:
@@ -191,72 +205,90 @@ def _request_text(message: Message) -> str:
     if message.role != "user" or message.tool_results:
         return ""
     language = detect_language(message.text)
-    asking = [
+    requests = [
         sentence.text
         for sentence in split_sentences(message.text)
         if sentence.kind in {"prose", "item"}
         and detect_acts(strip_opener(sentence.text), language) & {"request", "question"}
         and len(content_words(sentence.text, language)) >= _MIN_CONTENT_WORDS
     ]
-    return clip_line(" ".join(strip_opener(text) for text in asking), _MAX_REQUEST_CHARS)
+    return clip_line(" ".join(strip_opener(text) for text in requests), _MAX_REQUEST_CHARS)
 
 
-def _answer_lines(talk: DigestInput) -> Iterator[DigestLine]:
+def _answer_lines(conversation: DigestInput) -> Iterator[DigestLine]:
     """Yield the assistant's last answer before each user message: the result of a piece of work."""
-    set_right = _find_corrected(talk)
-    for at, message in enumerate(talk.messages):
-        follows = talk.messages[at + 1] if at + 1 < len(talk.messages) else None
-        if at + 1 in set_right:
+    corrected = _find_corrected(conversation)
+    for position, message in enumerate(conversation.messages):
+        following = conversation.messages[position + 1] if position + 1 < len(conversation.messages) else None
+        if position + 1 in corrected:
             continue
-        if message.role != "assistant" or message.tool_calls or (follows is not None and follows.role != "user"):
+        if message.role != "assistant" or message.tool_calls or (following is not None and following.role != "user"):
             continue
         text = _answer_text(message)
         if text:
-            weight = 0.8 + 0.8 * talk.lateness(at)
+            weight = 0.8 + 0.8 * conversation.lateness(position)
             yield DigestLine(
-                section=1, text=f"answered: {text}", position=at, weight=weight, cite=_cite_message(talk, at)
+                section=1,
+                text=f"answered: {text}",
+                position=position,
+                weight=weight,
+                cite=_cite_message(conversation, position),
             )
 
 
 def _answer_text(message: Message) -> str:
     """Return the informative sentences of an answer, cut to the maximum length."""
     language = detect_language(message.text)
-    telling = [
+    informative = [
         sentence.text
         for sentence in split_sentences(message.text)
         if sentence.kind in {"prose", "item"}
-        and "question" not in (found := detect_acts(sentence.text, language))
-        and not (found & _NOISE_ACTS and len(content_words(sentence.text, language)) <= _MIN_CONTENT_WORDS)
+        and "question" not in (acts := detect_acts(sentence.text, language))
+        and not (acts & _NOISE_ACTS and len(content_words(sentence.text, language)) <= _MIN_CONTENT_WORDS)
         and _LETTERS.search(sentence.text)
     ]
-    text = " ".join(telling)
+    text = " ".join(informative)
     return clip_line(text, _MAX_ANSWER_CHARS) if len(content_words(text, language)) > _MIN_CONTENT_WORDS else ""
 
 
-def _open_lines(talk: DigestInput) -> Iterator[DigestLine]:
+def _open_lines(conversation: DigestInput) -> Iterator[DigestLine]:
     """Yield what is open at the end: the user's last message without a reply, or the assistant's question."""
-    spoken = [
-        at for at, message in enumerate(talk.messages) if message.role in {"user", "assistant"} and message.text.strip()
+    positions = [
+        position
+        for position, message in enumerate(conversation.messages)
+        if message.role in {"user", "assistant"} and message.text.strip()
     ]
-    if not spoken:
+    if not positions:
         return
-    at = spoken[-1]
-    message = talk.messages[at]
-    if message.role == "user" and not talk.has_several_speakers:
+    position = positions[-1]
+    message = conversation.messages[position]
+    if message.role == "user" and not conversation.has_several_speakers:
         text = clip_line(message.text, _MAX_REQUEST_CHARS)
         yield DigestLine(
-            section=3, text=f"last word, without a reply: {text}", position=at, weight=2.8, cite=_cite_message(talk, at)
+            section=3,
+            text=f"last word, without a reply: {text}",
+            position=position,
+            weight=2.8,
+            cite=_cite_message(conversation, position),
         )
         return
-    asked = [s.text for s in split_sentences(message.text) if s.kind == "prose" and "question" in detect_acts(s.text)]
-    if asked:
-        who = message.name or ("the user" if message.role == "user" else "the assistant")
-        text = clip_line(asked[-1], _MAX_REQUEST_CHARS)
-        yield DigestLine(section=3, text=f"{who} asked: {text}", position=at, weight=2.5, cite=_cite_message(talk, at))
+    questions = [
+        s.text for s in split_sentences(message.text) if s.kind == "prose" and "question" in detect_acts(s.text)
+    ]
+    if questions:
+        speaker = message.name or ("the user" if message.role == "user" else "the assistant")
+        text = clip_line(questions[-1], _MAX_REQUEST_CHARS)
+        yield DigestLine(
+            section=3,
+            text=f"{speaker} asked: {text}",
+            position=position,
+            weight=2.5,
+            cite=_cite_message(conversation, position),
+        )
 
 
-def _cite_message(talk: DigestInput, at: int) -> str:
-    return cite_range([talk.messages[at].id], talk.names)
+def _cite_message(conversation: DigestInput, index: int) -> str:
+    return cite_range([conversation.messages[index].id], conversation.names)
 
 
 _PATH_ARGUMENTS = ("path", "file_path", "filename", "file", "target_file", "notebook_path")
@@ -290,62 +322,68 @@ class _FileActivity:
     tools: dict[str, None] = field(default_factory=dict)
 
 
-def tool_lines(talk: DigestInput) -> Iterator[DigestLine]:
+def tool_lines(conversation: DigestInput) -> Iterator[DigestLine]:
     """Yield the lines of files and commands, unordered."""
-    results = _results_by_call(talk)
+    results = _results_by_call(conversation)
     files: dict[str, _FileActivity] = {}
-    for at, message in enumerate(talk.messages):
-        for place, part in enumerate(message.parts):
+    for position, message in enumerate(conversation.messages):
+        for part_index, part in enumerate(message.parts):
             if isinstance(part, ToolCall):
-                answer = results.get((at, place))
-                named = _text_arguments(part)
-                path = _first_argument(named, _PATH_ARGUMENTS)
+                answer = results.get((position, part_index))
+                arguments = _text_arguments(part)
+                path = _first_argument(arguments, _PATH_ARGUMENTS)
                 if path and (_CHANGING_TOOL.search(part.name) or not _find_failure(part, answer)):
-                    known = files.setdefault(path, _FileActivity(at=at))
-                    known.at = at
-                    known.ids.append(message.id)
-                    known.tools[part.name] = None
-                yield from _command_lines(talk, at, part, named, answer)
-    yield from _file_lines(talk, files)
+                    activity = files.setdefault(path, _FileActivity(at=position))
+                    activity.at = position
+                    activity.ids.append(message.id)
+                    activity.tools[part.name] = None
+                yield from _command_lines(conversation, position, part, arguments, answer)
+    yield from _file_lines(conversation, files)
 
 
-def _results_by_call(talk: DigestInput) -> Mapping[tuple[int, int], ToolResult]:
-    found: dict[tuple[int, int], ToolResult] = {}
-    for call, result in pair_calls(talk.messages).answered:
-        part = talk.messages[result.message].parts[result.part]
+def _results_by_call(conversation: DigestInput) -> Mapping[tuple[int, int], ToolResult]:
+    results: dict[tuple[int, int], ToolResult] = {}
+    for call, result in pair_calls(conversation.messages).answered:
+        part = conversation.messages[result.message].parts[result.part]
         if isinstance(part, ToolResult):
-            found[call.message, call.part] = part
-    return found
+            results[call.message, call.part] = part
+    return results
 
 
 def _command_lines(
-    talk: DigestInput, at: int, call: ToolCall, named: Mapping[str, str], answer: ToolResult | None
+    conversation: DigestInput, position: int, call: ToolCall, arguments: Mapping[str, str], answer: ToolResult | None
 ) -> Iterator[DigestLine]:
     """Yield the line of a call, with its failure or its last output line."""
-    failed = _find_failure(call, answer)
-    asked = _CD_PREFIX.sub("", _first_argument(named, _COMMAND_ARGUMENTS)) or _first_argument(named, _PATH_ARGUMENTS)
-    if not failed and (not _first_argument(named, _COMMAND_ARGUMENTS) or not asked):
+    failure = _find_failure(call, answer)
+    command = _CD_PREFIX.sub("", _first_argument(arguments, _COMMAND_ARGUMENTS)) or _first_argument(
+        arguments, _PATH_ARGUMENTS
+    )
+    if not failure and (not _first_argument(arguments, _COMMAND_ARGUMENTS) or not command):
         return
-    came = failed or _last_line(answer)
-    text = f"{call.name}: {clip_line(asked, _MAX_COMMAND_CHARS)}" if asked else call.name
-    if came:
-        text += f" -> {'failed: ' if failed else ''}{clip_line(came, _MAX_RESULT_CHARS)}"
-    weight = (0.7 if failed else 0.2) + 0.8 * talk.lateness(at)
+    outcome = failure or _last_line(answer)
+    text = f"{call.name}: {clip_line(command, _MAX_COMMAND_CHARS)}" if command else call.name
+    if outcome:
+        text += f" -> {'failed: ' if failure else ''}{clip_line(outcome, _MAX_RESULT_CHARS)}"
+    weight = (0.7 if failure else 0.2) + 0.8 * conversation.lateness(position)
     yield DigestLine(
-        section=2, text=text, position=at, weight=weight, cite=cite_range([talk.messages[at].id], talk.names)
+        section=2,
+        text=text,
+        position=position,
+        weight=weight,
+        cite=cite_range([conversation.messages[position].id], conversation.names),
     )
 
 
-def _file_lines(talk: DigestInput, files: Mapping[str, _FileActivity]) -> Iterator[DigestLine]:
-    for path, known in files.items():
-        changed = any(_CHANGING_TOOL.search(tool) for tool in known.tools)
-        tools = ", ".join(known.tools)
-        weight = (1.2 if changed else 0.5) + 0.5 * talk.lateness(known.at)
-        cite = cite_range([known.ids[0], known.ids[-1]], talk.names)
+def _file_lines(conversation: DigestInput, files: Mapping[str, _FileActivity]) -> Iterator[DigestLine]:
+    for path, activity in files.items():
+        is_changed = any(_CHANGING_TOOL.search(tool) for tool in activity.tools)
+        tools = ", ".join(activity.tools)
+        weight = (1.2 if is_changed else 0.5) + 0.5 * conversation.lateness(activity.at)
+        cite = cite_range([activity.ids[0], activity.ids[-1]], conversation.names)
         yield DigestLine(
             section=2,
             text=f"{clip_line(path, _MAX_COMMAND_CHARS)}: {tools}",
-            position=known.at,
+            position=activity.at,
             weight=weight,
             cite=cite,
         )
@@ -359,9 +397,9 @@ def _find_failure(call: ToolCall, answer: ToolResult | None) -> str:
     if answer is None or not (answer.is_error or not _READING_TOOL.match(call.name)):
         return ""
     lines = [line.strip() for line in answer.text.splitlines() if line.strip()]
-    telling = [line for line in lines if _FAILURE.search(line) and not _NO_FAILURE.search(line)]
-    causes = [line for line in telling if _CAUSE.search(line)]
-    return (causes or telling or (lines or ["it failed"] if answer.is_error else [""]))[0]
+    failures = [line for line in lines if _FAILURE.search(line) and not _NO_FAILURE.search(line)]
+    causes = [line for line in failures if _CAUSE.search(line)]
+    return (causes or failures or (lines or ["it failed"] if answer.is_error else [""]))[0]
 
 
 def _last_line(answer: ToolResult | None) -> str:
@@ -377,8 +415,8 @@ def _text_arguments(call: ToolCall) -> Mapping[str, str]:
     return {key: item for key, item in value.items() if isinstance(item, str)} if isinstance(value, dict) else {}
 
 
-def _first_argument(named: Mapping[str, str], keys: tuple[str, ...]) -> str:
-    return next((found for key in keys if (found := " ".join(named.get(key, "").split()))), "")
+def _first_argument(arguments: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((value for key in keys if (value := " ".join(arguments.get(key, "").split()))), "")
 
 
 _TOPIC_WEIGHT = 3.0
@@ -402,36 +440,38 @@ _CITATION = lazy_compile(r" (\[\w[^\]\s]*\])$")
 _EMPTY_LINES = {"none", "(none)", "none.", "n/a"}
 
 
-def build_digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, ended: bool = False) -> str:
+def build_digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, is_ended: bool = False) -> str:
     """Return a summary of `messages` in at most `limit_tokens` tokens; empty if there is no content.
 
     Summaries among the messages are included. Recalled memory is not, because it is not part of the conversation.
-    `ended` says that no message follows, so that a message without a reply is open.
+    `is_ended` says that no message follows, so that a message without a reply is open.
     """
-    said = tuple(message for message in messages if message.role != "system" and get_mark(message) in {None, "cut"})
-    talk = DigestInput(messages=said, names=shorten_ids([message.id for message in messages]))
+    messages_to_digest = tuple(
+        message for message in messages if message.role != "system" and get_mark(message) in {None, "cut"}
+    )
+    conversation = DigestInput(messages=messages_to_digest, names=shorten_ids([message.id for message in messages]))
     lines = [
-        *_topic_line(talk),
-        *dialogue_lines(talk, list(_earlier_lines(messages)), ended=ended),
-        *tool_lines(talk),
-        *_notice_lines(messages, talk),
+        *_topic_line(conversation),
+        *dialogue_lines(conversation, list(_earlier_lines(messages)), is_ended=is_ended),
+        *tool_lines(conversation),
+        *_notice_lines(messages, conversation),
     ]
-    return fit_lines(lines, limit_tokens) or fit_lines(list(_opening_lines(talk)), limit_tokens)
+    return fit_lines(lines, limit_tokens) or fit_lines(list(_opening_lines(conversation)), limit_tokens)
 
 
-def _topic_line(talk: DigestInput) -> Iterator[DigestLine]:
-    title = extract_title(talk.messages)
+def _topic_line(conversation: DigestInput) -> Iterator[DigestLine]:
+    title = extract_title(conversation.messages)
     if not title:
         return
-    topics = ", ".join(extract_tags(talk.messages))
+    topics = ", ".join(extract_tags(conversation.messages))
     people = (
-        list(dict.fromkeys(message.name for message in talk.messages if message.name))
-        if talk.has_several_speakers
+        list(dict.fromkeys(message.name for message in conversation.messages if message.name))
+        if conversation.has_several_speakers
         else []
     )
-    between = f" ({', '.join(people)})" if people else ""
-    cite = cite_range([talk.messages[0].id, talk.messages[-1].id], talk.names)
-    text = f"about{between}: {title}" + (f" ({topics})" if topics else "")
+    speakers = f" ({', '.join(people)})" if people else ""
+    cite = cite_range([conversation.messages[0].id, conversation.messages[-1].id], conversation.names)
+    text = f"about{speakers}: {title}" + (f" ({topics})" if topics else "")
     yield DigestLine(section=0, text=text, position=-1, weight=_TOPIC_WEIGHT, cite=cite, allows_repetition=True)
 
 
@@ -439,24 +479,24 @@ def _earlier_lines(messages: Sequence[Message]) -> Iterator[DigestLine]:
     """Yield the lines of earlier summaries, positioned before all others of their section."""
     bodies = [summary_body(message) for message in messages if get_mark(message) == "summary"]
     count = sum(body.count("\n") + 1 for body in bodies)
-    at = -count - 1
-    titled = False
+    position = -count - 1
+    has_title = False
     for body in bodies:
         section = 1
         for line in body.splitlines():
             heading = line.strip(" #*_:").upper()
             text = line.strip().lstrip("-*• ").strip()
-            at += 1
+            position += 1
             if heading in SECTION_NAMES:
                 section = SECTION_NAMES.index(heading)
             elif text and text.casefold() not in _EMPTY_LINES:
-                found = _CITATION.search(text)
-                text, cite = (text[: found.start()], found[1]) if found else (text, "")
-                weight = _earlier_weight(text, section) + 0.2 * (1 + at / count)
-                if section == 0 and text.startswith("about") and not titled:
-                    weight, titled = weight + _FIRST_TOPIC_WEIGHT, True
+                match = _CITATION.search(text)
+                text, cite = (text[: match.start()], match[1]) if match else (text, "")
+                weight = _earlier_weight(text, section) + 0.2 * (1 + position / count)
+                if section == 0 and text.startswith("about") and not has_title:
+                    weight, has_title = weight + _FIRST_TOPIC_WEIGHT, True
                 yield DigestLine(
-                    section=section, text=clip_line(text, _MAX_LINE_CHARS), position=at, weight=weight, cite=cite
+                    section=section, text=clip_line(text, _MAX_LINE_CHARS), position=position, weight=weight, cite=cite
                 )
 
 
@@ -466,25 +506,28 @@ def _earlier_weight(text: str, section: int) -> float:
     return _LABEL_WEIGHTS.get(label, _SECTION_WEIGHTS[section]) if colon else _SECTION_WEIGHTS[section]
 
 
-def _notice_lines(messages: Sequence[Message], talk: DigestInput) -> Iterator[DigestLine]:
+def _notice_lines(messages: Sequence[Message], conversation: DigestInput) -> Iterator[DigestLine]:
     """Yield the notices of the harness to the model, such as the result of background work."""
-    for at, message in enumerate(messages):
+    for position, message in enumerate(messages):
         if get_mark(message) == "notice" and message.text.strip():
-            cite = cite_range([message.id], talk.names)
+            cite = cite_range([message.id], conversation.names)
             yield DigestLine(
                 section=1,
                 text=f"notice: {clip_line(message.text, _MAX_LINE_CHARS)}",
-                position=at,
+                position=position,
                 weight=_NOTICE_WEIGHT,
                 cite=cite,
             )
 
 
-def _opening_lines(talk: DigestInput) -> Iterator[DigestLine]:
+def _opening_lines(conversation: DigestInput) -> Iterator[DigestLine]:
     """Yield the beginning of each message, as a fallback if no better line is found or fits."""
-    for at, message in enumerate(talk.messages):
+    for position, message in enumerate(conversation.messages):
         text = clip_line(message.text, 60)
         if text:
             yield DigestLine(
-                section=1, text=f"{message.name or message.role}: {text}", position=at, weight=1.0 + talk.lateness(at)
+                section=1,
+                text=f"{message.name or message.role}: {text}",
+                position=position,
+                weight=1.0 + conversation.lateness(position),
             )

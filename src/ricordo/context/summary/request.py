@@ -82,9 +82,9 @@ def render_messages(
 
     `names` maps message ids to the ids that are shown; items in `new` get the kind `NEW_KIND`.
     """
-    shown = names or {}
+    shown_ids = names or {}
     return tuple(
-        found for each in messages if (found := _render_item(each, shown.get(each.id, each.id), new)) is not None
+        item for each in messages if (item := _render_item(each, shown_ids.get(each.id, each.id), new)) is not None
     )
 
 
@@ -94,19 +94,19 @@ def fit_item(item: FencedItem, max_tokens: int) -> FencedItem:
 
 
 def split_into_batches(
-    items: Sequence[FencedItem], max_tokens: int, most: int, counter: TokenCounter = _COUNTER
+    items: Sequence[FencedItem], max_tokens: int, max_batches: int, counter: TokenCounter = _COUNTER
 ) -> list[list[FencedItem]]:
-    """Split `items`, in order, into at most `most` batches of at most `max_tokens` tokens each.
+    """Split `items`, in order, into at most `max_batches` batches of at most `max_tokens` tokens each.
 
     If the items do not fit, the middle ones are omitted, and an item in their place says how many.
     """
     sized = [_fit_and_measure(item, max_tokens, counter) for item in items]
-    found = _fill_batches(sized, max_tokens)
-    if len(found) <= most:
-        return found
-    head, tail = found[: most // 2], found[-(most - most // 2) :]
-    left = sum(map(len, found)) - sum(map(len, head)) - sum(map(len, tail))
-    gap = FencedItem(text=f"[{left} messages are left out here.]", source="a gap", trust=Trust.AGENT)
+    batches = _fill_batches(sized, max_tokens)
+    if len(batches) <= max_batches:
+        return batches
+    head, tail = batches[: max_batches // 2], batches[-(max_batches - max_batches // 2) :]
+    omitted_count = sum(map(len, batches)) - sum(map(len, head)) - sum(map(len, tail))
+    gap = FencedItem(text=f"[{omitted_count} messages are left out here.]", source="a gap", trust=Trust.AGENT)
     return [*head, [gap, *tail[0]], *tail[1:]]
 
 
@@ -115,16 +115,16 @@ def render_block(items: Sequence[FencedItem]) -> str:
     return render_fence(items, name="conversation", note=_CONVERSATION_NOTE)
 
 
-def _fill_batches(sized: Sequence[tuple[FencedItem, int]], room: int) -> list[list[FencedItem]]:
-    found: list[list[FencedItem]] = [[]]
-    left = room
+def _fill_batches(sized: Sequence[tuple[FencedItem, int]], max_tokens: int) -> list[list[FencedItem]]:
+    batches: list[list[FencedItem]] = [[]]
+    remaining = max_tokens
     for item, size in sized:
-        if size > left and found[-1]:
-            found.append([])
-            left = room
-        found[-1].append(item)
-        left -= size
-    return found
+        if size > remaining and batches[-1]:
+            batches.append([])
+            remaining = max_tokens
+        batches[-1].append(item)
+        remaining -= size
+    return batches
 
 
 def _fit_and_measure(item: FencedItem, max_tokens: int, counter: TokenCounter) -> tuple[FencedItem, int]:
@@ -145,12 +145,12 @@ def _render_item(message: Message, name: str, new: Collection[str]) -> FencedIte
         return None
     if mark == "summary":
         return FencedItem(text=summary_body(message), source=EARLIER_SUMMARY_SOURCE, trust=Trust.AGENT, id=name or None)
-    text = "\n".join(shown for part in message.parts if (shown := _render_part(part)))
+    text = "\n".join(rendered for part in message.parts if (rendered := _render_part(part)))
     if not text.strip():
         return None
-    who = f"{message.role} {message.name}" if message.name else message.role
+    speaker = f"{message.role} {message.name}" if message.name else message.role
     trust = Trust.AGENT if mark == "notice" else Trust.EXTERNAL if message.tool_results else _ROLE_TRUST[message.role]
-    source = "the harness" if mark == "notice" else who
+    source = "the harness" if mark == "notice" else speaker
     return FencedItem(text=text, source=source, trust=trust, kind=NEW_KIND if name in new else None, id=name or None)
 
 
@@ -161,19 +161,19 @@ def _render_part(part: Part) -> str:
         case ToolCall():
             return f"[calls {part.name} with {_cut_middle(part.arguments, _MAX_CALL_CHARS)}]"
         case ToolResult():
-            told = "\n".join(inner for each in part.parts if (inner := _render_part(each)))
-            failed = " failed and" if part.is_error else ""
-            return f"[{part.name or 'a tool'}{failed} answered:]\n{_cut_middle(told, _MAX_RESULT_CHARS)}"
+            content = "\n".join(inner for each in part.parts if (inner := _render_part(each)))
+            failure = " failed and" if part.is_error else ""
+            return f"[{part.name or 'a tool'}{failure} answered:]\n{_cut_middle(content, _MAX_RESULT_CHARS)}"
         case Media():
             return f"[{' '.join(filter(None, (part.media_type, part.name, part.description)))}]"
         case _:
             return ""
 
 
-def _cut_middle(text: str, longest: int) -> str:
-    if len(text) <= longest:
+def _cut_middle(text: str, max_length: int) -> str:
+    if len(text) <= max_length:
         return text
-    half = longest // 2
+    half = max_length // 2
     head = cut(text, safe_boundary(text, half))
     tail = cut_start(text, safe_boundary(text, len(text) - half))
     return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
@@ -189,19 +189,19 @@ _MIN_QUOTE_CHARS = 6
 
 def normalize_quote(text: str) -> str:
     """Return `text` normalized for the comparison of quotes."""
-    plain = unicodedata.normalize("NFKC", html.unescape(text)).replace("\\n", " ")
-    return " ".join(_QUOTE_MARKS.sub("", plain).casefold().split())
+    unescaped = unicodedata.normalize("NFKC", html.unescape(text)).replace("\\n", " ")
+    return " ".join(_QUOTE_MARKS.sub("", unescaped).casefold().split())
 
 
-def has_valid_quotes(text: str, said: str) -> bool:
-    """Return whether every quote in `text` occurs in `said`, which is already normalized by `normalize_quote`."""
-    return all(piece in said for span in _find_quotes(text) for piece in _split_quote(span))
+def has_valid_quotes(text: str, conversation: str) -> bool:
+    """Return whether every quote in `text` occurs in `conversation`, a text normalized by `normalize_quote`."""
+    return all(piece in conversation for span in _find_quotes(text) for piece in _split_quote(span))
 
 
 def _find_quotes(text: str) -> Iterator[str]:
     """Yield quotes of at least three words, or of at least six characters in a script without spaces."""
-    for found in _QUOTED_SPAN.finditer(text):
-        span = next(filter(None, found.groups()))
+    for match in _QUOTED_SPAN.finditer(text):
+        span = next(filter(None, match.groups()))
         if len(span.split()) >= _MIN_QUOTE_WORDS or sum(map(is_unsegmented, span)) >= _MIN_QUOTE_CHARS:
             yield span
 
@@ -227,32 +227,32 @@ class ConversationRecord:
     citations: Citations
 
 
-def build_record(messages: Sequence[Message], pending: Collection[str], *, sectioned: bool) -> ConversationRecord:
+def build_record(messages: Sequence[Message], pending: Collection[str], *, uses_sections: bool) -> ConversationRecord:
     """Return the record of `messages`; lessons are extracted from those in `pending`.
 
-    With `sectioned` earlier summaries are kept separately, line by line; otherwise they are items like all others.
+    With `uses_sections` earlier summaries are kept separately, line by line; otherwise they are items like all others.
     """
     names = shorten_ids([message.id for message in messages])
-    learn = {names[each.id]: each for each in messages if each.id in pending and is_learnable(each)}
+    to_learn = {names[each.id]: each for each in messages if each.id in pending and is_learnable(each)}
     summaries = [summary_body(message) for message in messages if get_mark(message) == "summary"]
-    shown = [message for message in messages if not sectioned or get_mark(message) != "summary"]
-    items = render_messages(shown, names=names, new=frozenset(learn))
-    earlier = _join_sections(summaries) if sectioned else SummarySections()
-    asked = {each.id for each in messages if each.role == "user" and get_mark(each) is None and each.id}
-    others = {each.id for each in messages if each.id and get_mark(each) != "summary"} - asked
+    rendered_messages = [message for message in messages if not uses_sections or get_mark(message) != "summary"]
+    items = render_messages(rendered_messages, names=names, new=frozenset(to_learn))
+    earlier = _join_sections(summaries) if uses_sections else SummarySections()
+    request_ids = {each.id for each in messages if each.role == "user" and get_mark(each) is None and each.id}
+    other_ids = {each.id for each in messages if each.id and get_mark(each) != "summary"} - request_ids
     steps = frozenset(find_citations(earlier.lines[3]))
     return ConversationRecord(
         items=items,
         earlier=render_sections(earlier) if earlier else "",
-        to_learn=learn,
+        to_learn=to_learn,
         text=normalize_quote("\n".join([*(item.text for item in items), *summaries])),
-        citations=Citations(requests=frozenset(asked) | steps, others=frozenset(others) - steps),
+        citations=Citations(requests=frozenset(request_ids) | steps, others=frozenset(other_ids) - steps),
     )
 
 
 def _join_sections(summaries: Sequence[str]) -> SummarySections:
     intent, summary, artifacts, steps = (
-        tuple(line for each in summaries for line in parse_leniently(each).lines[at]) for at in range(4)
+        tuple(line for each in summaries for line in parse_leniently(each).lines[index]) for index in range(4)
     )
     return SummarySections(lines=(intent, summary, artifacts, steps))
 
@@ -302,13 +302,13 @@ class SummaryRequest:
 
     @property
     def _additions(self) -> str:
-        found = DELTA_PROMPT if self.earlier and self.prompt is None else ""
+        additions = DELTA_PROMPT if self.earlier and self.prompt is None else ""
         if self.focus.strip():
-            wish = FencedItem(text=self.focus.strip()[:_MAX_FOCUS_CHARS], source="the person", trust=Trust.USER)
-            found += f"{FOCUS_PROMPT}{render_fence([wish], name='focus')}\n"
+            focus_item = FencedItem(text=self.focus.strip()[:_MAX_FOCUS_CHARS], source="the person", trust=Trust.USER)
+            additions += f"{FOCUS_PROMPT}{render_fence([focus_item], name='focus')}\n"
         if self.lessons:
-            found += LESSONS_PROMPT.format(most=MAX_LESSONS)
-        return found + (RETRY_PROMPT.format(flaw=self.flaw) if self.flaw else "")
+            additions += LESSONS_PROMPT.format(most=MAX_LESSONS)
+        return additions + (RETRY_PROMPT.format(flaw=self.flaw) if self.flaw else "")
 
     @property
     def _earlier_item(self) -> FencedItem:
@@ -322,8 +322,8 @@ class SummaryRequest:
     @property
     def _max_answer_tokens(self) -> int:
         """The maximum tokens of the answer: the rest after the earlier lines, but at least a third of the limit."""
-        taken = estimate_text(self.earlier) if self.earlier and self.prompt is None else 0
-        return max(1, self.limit // _MIN_ANSWER_DIVISOR, self.limit - taken)
+        earlier_tokens = estimate_text(self.earlier) if self.earlier and self.prompt is None else 0
+        return max(1, self.limit // _MIN_ANSWER_DIVISOR, self.limit - earlier_tokens)
 
 
 REPLY_SCHEMA: Mapping[str, JsonValue] = {
@@ -346,11 +346,11 @@ class SummaryReply:
 
 def parse_reply(text: str, *, stop: str = "") -> SummaryReply:
     """Return the parts of a model's answer: those of its JSON object, else the whole text as the summary."""
-    found = _find_object(text)
-    if found is None:
+    reply = _find_object(text)
+    if reply is None:
         return SummaryReply(summary=text, stop=stop)
-    summary = found.get("summary")
-    return SummaryReply(summary=summary if isinstance(summary, str) else "", lessons=found.get("lessons"), stop=stop)
+    summary = reply.get("summary")
+    return SummaryReply(summary=summary if isinstance(summary, str) else "", lessons=reply.get("lessons"), stop=stop)
 
 
 def _find_object(text: str) -> Mapping[str, JsonValue] | None:
@@ -359,7 +359,7 @@ def _find_object(text: str) -> Mapping[str, JsonValue] | None:
     if start < 0 or end < start:
         return None
     try:
-        found = loads(text[start : end + 1])
+        value = loads(text[start : end + 1])
     except InvalidMessage:
         return None
-    return found if isinstance(found, dict) and found.keys() & {"summary", "lessons"} else None
+    return value if isinstance(value, dict) and value.keys() & {"summary", "lessons"} else None

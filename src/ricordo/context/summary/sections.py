@@ -70,8 +70,8 @@ class SummarySections:
 
 def is_line(text: str) -> bool:
     """Return whether `text` is a valid line: one line with words, not "None", no heading, no trailing spaces."""
-    one = len(text.splitlines()) == 1 and text == text.rstrip()
-    return one and text.strip(_BULLET_CHARS).casefold() not in _EMPTY_LINES and _parse_heading(text) is None
+    is_single = len(text.splitlines()) == 1 and text == text.rstrip()
+    return is_single and text.strip(_BULLET_CHARS).casefold() not in _EMPTY_LINES and _parse_heading(text) is None
 
 
 def parse_sections(text: str) -> SummarySections | None:
@@ -82,33 +82,33 @@ def parse_sections(text: str) -> SummarySections | None:
     lines = text.strip().splitlines()
     if lines and lines[0].startswith("```") and lines[-1].strip() == "```":
         lines.pop()
-    found: list[list[str]] = [[] for _ in SECTION_NAMES]
+    sections: list[list[str]] = [[] for _ in SECTION_NAMES]
     seen: set[int] = set()
-    at = -1
+    section = -1
     for line in lines:
         heading = _parse_heading(line.rstrip())
         if heading is not None:
-            at = heading[0]
-            seen.add(at)
-        told = (heading[1] if heading else line).rstrip()
-        if at >= 0 and is_line(told):
-            found[at].append(told)
-    return _to_sections(found) if len(seen) == len(SECTION_NAMES) else None
+            section = heading[0]
+            seen.add(section)
+        content = (heading[1] if heading else line).rstrip()
+        if section >= 0 and is_line(content):
+            sections[section].append(content)
+    return _to_sections(sections) if len(seen) == len(SECTION_NAMES) else None
 
 
 def find_missing_headings(text: str) -> tuple[str, ...]:
     """Return the headings that `text` lacks, in order."""
-    found = {heading[0] for line in text.splitlines() if (heading := _parse_heading(line.rstrip())) is not None}
-    return tuple(name for at, name in enumerate(SECTION_NAMES) if at not in found)
+    present = {heading[0] for line in text.splitlines() if (heading := _parse_heading(line.rstrip())) is not None}
+    return tuple(name for at, name in enumerate(SECTION_NAMES) if at not in present)
 
 
 def parse_leniently(text: str) -> SummarySections:
     """Return the sections of `text`; a text without the four headings becomes SUMMARY, without its headings."""
-    found = parse_sections(text)
-    if found is not None:
-        return found
-    told = tuple(line for each in text.splitlines() if is_line(line := each.rstrip()))
-    return SummarySections(lines=((), told, (), ()))
+    sections = parse_sections(text)
+    if sections is not None:
+        return sections
+    summary = tuple(line for each in text.splitlines() if is_line(line := each.rstrip()))
+    return SummarySections(lines=((), summary, (), ()))
 
 
 def render_sections(sections: SummarySections) -> str:
@@ -128,10 +128,10 @@ def label_lines(sections: SummarySections) -> str:
 
 def split_outdated(text: str) -> tuple[str, frozenset[str]]:
     """Return an answer without its last OUTDATED line and all text after it, and the labels in that part."""
-    found = list(_OUTDATED.finditer(text))
-    if not found:
+    matches = list(_OUTDATED.finditer(text))
+    if not matches:
         return text, frozenset()
-    return text[: found[-1].start()].rstrip(), frozenset(_LABEL.findall(text[found[-1].end() :]))
+    return text[: matches[-1].start()].rstrip(), frozenset(_LABEL.findall(text[matches[-1].end() :]))
 
 
 def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummarySections:
@@ -142,57 +142,57 @@ def remove_lines(sections: SummarySections, labels: Collection[str]) -> SummaryS
     )
 
 
-def find_new_lines(kept: SummarySections, new: SummarySections) -> SummarySections:
-    """Return the lines of `new` that are not in the same section of `kept`, each once, without labels."""
+def find_new_lines(earlier: SummarySections, new: SummarySections) -> SummarySections:
+    """Return the lines of `new` that are not in the same section of `earlier`, each once, without labels."""
     return _to_sections(
         list(_iterate_new_lines(lines, {_line_key(line) for line in own}))
-        for own, lines in zip(kept.lines, new.lines, strict=True)
+        for own, lines in zip(earlier.lines, new.lines, strict=True)
     )
 
 
-def fit_sections(kept: SummarySections, new: SummarySections, *, limit: int, most: int) -> SummarySections:
-    """Return the kept lines followed by the new ones, in about `limit` tokens and, if possible, at most `most`.
+def fit_sections(earlier: SummarySections, new: SummarySections, *, limit: int, max_tokens: int) -> SummarySections:
+    """Return the kept lines followed by the new ones, in about `limit` tokens and, if possible, at most `max_tokens`.
 
     To reach `limit`, the oldest kept ARTIFACTS are removed first, then the oldest kept SUMMARY lines. If more than
-    `most` is left, new lines of these two are removed, then kept NEXT STEPS and SESSION INTENT, then new NEXT STEPS,
-    each from the oldest on.
+    `max_tokens` is left, new lines of these two are removed, then kept NEXT STEPS and SESSION INTENT, then new NEXT
+    STEPS, each from the oldest on.
     """
-    old, fresh = [list(lines) for lines in kept.lines], [list(lines) for lines in new.lines]
+    old, added = [list(lines) for lines in earlier.lines], [list(lines) for lines in new.lines]
     size = estimate_text(render_sections(SummarySections())) + sum(
-        _line_tokens(line) for lines in (*old, *fresh) for line in lines
+        _line_tokens(line) for lines in (*old, *added) for line in lines
     )
-    target = min(limit, most)
-    for goal, lines in (
+    target = min(limit, max_tokens)
+    for allowed, lines in (
         (target, old[_ARTIFACTS]),
         (target, old[_SUMMARY]),
-        (most, fresh[_ARTIFACTS]),
-        (most, fresh[_SUMMARY]),
-        (most, old[_STEPS]),
-        (most, old[_INTENT]),
-        (most, fresh[_STEPS]),
+        (max_tokens, added[_ARTIFACTS]),
+        (max_tokens, added[_SUMMARY]),
+        (max_tokens, old[_STEPS]),
+        (max_tokens, old[_INTENT]),
+        (max_tokens, added[_STEPS]),
     ):
-        while lines and size > goal:
+        while lines and size > allowed:
             size -= _line_tokens(lines.pop(0))
-    return _to_sections([*own, *more] for own, more in zip(old, fresh, strict=True))
+    return _to_sections([*own, *more] for own, more in zip(old, added, strict=True))
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:
     """Return the section of a heading, and the text after the heading; None for a line that is not a heading."""
-    found = _HEADING.fullmatch(line)
-    if found is None:
+    match = _HEADING.fullmatch(line)
+    if match is None:
         return None
-    name, rest = found["name"], found["rest"].strip()
-    marked = bool(found["mark"] or found["bold"])
-    if rest and not (found["colon"] and (marked or name.isupper())):
-        return (SECTION_NAMES.index(name.upper()), "") if "#" in found["mark"] else None
+    name, rest = match["name"], match["rest"].strip()
+    is_marked = bool(match["mark"] or match["bold"])
+    if rest and not (match["colon"] and (is_marked or name.isupper())):
+        return (SECTION_NAMES.index(name.upper()), "") if "#" in match["mark"] else None
     return SECTION_NAMES.index(name.upper()), rest
 
 
-def _iterate_new_lines(lines: SectionLines, said: set[str]) -> Iterator[str]:
+def _iterate_new_lines(lines: SectionLines, seen: set[str]) -> Iterator[str]:
     for each in lines:
         line = _LABEL_ECHO.sub(r"\1", each)
-        if is_line(line) and (key := _line_key(line)) not in said:
-            said.add(key)
+        if is_line(line) and (key := _line_key(line)) not in seen:
+            seen.add(key)
             yield line
 
 
@@ -232,32 +232,32 @@ class Citations:
 
         A part of an id needs at least six characters. Empty if there is no match, or more than one.
         """
-        known = self.requests | self.others
-        if word in known:
+        known_ids = self.requests | self.others
+        if word in known_ids:
             return word
-        found = (
-            [each for each in known if each.startswith(word) or each.endswith(word)]
+        matches = (
+            [each for each in known_ids if each.startswith(word) or each.endswith(word)]
             if len(word) >= _MIN_CITED_CHARS
             else []
         )
-        return found[0] if len(found) == 1 else ""
+        return matches[0] if len(matches) == 1 else ""
 
 
-def check_next_steps(new: SummarySections, cites: Citations) -> SummarySections:
+def check_next_steps(new: SummarySections, citations: Citations) -> SummarySections:
     """Return `new` with only the steps that a user requested, and without citations of missing messages.
 
     The other steps become lines of SUMMARY, marked as not requested.
     """
     intent, summary, artifacts, steps = new.lines
-    told = [(_trim_citations(step, cites), step) for step in steps]
-    asked = tuple(line for line, step in told if _cites_request(step, cites))
-    noted = tuple(
+    trimmed = [(_trim_citations(step, citations), step) for step in steps]
+    requested = tuple(line for line, step in trimmed if _cites_request(step, citations))
+    unrequested = tuple(
         f"- {_NOTE_PREFIX}{line.lstrip(' -*•')}"
-        for line, step in told
-        if not _cites_request(step, cites) and line.strip(" -*•")
+        for line, step in trimmed
+        if not _cites_request(step, citations) and line.strip(" -*•")
     )
     return SummarySections(
-        lines=(intent, (*summary, *noted), artifacts, tuple(line for line in asked if line.strip(" -*•")))
+        lines=(intent, (*summary, *unrequested), artifacts, tuple(line for line in requested if line.strip(" -*•")))
     )
 
 
@@ -268,21 +268,21 @@ def find_citations(lines: Iterable[str]) -> Collection[str]:
     }
 
 
-def _cites_request(line: str, cites: Citations) -> bool:
-    return any(cites.find(word) in cites.requests for word in find_citations([line]))
+def _cites_request(line: str, citations: Citations) -> bool:
+    return any(citations.find(word) in citations.requests for word in find_citations([line]))
 
 
-def _trim_citations(line: str, cites: Citations) -> str:
-    return _CITATION_GROUP.sub(lambda group: _trim_group(group, cites), line).rstrip()
+def _trim_citations(line: str, citations: Citations) -> str:
+    return _CITATION_GROUP.sub(lambda group: _trim_group(group, citations), line).rstrip()
 
 
-def _trim_group(group: re.Match[str], cites: Citations) -> str:
+def _trim_group(group: re.Match[str], citations: Citations) -> str:
     """Return a group of citations with the existing ones; other text in brackets is not changed."""
     words = _split_citations(group["inside"])
-    known = [word for word in words if cites.find(word)]
-    if len(known) == len(words) or not all(word in known or _is_like_id(word) for word in words):
+    valid = [word for word in words if citations.find(word)]
+    if len(valid) == len(words) or not all(word in valid or _is_like_id(word) for word in words):
         return group[0]
-    return f"{group['space']}[{', '.join(known)}]" if known else ""
+    return f"{group['space']}[{', '.join(valid)}]" if valid else ""
 
 
 def _split_citations(inside: str) -> list[str]:
@@ -325,65 +325,65 @@ class DigestLine:
 
 def shorten_ids(ids: Sequence[str]) -> Mapping[str, str]:
     """Return for each id its shortest unique ending, of at least six characters; a short id is kept whole."""
-    known = list(dict.fromkeys(each for each in ids if each))
+    unique_ids = list(dict.fromkeys(each for each in ids if each))
     size = _MIN_SHORT_ID_CHARS
-    while len({each[-size:] for each in known}) < len(known):
+    while len({each[-size:] for each in unique_ids}) < len(unique_ids):
         size += 1
-    return {each: each if len(each) <= _MAX_WHOLE_ID_CHARS else each[-size:] for each in known}
+    return {each: each if len(each) <= _MAX_WHOLE_ID_CHARS else each[-size:] for each in unique_ids}
 
 
 def cite_range(ids: Sequence[str], names: Mapping[str, str]) -> str:
     """Return the readable range of messages, such as `[m3]` or `[m3..m5]`; empty without ids."""
-    known = [names[each] for each in ids if each in names]
-    if not known:
+    short_ids = [names[each] for each in ids if each in names]
+    if not short_ids:
         return ""
-    return f"[{known[0]}]" if known[0] == known[-1] else f"[{known[0]}..{known[-1]}]"
+    return f"[{short_ids[0]}]" if short_ids[0] == short_ids[-1] else f"[{short_ids[0]}..{short_ids[-1]}]"
 
 
 def fit_lines(lines: Sequence[DigestLine], limit: int) -> str:
     """Return the lines of highest weight in their sections, in at most `limit` tokens; empty if no line fits."""
-    headed = limit >= _MIN_HEADED_TOKENS
-    left = limit - (estimate_text(_render_lines((), headed=True)) if headed else 0)
-    chosen: list[DigestLine] = []
-    known: list[frozenset[str]] = []
+    has_headings = limit >= _MIN_HEADED_TOKENS
+    remaining = limit - (estimate_text(_render_lines((), has_headings=True)) if has_headings else 0)
+    selected: list[DigestLine] = []
+    selected_words: list[frozenset[str]] = []
     for line in sorted(lines, key=lambda each: (-each.weight, -each.position)):
-        size = estimate_text(_render_line(line, headed=headed)) + 1
+        size = estimate_text(_render_line(line, has_headings=has_headings)) + 1
         words = frozenset(content_words(line.text.partition(REPLACED_PREFIX)[0].partition(CORRECTED_PREFIX)[0]))
-        if size <= left and (line.allows_repetition or not _is_repeated(line, words, chosen, known)):
-            chosen.append(line)
-            known.append(frozenset() if line.allows_repetition else words)
-            left -= size
-        if left <= 0:
+        if size <= remaining and (line.allows_repetition or not _is_repeated(line, words, selected, selected_words)):
+            selected.append(line)
+            selected_words.append(frozenset() if line.allows_repetition else words)
+            remaining -= size
+        if remaining <= 0:
             break
-    while chosen and estimate_text(found := _render_lines(chosen, headed=headed)) > limit:
-        chosen.pop()
-    return found if chosen else ""
+    while selected and estimate_text(rendered := _render_lines(selected, has_headings=has_headings)) > limit:
+        selected.pop()
+    return rendered if selected else ""
 
 
 def _is_repeated(
-    line: DigestLine, words: frozenset[str], chosen: Sequence[DigestLine], known: Sequence[frozenset[str]]
+    line: DigestLine, words: frozenset[str], selected: Sequence[DigestLine], selected_words: Sequence[frozenset[str]]
 ) -> bool:
     """Return whether a line repeats a similar line, or the combined words of nearby lines."""
-    if any(jaccard(words, other) >= _MAX_LINE_SIMILARITY for other in known):
+    if any(jaccard(words, other) >= _MAX_LINE_SIMILARITY for other in selected_words):
         return True
-    around = [
+    nearby = [
         own
-        for other, own in zip(chosen, known, strict=True)
+        for other, own in zip(selected, selected_words, strict=True)
         if abs(other.position - line.position) <= _NEIGHBOUR_DISTANCE
     ]
-    return containment(words, frozenset().union(*around)) >= _MAX_CONTAINMENT
+    return containment(words, frozenset().union(*nearby)) >= _MAX_CONTAINMENT
 
 
-def _render_lines(lines: Sequence[DigestLine], *, headed: bool) -> str:
-    ordered = sorted(lines, key=lambda each: (each.section, each.position))
-    if not headed:
-        return "\n".join(_render_line(line, headed=False) for line in ordered)
+def _render_lines(lines: Sequence[DigestLine], *, has_headings: bool) -> str:
+    sorted_lines = sorted(lines, key=lambda each: (each.section, each.position))
+    if not has_headings:
+        return "\n".join(_render_line(line, has_headings=False) for line in sorted_lines)
     blocks = []
-    for at, section in enumerate(SECTION_NAMES):
-        own = [_render_line(line, headed=True) for line in ordered if line.section == at]
+    for number, section in enumerate(SECTION_NAMES):
+        own = [_render_line(line, has_headings=True) for line in sorted_lines if line.section == number]
         blocks.append("\n".join([f"## {section}", *(own or ["None"])]))
     return "\n".join(blocks)
 
 
-def _render_line(line: DigestLine, *, headed: bool) -> str:
-    return f"- {line.text} {line.cite}".rstrip() if headed else f"- {line.text}"
+def _render_line(line: DigestLine, *, has_headings: bool) -> str:
+    return f"- {line.text} {line.cite}".rstrip() if has_headings else f"- {line.text}"

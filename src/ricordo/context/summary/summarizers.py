@@ -107,12 +107,12 @@ def accept_whole(
 ) -> SummaryVerdict:
     """Accept an answer that is the whole summary, as custom prompts request it."""
     text = answer.summary.strip()
-    found = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
-    if not found and estimate_text(text) > bounds.most:
-        found = _TOO_LONG_FLAW
-    if not found and not has_valid_quotes(text, f"{record.text} {normalize_quote(earlier)}"):
-        found = _MISQUOTED_FLAW
-    return SummaryVerdict(flaw=found) if found else SummaryVerdict(text=text)
+    flaw = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
+    if not flaw and estimate_text(text) > bounds.most:
+        flaw = _TOO_LONG_FLAW
+    if not flaw and not has_valid_quotes(text, f"{record.text} {normalize_quote(earlier)}"):
+        flaw = _MISQUOTED_FLAW
+    return SummaryVerdict(flaw=flaw) if flaw else SummaryVerdict(text=text)
 
 
 def accept_additions(
@@ -120,21 +120,24 @@ def accept_additions(
 ) -> SummaryVerdict:
     """Return the `earlier` summary with the additions of an answer, and without the lines it marks as outdated."""
     text, labels = split_outdated(answer.summary)
-    found, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
-    if not found and new is None:
-        found = f"the section {find_missing_headings(text)[0]} is missing"
-    elif not found and estimate_text(text) > bounds.most:
-        found = _TOO_LONG_FLAW
-    elif not found and new and not has_valid_quotes(_join_lines(new), f"{record.text} {normalize_quote(earlier)}"):
-        found = _MISQUOTED_FLAW
-    if found or new is None:
-        return SummaryVerdict(flaw=found)
-    kept = remove_lines(parse_leniently(earlier), labels)
-    whole = fit_sections(
-        kept, find_new_lines(kept, check_next_steps(new, record.citations)), limit=bounds.limit, most=bounds.most
+    flaw, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
+    if not flaw and new is None:
+        flaw = f"the section {find_missing_headings(text)[0]} is missing"
+    elif not flaw and estimate_text(text) > bounds.most:
+        flaw = _TOO_LONG_FLAW
+    elif not flaw and new and not has_valid_quotes(_join_lines(new), f"{record.text} {normalize_quote(earlier)}"):
+        flaw = _MISQUOTED_FLAW
+    if flaw or new is None:
+        return SummaryVerdict(flaw=flaw)
+    remaining = remove_lines(parse_leniently(earlier), labels)
+    sections = fit_sections(
+        remaining,
+        find_new_lines(remaining, check_next_steps(new, record.citations)),
+        limit=bounds.limit,
+        max_tokens=bounds.most,
     )
-    text = render_sections(whole)
-    if not whole:
+    text = render_sections(sections)
+    if not sections:
         return SummaryVerdict(flaw="it says nothing")
     return SummaryVerdict(flaw=_TOO_LONG_FLAW) if estimate_text(text) > bounds.most else SummaryVerdict(text=text)
 
@@ -211,8 +214,8 @@ class DigestSummarizer:
         pending: Collection[str] = (),
     ) -> CompactionSummary:
         """Return the digest of `messages` in at most `limit_tokens` tokens, without lessons and without `focus`."""
-        least = limit_tokens if most_tokens is None else max(1, min(limit_tokens, most_tokens))
-        return CompactionSummary(text=await run_sync(partial(build_digest, messages, limit_tokens=least)))
+        max_tokens = limit_tokens if most_tokens is None else max(1, min(limit_tokens, most_tokens))
+        return CompactionSummary(text=await run_sync(partial(build_digest, messages, limit_tokens=max_tokens)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,17 +240,17 @@ class ModelSummarizer:
         model: ChatModel,
         config: CompactionConfig | None = None,
         *,
-        fell_back: Callable[[str], None] | None = None,
+        on_fallback: Callable[[str], None] | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        """Use `model`. `fell_back` is called with the reason when the digest replaces the summary.
+        """Use `model`. `on_fallback` is called with the reason when the digest replaces the summary.
 
         The model sees marks in place of the secrets that `redactor` finds, and its answer is checked against that text.
         """
         self._model = model
         self._config = config or CompactionConfig()
-        self._on_fallback = fell_back
+        self._on_fallback = on_fallback
         self._redactor = redactor
         self._breaker = CircuitBreaker(self._config.breaker, self._config.breaker_seconds, clock or SystemClock())
 
@@ -264,89 +267,91 @@ class ModelSummarizer:
 
         If `config.combined`, the same request extracts lessons from the messages in `pending`.
         """
-        most = most_tokens
-        if most is None:
-            most = max(
+        max_tokens = most_tokens
+        if max_tokens is None:
+            max_tokens = max(
                 _MAX_OVERLENGTH_FACTOR * limit_tokens,
                 await run_sync(lambda: sum(count_message_tokens(messages, 1.0)) // 2),
             )
-        bounds = SummaryBounds(limit=limit_tokens, most=most)
+        bounds = SummaryBounds(limit=limit_tokens, most=max_tokens)
         lessons: tuple[Finding, ...] | None = None
         notes: tuple[str, ...] = ()
-        if (why := self._breaker.open_reason()) and not focus:
-            why = f"the model is not asked for summaries: {why}"
+        if (reason := self._breaker.open_reason()) and not focus:
+            reason = f"the model is not asked for summaries: {reason}"
         else:
-            learned = pending if self._config.combined else ()
-            record = await run_sync(self._build_record, messages, learned)
-            found = await self._try_model(record, bounds, focus)
-            lessons, why = found.lessons, found.verdict.flaw
+            to_learn = pending if self._config.combined else ()
+            record = await run_sync(self._build_record, messages, to_learn)
+            result = await self._try_model(record, bounds, focus)
+            lessons, reason = result.lessons, result.verdict.flaw
             notes = (_UNUSABLE_LESSONS,) if record.to_learn and lessons is None else ()
-            if not why:
-                return CompactionSummary(text=found.verdict.text, lessons=lessons, notes=notes)
+            if not reason:
+                return CompactionSummary(text=result.verdict.text, lessons=lessons, notes=notes)
         if self._on_fallback:
-            self._on_fallback(why)
-        rules = await DigestSummarizer()(messages, limit_tokens=limit_tokens, most_tokens=most_tokens)
-        return CompactionSummary(text=rules.text, lessons=lessons, notes=(f"rules wrote the summary: {why}", *notes))
+            self._on_fallback(reason)
+        digest = await DigestSummarizer()(messages, limit_tokens=limit_tokens, most_tokens=most_tokens)
+        return CompactionSummary(
+            text=digest.text, lessons=lessons, notes=(f"rules wrote the summary: {reason}", *notes)
+        )
 
     @property
     def _uses_sections(self) -> bool:
         return self._config.summary_prompt is None
 
     def _build_record(self, messages: Sequence[Message], pending: Collection[str]) -> ConversationRecord:
-        shown = redact_messages(messages, self._redactor) if self._redactor else messages
-        return build_record(shown, pending, sectioned=self._uses_sections)
+        redacted = redact_messages(messages, self._redactor) if self._redactor else messages
+        return build_record(redacted, pending, uses_sections=self._uses_sections)
 
     async def _try_model(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
         """Return the model's result or its error, and record it in the circuit breaker."""
         try:
-            found = await self._summarize(record, bounds, focus)
+            result = await self._summarize(record, bounds, focus)
         except (ModelError, TimeoutError) as error:
-            found = _PartResult(verdict=SummaryVerdict(flaw=_describe_error(error)))
-        if found.verdict.flaw:
-            self._breaker.record_failure(found.verdict.flaw)
+            result = _PartResult(verdict=SummaryVerdict(flaw=_describe_error(error)))
+        if result.verdict.flaw:
+            self._breaker.record_failure(result.verdict.flaw)
         else:
             self._breaker.record_success()
-        return found
+        return result
 
     async def _summarize(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
         request = SummaryRequest(
             prompt=self._config.summary_prompt, limit=bounds.limit, focus=focus, lessons=bool(record.to_learn)
         )
-        room = self._messages_room(request)
+        batch_tokens = self._messages_room(request)
         try:
-            return await self._summarize_parts(record, request, room, bounds)
+            return await self._summarize_parts(record, request, batch_tokens, bounds)
         except ModelOverflow as overflow:
-            room = max(_MIN_ROOM, min(room, overflow.window or room) // 2)
-            return await self._summarize_parts(record, request, room, bounds)
+            batch_tokens = max(_MIN_ROOM, min(batch_tokens, overflow.window or batch_tokens) // 2)
+            return await self._summarize_parts(record, request, batch_tokens, bounds)
 
     def _messages_room(self, request: SummaryRequest) -> int:
         """Return the tokens of one request left for messages after the prompt, an earlier summary and the answer."""
-        answer = request.limit + (_LESSONS_TOKENS if request.lessons else 0)
-        taken = request.frame_tokens + request.max_earlier_tokens + answer
-        return max(_MIN_ROOM, int(((self._model.window or _DEFAULT_WINDOW) - taken) * _ROOM_SHARE))
+        answer_tokens = request.limit + (_LESSONS_TOKENS if request.lessons else 0)
+        reserved_tokens = request.frame_tokens + request.max_earlier_tokens + answer_tokens
+        return max(_MIN_ROOM, int(((self._model.window or _DEFAULT_WINDOW) - reserved_tokens) * _ROOM_SHARE))
 
     async def _summarize_parts(
-        self, record: ConversationRecord, request: SummaryRequest, room: int, bounds: SummaryBounds
+        self, record: ConversationRecord, request: SummaryRequest, batch_tokens: int, bounds: SummaryBounds
     ) -> _PartResult:
         """Summarize part by part. Lessons count only if every message to extract from was shown."""
-        parts = await run_sync(split_into_batches, record.items, room, _MAX_BATCHES)
+        parts = await run_sync(split_into_batches, record.items, batch_tokens, _MAX_BATCHES)
         unseen = record.to_learn.keys() - {item.id for part in parts for item in part}
         lessons: tuple[Finding, ...] | None = () if record.to_learn and not unseen else None
         verdict = SummaryVerdict(text=record.earlier)
-        for at, part in enumerate(parts, 1):
-            own = [record.to_learn[item.id] for item in part if item.id and item.id in record.to_learn]
-            learn = own if lessons is not None else []
-            asking = replace(request, items=tuple(part), earlier=verdict.text, lessons=bool(learn))
-            found = await self._summarize_part(asking, record, learn, bounds)
-            if learn:
-                lessons = (*lessons, *found.lessons) if lessons is not None and found.lessons is not None else None
-            verdict = found.verdict
+        for number, part in enumerate(parts, 1):
+            learnable = [record.to_learn[item.id] for item in part if item.id and item.id in record.to_learn]
+            to_learn = learnable if lessons is not None else []
+            part_request = replace(request, items=tuple(part), earlier=verdict.text, lessons=bool(to_learn))
+            result = await self._summarize_part(part_request, record, to_learn, bounds)
+            if to_learn:
+                lessons = (*lessons, *result.lessons) if lessons is not None and result.lessons is not None else None
+            verdict = result.verdict
             if verdict.flaw:
-                return _PartResult(verdict=verdict, lessons=lessons if at == len(parts) else None)
+                return _PartResult(verdict=verdict, lessons=lessons if number == len(parts) else None)
         return _PartResult(verdict=verdict, lessons=lessons)
 
     async def _summarize_part(
-        self, request: SummaryRequest, record: ConversationRecord, learn: Sequence[Message], bounds: SummaryBounds
+        self, request: SummaryRequest, record: ConversationRecord, to_learn: Sequence[Message], bounds: SummaryBounds
     ) -> _PartResult:
         """Summarize one part with at most two requests.
 
@@ -354,20 +359,20 @@ class ModelSummarizer:
         """
         lessons: tuple[Finding, ...] | None = None
         verdict = SummaryVerdict()
-        for second in (False, True):
-            asking = replace(request, lessons=bool(learn) and lessons is None, flaw=verdict.flaw)
+        for is_retry in (False, True):
+            attempt = replace(request, lessons=bool(to_learn) and lessons is None, flaw=verdict.flaw)
             try:
-                answer = await self._ask_model(asking)
+                answer = await self._ask_model(attempt)
             except (ModelError, TimeoutError) as error:
-                if not second:
+                if not is_retry:
                     raise
                 return _PartResult(
                     verdict=SummaryVerdict(flaw=f"{verdict.flaw}, and then {_describe_error(error)}"), lessons=lessons
                 )
-            if asking.lessons:
-                lessons = await run_sync(partial(parse_lessons, answer.lessons, learn, around=record.text))
-            take = accept_additions if self._uses_sections else accept_whole
-            verdict = await run_sync(take, answer, record, request.earlier, bounds)
+            if attempt.lessons:
+                lessons = await run_sync(partial(parse_lessons, answer.lessons, to_learn, context=record.text))
+            accept = accept_additions if self._uses_sections else accept_whole
+            verdict = await run_sync(accept, answer, record, request.earlier, bounds)
             if not verdict.flaw:
                 break
         return _PartResult(verdict=verdict, lessons=lessons)
@@ -375,11 +380,11 @@ class ModelSummarizer:
     async def _ask_model(self, request: SummaryRequest) -> SummaryReply:
         """Return the model's answer within the time limit. An answer in an invalid form is parsed anyway."""
         text = await run_sync(lambda: request.text)
-        asked = [Message(role="user", parts=(Text(text=text),))]
+        messages = [Message(role="user", parts=(Text(text=text),))]
         with anyio.fail_after(self._config.summary_seconds):
             try:
                 with unwrap_cancellation():
-                    reply = await self._model.complete(asked, schema=REPLY_SCHEMA if request.lessons else None)
+                    reply = await self._model.complete(messages, schema=REPLY_SCHEMA if request.lessons else None)
             except ReplyInvalid as error:
                 if not error.said:
                     raise

@@ -93,49 +93,49 @@ def apply_update(
     now: datetime,
     config: ProfileConfig,
     confirmed_by_signal: bool = False,
-    forgotten: Callable[[str], bool] = _nothing_forgotten,
-    shown: Collection[str] = (),
+    is_forgotten: Callable[[str], bool] = _nothing_forgotten,
+    reviewed_ids: Collection[str] = (),
     uploads: Collection[str] = (),
     needs_source: bool = False,
-    said: datetime | None = None,
-    meaning: SimilarityFunction | None = None,
+    last_message_at: datetime | None = None,
+    similarity: SimilarityFunction | None = None,
 ) -> UpdateResult:
     """Return the result of applying `update` to `profile`.
 
-    `confirmed_by_signal` says that the user's own words confirm something; without it nothing is confirmed. `forgotten`
-    tells whether a content was forgotten; such a fact is not learned again. `shown` are the ids that a review of old
-    facts showed. `uploads` are names of uploaded files: an item that names one is rejected as temporary. With
-    `needs_source` a new fact must name its source messages. `said` is the time of the last message in the input: a fact
-    that was confirmed since then is not confirmed again. `meaning` returns the similarity of two contents whose
-    embeddings are known.
+    `confirmed_by_signal` says that the user's own words confirm something; without it nothing is confirmed.
+    `is_forgotten` tells whether a content was forgotten; such a fact is not learned again. `reviewed_ids` are the ids
+    that a review of old facts showed. `uploads` are names of uploaded files: an item that names one is rejected as
+    temporary. With `needs_source` a new fact must name its source messages. `last_message_at` is the time of the last
+    message in the input: a fact that was confirmed since then is not confirmed again. `similarity` returns the
+    similarity of two contents whose embeddings are known.
     """
-    work = _UpdateState(profile=profile, now=now, config=config, last_said=said, similarity=meaning)
-    _apply_confirmations(work, update, by_signal=confirmed_by_signal)
+    state = _UpdateState(profile=profile, now=now, config=config, last_said=last_message_at, similarity=similarity)
+    _apply_confirmations(state, update, by_signal=confirmed_by_signal)
     for edit in update.summaries:
-        _apply_summary(work, edit, uploads)
+        _apply_summary(state, edit, uploads)
     review = review_facts(
-        work.profile.facts,
+        state.profile.facts,
         [removal for removal in update.removals if removal.stale],
         update.extensions,
-        shown=shown,
+        reviewed_ids=reviewed_ids,
         now=now,
         config=config,
     )
-    work.profile = replace(work.profile, facts=review.facts)
-    work.removed.extend(review.removed)
-    work.rejections.extend(review.rejections)
-    for at, fact in enumerate(update.facts):
-        flaw = (
-            _find_new_fact_flaw(fact, config, forgotten, uploads, needs_source=needs_source)
-            if at < _MAX_NEW_FACTS
+    state.profile = replace(state.profile, facts=review.facts)
+    state.removed.extend(review.removed)
+    state.rejections.extend(review.rejections)
+    for index, fact in enumerate(update.facts):
+        reason = (
+            _find_new_fact_flaw(fact, config, is_forgotten, uploads, needs_source=needs_source)
+            if index < _MAX_NEW_FACTS
             else "too many"
         )
-        if flaw:
-            work.reject(RejectedItem(item="fact", reason=flaw))
+        if reason:
+            state.reject(RejectedItem(item="fact", reason=reason))
         else:
-            work.fact_ids[at] = _learn_fact(work, fact)
-    paired = _apply_removals(work, [removal for removal in update.removals if not removal.stale])
-    return _finish(work, update, paired, base=profile)
+            state.fact_ids[index] = _learn_fact(state, fact)
+    replacement_ids = _apply_removals(state, [removal for removal in update.removals if not removal.stale])
+    return _finish(state, update, replacement_ids, base=profile)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -154,66 +154,68 @@ def shorten(text: str, limit: int) -> str:
     return ((words if space and len(words) >= limit // 2 else head).rstrip() + "…")[:limit]
 
 
-def _apply_confirmations(work: _UpdateState, update: ProfileUpdate, *, by_signal: bool) -> None:
-    for each in update.confirmations:
-        fact = work.profile.find_fact(each.id)
-        flaw = "" if by_signal else "signal"
-        flaw = flaw or ("" if each.labels.scope == "user" else "scope")
-        flaw = flaw or ("" if each.reason.strip() else "reason")
-        flaw = flaw or ("used" if each.id in work.confirmed or _is_confirmed_since(fact, work.last_said) else "")
-        if flaw or fact is None:
-            work.reject(RejectedItem(item="confirmation", reason=flaw or "unknown", id=each.id))
+def _apply_confirmations(state: _UpdateState, update: ProfileUpdate, *, by_signal: bool) -> None:
+    for confirmation in update.confirmations:
+        fact = state.profile.find_fact(confirmation.id)
+        reason = "" if by_signal else "signal"
+        reason = reason or ("" if confirmation.labels.scope == "user" else "scope")
+        reason = reason or ("" if confirmation.reason.strip() else "reason")
+        reason = reason or (
+            "used" if confirmation.id in state.confirmed or _is_confirmed_since(fact, state.last_said) else ""
+        )
+        if reason or fact is None:
+            state.reject(RejectedItem(item="confirmation", reason=reason or "unknown", id=confirmation.id))
             continue
-        moment = format_profile_time(work.now)
-        work.confirmed.append(fact.id)
-        work.put_fact(
+        timestamp = format_profile_time(state.now)
+        state.confirmed.append(fact.id)
+        state.put_fact(
             replace(
                 fact,
                 confirmations=fact.confirmations + 1,
-                confirmed_at=moment,
-                updated_at=moment,
+                confirmed_at=timestamp,
+                updated_at=timestamp,
                 revision=fact.revision + 1,
             )
         )
 
 
-def _is_confirmed_since(fact: Fact | None, said: datetime | None) -> bool:
-    """Tell whether a fact was confirmed at or after the time `said`."""
+def _is_confirmed_since(fact: Fact | None, since: datetime | None) -> bool:
+    """Tell whether a fact was confirmed at or after the time `since`."""
     last = parse_profile_time(fact.confirmed_at) if fact else None
-    return said is not None and last is not None and last >= said
+    return since is not None and last is not None and last >= since
 
 
-def _apply_summary(work: _UpdateState, edit: SummaryEdit, uploads: Collection[str]) -> None:
-    flaw = "" if edit.name in {*USER_SUMMARIES, *HISTORY_SUMMARIES} else "unknown"
-    flaw = flaw or find_summary_flaw(edit.labels)
-    flaw = flaw or ("" if edit.summary.strip() else "blank")
-    flaw = flaw or ("upload" if names_upload(edit.summary, uploads) else "")
-    flaw = flaw or ("secret" if has_secret(edit.summary) else "")
-    old = work.profile.summaries.get(edit.name, ProfileSummary())
-    flaw = flaw or ("" if _is_summary_due(edit.name, old, work) else "interval")
-    if flaw:
-        work.reject(RejectedItem(item="summary", reason=flaw, id=edit.name))
+def _apply_summary(state: _UpdateState, edit: SummaryEdit, uploads: Collection[str]) -> None:
+    reason = "" if edit.name in {*USER_SUMMARIES, *HISTORY_SUMMARIES} else "unknown"
+    reason = reason or find_summary_flaw(edit.labels)
+    reason = reason or ("" if edit.summary.strip() else "blank")
+    reason = reason or ("upload" if names_upload(edit.summary, uploads) else "")
+    reason = reason or ("secret" if has_secret(edit.summary) else "")
+    old = state.profile.summaries.get(edit.name, ProfileSummary())
+    reason = reason or ("" if _is_summary_due(edit.name, old, state) else "interval")
+    if reason:
+        state.reject(RejectedItem(item="summary", reason=reason, id=edit.name))
         return
-    limit = work.config.summary_characters.get(edit.name)
+    limit = state.config.summary_characters.get(edit.name)
     text = edit.summary.strip() if limit is None else shorten(edit.summary, limit)
-    new = replace(old, summary=text, updated_at=format_profile_time(work.now))
-    work.profile = replace(work.profile, summaries={**work.profile.summaries, edit.name: new})
+    new = replace(old, summary=text, updated_at=format_profile_time(state.now))
+    state.profile = replace(state.profile, summaries={**state.profile.summaries, edit.name: new})
 
 
-def _is_summary_due(name: str, old: ProfileSummary, work: _UpdateState) -> bool:
+def _is_summary_due(name: str, old: ProfileSummary, state: _UpdateState) -> bool:
     """Tell whether a summary may be replaced; a timestamp in the future comes from a wrong clock and is ignored."""
-    days = work.config.summary_interval_days.get(name, 0)
+    days = state.config.summary_interval_days.get(name, 0)
     last = parse_profile_time(old.updated_at)
     if not old.summary.strip() or last is None:
         return True
-    age = (work.now - last).total_seconds()
+    age = (state.now - last).total_seconds()
     return age < 0 or age >= days * _DAY_SECONDS
 
 
 def _find_new_fact_flaw(
     fact: NewFact,
     config: ProfileConfig,
-    forgotten: Callable[[str], bool],
+    is_forgotten: Callable[[str], bool],
     uploads: Iterable[str],
     *,
     needs_source: bool,
@@ -229,38 +231,38 @@ def _find_new_fact_flaw(
         ("unsupported", needs_source and not fact.source.messages),
         ("upload", names_upload(content, uploads)),
         ("secret", has_secret(content)),
-        ("forgotten", forgotten(content)),
+        ("forgotten", is_forgotten(content)),
     )
     return find_fact_flaw(fact.labels) or next((reason for reason, fails in checks if fails), "")
 
 
-def _learn_fact(work: _UpdateState, fact: NewFact) -> str:
+def _learn_fact(state: _UpdateState, fact: NewFact) -> str:
     """Add a fact and return its id, or confirm the fact that says the same and return that id."""
     content = " ".join(fact.content.split())
     confidence = parse_confidence(fact.confidence) or 0.0
     error = (fact.source_error or "").strip() or None
-    same = find_same_fact(content, work.profile.facts, work.config, meaning=work.similarity)
-    if same is not None:
-        again = confirm_fact(same, fact.source, confidence=confidence, error=error, now=work.now)
-        if again is not same:
-            work.put_fact(again)
-            if same.id not in work.added and same.id not in work.confirmed:
-                work.confirmed.append(same.id)
-        return same.id
-    moment = format_profile_time(work.now)
+    duplicate = find_same_fact(content, state.profile.facts, state.config, similarity=state.similarity)
+    if duplicate is not None:
+        confirmed = confirm_fact(duplicate, fact.source, confidence=confidence, error=error, now=state.now)
+        if confirmed is not duplicate:
+            state.put_fact(confirmed)
+            if duplicate.id not in state.added and duplicate.id not in state.confirmed:
+                state.confirmed.append(duplicate.id)
+        return duplicate.id
+    timestamp = format_profile_time(state.now)
     new = Fact(
-        id=create_fact_id(content, {old.id for old in work.profile.facts}),
+        id=create_fact_id(content, {old.id for old in state.profile.facts}),
         content=content,
         category=fact.category.strip().casefold()[:_MAX_CATEGORY_CHARACTERS] or "context",
         confidence=confidence,
-        created_at=moment,
-        updated_at=moment,
+        created_at=timestamp,
+        updated_at=timestamp,
         source=replace(fact.source, thread=fact.source.thread.strip() or "unknown"),
         source_error=error,
-        valid_days=_limit_lifetime(fact.valid_days, work.config),
+        valid_days=_limit_lifetime(fact.valid_days, state.config),
     )
-    work.profile = replace(work.profile, facts=(*work.profile.facts, new))
-    work.added.append(new.id)
+    state.profile = replace(state.profile, facts=(*state.profile.facts, new))
+    state.added.append(new.id)
     return new.id
 
 
@@ -270,69 +272,71 @@ def _limit_lifetime(days: object, config: ProfileConfig) -> int | None:
     return min(days, config.staleness_age_days * config.staleness_max_lifetime_multiplier)
 
 
-def _apply_removals(work: _UpdateState, removals: Sequence[FactRemoval]) -> frozenset[str]:
+def _apply_removals(state: _UpdateState, removals: Sequence[FactRemoval]) -> frozenset[str]:
     """Carry out the removals, and return the ids of the facts that replace removed ones."""
-    paired: set[str] = set()
+    replacement_ids: set[str] = set()
     for removal in removals:
-        flaw = find_removal_flaw(removal, work.profile.find_fact(removal.id))
-        instead = work.fact_ids.get(removal.replacement) if removal.replacement is not None else None
-        if not flaw and removal.replacement is not None and instead in {None, removal.id}:
-            flaw = "replacement"
-        if not flaw and (removal.id in work.added or removal.id in paired):
-            flaw = "new"
-        if flaw:
-            work.reject(RejectedItem(item="removal", reason=flaw, id=removal.id))
+        reason = find_removal_flaw(removal, state.profile.find_fact(removal.id))
+        replacement_id = state.fact_ids.get(removal.replacement) if removal.replacement is not None else None
+        if not reason and removal.replacement is not None and replacement_id in {None, removal.id}:
+            reason = "replacement"
+        if not reason and (removal.id in state.added or removal.id in replacement_ids):
+            reason = "new"
+        if reason:
+            state.reject(RejectedItem(item="removal", reason=reason, id=removal.id))
             continue
-        if instead is not None:
-            paired.add(instead)
-            _inherit_source_error(work, removal.id, instead)
-        facts = tuple(fact for fact in work.profile.facts if fact.id != removal.id)
-        work.profile = replace(work.profile, facts=facts)
-        work.removed.append(removal.id)
-    work.confirmed = [each for each in work.confirmed if each not in work.removed]
-    return frozenset(paired)
+        if replacement_id is not None:
+            replacement_ids.add(replacement_id)
+            _inherit_source_error(state, removal.id, replacement_id)
+        facts = tuple(fact for fact in state.profile.facts if fact.id != removal.id)
+        state.profile = replace(state.profile, facts=facts)
+        state.removed.append(removal.id)
+    state.confirmed = [each for each in state.confirmed if each not in state.removed]
+    return frozenset(replacement_ids)
 
 
-def _inherit_source_error(work: _UpdateState, old_id: str, new_id: str) -> None:
+def _inherit_source_error(state: _UpdateState, old_id: str, new_id: str) -> None:
     """Set a missing `source_error` of a correction to the replaced content."""
-    old, new = work.profile.find_fact(old_id), work.profile.find_fact(new_id)
+    old, new = state.profile.find_fact(old_id), state.profile.find_fact(new_id)
     if old is not None and new is not None and new.category == "correction" and not new.source_error:
-        work.put_fact(replace(new, source_error=old.content))
+        state.put_fact(replace(new, source_error=old.content))
 
 
-def _finish(work: _UpdateState, update: ProfileUpdate, paired: Collection[str], *, base: Profile) -> UpdateResult:
+def _finish(
+    state: _UpdateState, update: ProfileUpdate, replacement_ids: Collection[str], *, base: Profile
+) -> UpdateResult:
     """Trim, merge, and record the evictions."""
-    cut = trim_facts(work.profile.facts, now=work.now, config=work.config, kept=paired)
-    gone = {fact.id for fact in cut.left}
+    trimmed = trim_facts(state.profile.facts, now=state.now, config=state.config, keep_ids=replacement_ids)
+    trimmed_ids = {fact.id for fact in trimmed.left}
     new_ids: list[str] = []
     for merging in update.mergings:
-        new_ids.append(create_fact_id(merging.fact.content, {*new_ids, *(fact.id for fact in cut.facts)}))
-    joined = merge_facts(cut.facts, update.mergings, now=work.now, config=work.config, ids=new_ids)
-    taken = {fact.id for fact in joined.taken}
-    profile = replace(work.profile, facts=joined.facts, extra=_record_evictions(work, cut.evicted))
+        new_ids.append(create_fact_id(merging.fact.content, {*new_ids, *(fact.id for fact in trimmed.facts)}))
+    merged = merge_facts(trimmed.facts, update.mergings, now=state.now, config=state.config, ids=new_ids)
+    merged_ids = {fact.id for fact in merged.taken}
+    profile = replace(state.profile, facts=merged.facts, extra=_record_evictions(state, trimmed.evicted))
     if profile != base:
-        profile = replace(profile, last_updated=format_profile_time(work.now))
-    out = gone | taken
+        profile = replace(profile, last_updated=format_profile_time(state.now))
+    removed_ids = trimmed_ids | merged_ids
     return UpdateResult(
         profile=profile,
-        rejections=(*work.rejections, *joined.rejections),
-        added=(*(each for each in work.added if each not in out), *joined.added),
-        removed=tuple(work.removed),
-        confirmed=tuple(each for each in work.confirmed if each not in out),
-        archived=tuple(fact.id for fact in cut.left),
-        merged=tuple(fact.id for fact in joined.taken),
-        left=(*cut.left, *joined.taken),
-        evicted=cut.evicted,
+        rejections=(*state.rejections, *merged.rejections),
+        added=(*(each for each in state.added if each not in removed_ids), *merged.added),
+        removed=tuple(state.removed),
+        confirmed=tuple(each for each in state.confirmed if each not in removed_ids),
+        archived=tuple(fact.id for fact in trimmed.left),
+        merged=tuple(fact.id for fact in merged.taken),
+        left=(*trimmed.left, *merged.taken),
+        evicted=trimmed.evicted,
     )
 
 
-def _record_evictions(work: _UpdateState, evicted: Sequence[EvictedFact]) -> dict[str, JsonValue]:
-    most = work.config.eviction_audit_max_entries
-    extra = dict(work.profile.extra)
-    if not evicted or not most:
+def _record_evictions(state: _UpdateState, evicted: Sequence[EvictedFact]) -> dict[str, JsonValue]:
+    max_entries = state.config.eviction_audit_max_entries
+    extra = dict(state.profile.extra)
+    if not evicted or not max_entries:
         return extra
-    held = extra.get(EVICTIONS_FIELD)
-    rows: list[JsonValue] = list(held) if isinstance(held, list) else []
-    moment = format_profile_time(work.now)
-    rows.extend({"id": each.id, "category": each.category, "score": each.score, "at": moment} for each in evicted)
-    return {**extra, EVICTIONS_FIELD: rows[-most:]}
+    entries = extra.get(EVICTIONS_FIELD)
+    rows: list[JsonValue] = list(entries) if isinstance(entries, list) else []
+    timestamp = format_profile_time(state.now)
+    rows.extend({"id": each.id, "category": each.category, "score": each.score, "at": timestamp} for each in evicted)
+    return {**extra, EVICTIONS_FIELD: rows[-max_entries:]}

@@ -76,30 +76,30 @@ class TrimResult:
 
 
 def trim_facts(
-    facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, kept: Collection[str] = ()
+    facts: Sequence[Fact], *, now: datetime, config: ProfileConfig, keep_ids: Collection[str] = ()
 ) -> TrimResult:
-    """Return at most `max_facts` facts; more only if more are protected. `kept` are ids that stay."""
+    """Return at most `max_facts` facts; more only if more are protected. `keep_ids` are ids that stay."""
     if len(facts) <= config.max_facts:
         return TrimResult(facts=tuple(facts))
-    staying = {fact.id for fact in facts if fact.is_protected or fact.id in kept}
-    ordered = sorted(
-        (fact for fact in facts if fact.id not in staying),
+    retained_ids = {fact.id for fact in facts if fact.is_protected or fact.id in keep_ids}
+    ranked = sorted(
+        (fact for fact in facts if fact.id not in retained_ids),
         key=lambda fact: (fact_rank(fact, now=now, config=config), last_confirmed(fact) or _NEVER),
         reverse=True,
     )
     reserved = min(config.correction_reserved_max, int(config.max_facts * config.correction_reserved_fraction))
-    corrections = [fact.id for fact in ordered if fact.category == CORRECTION]
-    room = max(config.max_facts - len(staying), 0)
-    first = corrections[: min(reserved, room)]
-    others = [fact.id for fact in ordered if fact.id not in set(first)]
-    staying.update(first, others[: room - len(first)])
-    left = tuple(fact for fact in reversed(ordered) if fact.id not in staying)
+    corrections = [fact.id for fact in ranked if fact.category == CORRECTION]
+    capacity = max(config.max_facts - len(retained_ids), 0)
+    first = corrections[: min(reserved, capacity)]
+    others = [fact.id for fact in ranked if fact.id not in set(first)]
+    retained_ids.update(first, others[: capacity - len(first)])
+    evicted = tuple(fact for fact in reversed(ranked) if fact.id not in retained_ids)
     return TrimResult(
-        facts=tuple(fact for fact in facts if fact.id in staying),
-        left=left,
+        facts=tuple(fact for fact in facts if fact.id in retained_ids),
+        left=evicted,
         evicted=tuple(
             EvictedFact(id=fact.id, category=fact.category, score=round(fact_rank(fact, now=now, config=config), 4))
-            for fact in left
+            for fact in evicted
         ),
     )
 
@@ -145,10 +145,10 @@ def select_for_review(profile: Profile, *, now: datetime, config: ProfileConfig)
     """Return the facts to review, the least certain first; empty when there are too few, or the review is off."""
     if not config.staleness_review_enabled:
         return ()
-    found = [fact for fact in profile.facts if _is_review_due(fact, now, config)]
-    if len(found) < config.staleness_min_candidates:
+    due = [fact for fact in profile.facts if _is_review_due(fact, now, config)]
+    if len(due) < config.staleness_min_candidates:
         return ()
-    return tuple(sorted(found, key=_review_order)[: config.staleness_max_reviewed])
+    return tuple(sorted(due, key=_review_order)[: config.staleness_max_reviewed])
 
 
 def review_facts(
@@ -156,77 +156,77 @@ def review_facts(
     removals: Sequence[FactRemoval],
     extensions: Sequence[FactExtension],
     *,
-    shown: Collection[str],
+    reviewed_ids: Collection[str],
     now: datetime,
     config: ProfileConfig,
 ) -> ReviewResult:
-    """Return the facts after the verdicts on the ids in `shown`; verdicts on other facts are rejected."""
-    asked = {fact.id: fact for fact in facts if fact.id in set(shown) and _is_review_due(fact, now, config)}
+    """Return the facts after the verdicts on the ids in `reviewed_ids`; verdicts on other facts are rejected."""
+    due_facts = {fact.id: fact for fact in facts if fact.id in set(reviewed_ids) and _is_review_due(fact, now, config)}
     if not config.staleness_review_enabled:
-        asked = {}
+        due_facts = {}
     rejections: list[RejectedItem] = []
-    unwanted = {removal.id for removal in removals}
-    wanted: list[Fact] = []
+    unwanted_ids = {removal.id for removal in removals}
+    to_remove: list[Fact] = []
     for removal in removals:
-        flaw = "" if removal.id in asked else "not reviewed"
-        flaw = flaw or ("" if removal.reason.strip() else "reason")
-        if flaw:
-            rejections.append(RejectedItem(item="removal", reason=flaw, id=removal.id))
-        elif asked[removal.id] not in wanted:
-            wanted.append(asked[removal.id])
-    wanted.sort(key=_review_order)
-    going = {fact.id for fact in wanted[: config.staleness_max_removals_per_cycle]}
+        reason = "" if removal.id in due_facts else "not reviewed"
+        reason = reason or ("" if removal.reason.strip() else "reason")
+        if reason:
+            rejections.append(RejectedItem(item="removal", reason=reason, id=removal.id))
+        elif due_facts[removal.id] not in to_remove:
+            to_remove.append(due_facts[removal.id])
+    to_remove.sort(key=_review_order)
+    removed_ids = {fact.id for fact in to_remove[: config.staleness_max_removals_per_cycle]}
     rejections.extend(
         RejectedItem(item="removal", reason="too many", id=fact.id)
-        for fact in wanted[config.staleness_max_removals_per_cycle :]
+        for fact in to_remove[config.staleness_max_removals_per_cycle :]
     )
-    days, refused = _find_extensions(extensions, asked, unwanted, now=now, config=config)
+    days, rejected_extensions = _find_extensions(extensions, due_facts, unwanted_ids, now=now, config=config)
     return ReviewResult(
-        facts=tuple(_apply_verdict(fact, asked, days, now) for fact in facts if fact.id not in going),
-        removed=tuple(fact.id for fact in facts if fact.id in going),
-        rejections=(*rejections, *refused),
+        facts=tuple(_apply_verdict(fact, due_facts, days, now) for fact in facts if fact.id not in removed_ids),
+        removed=tuple(fact.id for fact in facts if fact.id in removed_ids),
+        rejections=(*rejections, *rejected_extensions),
     )
 
 
 def _find_extensions(
     extensions: Sequence[FactExtension],
-    asked: Mapping[str, Fact],
-    unwanted: Collection[str],
+    due_facts: Mapping[str, Fact],
+    unwanted_ids: Collection[str],
     *,
     now: datetime,
     config: ProfileConfig,
 ) -> tuple[Mapping[str, int], tuple[RejectedItem, ...]]:
     """Return the new lifetimes in days, and the rejected extensions."""
     days: dict[str, int] = {}
-    refused: list[RejectedItem] = []
+    rejections: list[RejectedItem] = []
     for extension in extensions:
-        fact = asked.get(extension.id)
-        flaw = "not reviewed" if fact is None else "unwanted" if extension.id in unwanted else ""
-        if not flaw and extension.days is not None and extension.days < 1:
-            flaw = "days"
-        if flaw or fact is None:
-            refused.append(RejectedItem(item="extension", reason=flaw, id=extension.id))
+        fact = due_facts.get(extension.id)
+        reason = "not reviewed" if fact is None else "unwanted" if extension.id in unwanted_ids else ""
+        if not reason and extension.days is not None and extension.days < 1:
+            reason = "days"
+        if reason or fact is None:
+            rejections.append(RejectedItem(item="extension", reason=reason, id=extension.id))
         elif extension.days is not None:
             last = last_confirmed(fact)
             age = (now - last).days if last else 0
             days[extension.id] = min(age + extension.days, config.staleness_max_extension_days)
-    return days, tuple(refused)
+    return days, tuple(rejections)
 
 
-def _apply_verdict(fact: Fact, asked: Mapping[str, Fact], days: Mapping[str, int], now: datetime) -> Fact:
+def _apply_verdict(fact: Fact, due_facts: Mapping[str, Fact], days: Mapping[str, int], now: datetime) -> Fact:
     """Return a reviewed fact with its new lifetime and review time; any other fact unchanged."""
-    if fact.id not in asked:
+    if fact.id not in due_facts:
         return fact
-    kept = days.get(fact.id, fact.valid_days)
-    return replace(fact, valid_days=kept, reviewed_at=format_profile_time(now), revision=fact.revision + 1)
+    valid_days = days.get(fact.id, fact.valid_days)
+    return replace(fact, valid_days=valid_days, reviewed_at=format_profile_time(now), revision=fact.revision + 1)
 
 
 def _is_review_due(fact: Fact, now: datetime, config: ProfileConfig) -> bool:
     if fact.is_protected or fact.category in config.staleness_protected_categories:
         return False
     span = timedelta(days=lifetime_days(fact, config))
-    last, asked = last_confirmed(fact), parse_profile_time(fact.reviewed_at)
-    return last is not None and now - last > span and (asked is None or now - asked > span)
+    last, reviewed_at = last_confirmed(fact), parse_profile_time(fact.reviewed_at)
+    return last is not None and now - last > span and (reviewed_at is None or now - reviewed_at > span)
 
 
 def _review_order(fact: Fact) -> tuple[float, str, str]:
@@ -252,29 +252,29 @@ class MergeResult:
 
 
 def find_same_fact(
-    content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: SimilarityFunction | None = None
+    content: str, facts: Sequence[Fact], config: ProfileConfig, *, similarity: SimilarityFunction | None = None
 ) -> Fact | None:
     """Return the fact that says the same as `content`; None without one."""
     contents = [fact.content for fact in facts]
-    meanings = [meaning(content, other) for other in contents] if meaning else None
-    at = find_duplicate(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
-    return None if at is None else facts[at]
+    similarities = [similarity(content, other) for other in contents] if similarity else None
+    index = find_duplicate(content, contents, threshold=config.duplicate_threshold, meanings=similarities)
+    return None if index is None else facts[index]
 
 
 def fact_sources(fact: Fact) -> tuple[FactSource, ...]:
     """Return all sources of a fact, the first one first."""
-    found = fact.extra.get(SOURCES_FIELD)
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    entries = fact.extra.get(SOURCES_FIELD)
+    rows = [row for row in entries if isinstance(row, dict)] if isinstance(entries, list) else []
     return (fact.source, *map(_read_source, rows))
 
 
 def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: str | None, now: datetime) -> Fact:
     """Return a repeated fact with one more confirmation; unchanged if it already has these source messages."""
     sources = fact_sources(fact)
-    known = {(each.thread, message) for each in sources for message in each.messages}
-    if source.messages and all((source.thread, message) in known for message in source.messages):
+    known_messages = {(each.thread, message) for each in sources for message in each.messages}
+    if source.messages and all((source.thread, message) in known_messages for message in source.messages):
         return fact
-    further = [*sources[1:], source][-_MAX_SOURCES:]
+    repeated_sources = [*sources[1:], source][-_MAX_SOURCES:]
     return replace(
         fact,
         confidence=max(parse_confidence(fact.confidence) or 0.0, confidence),
@@ -283,7 +283,7 @@ def confirm_fact(fact: Fact, source: FactSource, *, confidence: float, error: st
         confirmed_at=format_profile_time(now),
         updated_at=format_profile_time(now),
         revision=fact.revision + 1,
-        extra={**fact.extra, SOURCES_FIELD: [_source_row(each) for each in further]},
+        extra={**fact.extra, SOURCES_FIELD: [_source_row(each) for each in repeated_sources]},
     )
 
 
@@ -307,29 +307,31 @@ def merge_facts(
 
     `ids` are the ids of the new facts, one for each merge.
     """
-    done = MergeResult(facts=tuple(facts))
+    result = MergeResult(facts=tuple(facts))
     used: set[str] = set()
     for merging, new_id in zip(mergings, ids, strict=True):
-        held = {fact.id: fact for fact in done.facts}
-        flaw = "too many" if len(done.added) >= config.consolidation_max_groups_per_cycle else ""
-        flaw = flaw or _find_merge_flaw(merging, held, used, config)
-        if flaw:
-            rejection = RejectedItem(item="merging", reason=flaw)
-            done = replace(done, rejections=(*done.rejections, rejection))
+        facts_by_id = {fact.id: fact for fact in result.facts}
+        reason = "too many" if len(result.added) >= config.consolidation_max_groups_per_cycle else ""
+        reason = reason or _find_merge_flaw(merging, facts_by_id, used, config)
+        if reason:
+            rejection = RejectedItem(item="merging", reason=reason)
+            result = replace(result, rejections=(*result.rejections, rejection))
             continue
-        sources = [held[each] for each in merging.sources]
+        sources = [facts_by_id[each] for each in merging.sources]
         used.update(merging.sources)
-        one = _merge_sources(merging, sources, new_id, now, config)
-        done = replace(
-            done,
-            facts=(*(fact for fact in done.facts if fact.id not in merging.sources), one),
-            added=(*done.added, new_id),
-            taken=(*done.taken, *sources),
+        merged = _merge_sources(merging, sources, new_id, now, config)
+        result = replace(
+            result,
+            facts=(*(fact for fact in result.facts if fact.id not in merging.sources), merged),
+            added=(*result.added, new_id),
+            taken=(*result.taken, *sources),
         )
-    return done
+    return result
 
 
-def _find_merge_flaw(merging: FactMerge, held: Mapping[str, Fact], used: Collection[str], config: ProfileConfig) -> str:
+def _find_merge_flaw(
+    merging: FactMerge, facts_by_id: Mapping[str, Fact], used: Collection[str], config: ProfileConfig
+) -> str:
     sources = merging.sources
     checks = (
         ("off", not config.consolidation_enabled),
@@ -337,14 +339,14 @@ def _find_merge_flaw(merging: FactMerge, held: Mapping[str, Fact], used: Collect
         ("content", not 0 < len(merging.fact.content.strip()) <= config.max_fact_characters),
         ("number", not 2 <= len(sources) <= config.consolidation_max_sources),
         ("used", len(set(sources)) < len(sources) or not set(sources).isdisjoint(used)),
-        ("unknown", not set(sources) <= held.keys()),
+        ("unknown", not set(sources) <= facts_by_id.keys()),
     )
-    flaw = next((reason for reason, fails in checks if fails), "")
-    return flaw or _find_source_flaw([held[each] for each in sources], merging, held, config)
+    rejection_reason = next((reason for reason, fails in checks if fails), "")
+    return rejection_reason or _find_source_flaw([facts_by_id[each] for each in sources], merging, facts_by_id, config)
 
 
 def _find_source_flaw(
-    sources: Sequence[Fact], merging: FactMerge, held: Mapping[str, Fact], config: ProfileConfig
+    sources: Sequence[Fact], merging: FactMerge, facts_by_id: Mapping[str, Fact], config: ProfileConfig
 ) -> str:
     category = sources[0].category
     if any(fact.category != category for fact in sources):
@@ -352,7 +354,7 @@ def _find_source_flaw(
     if not all(_is_mergeable(fact, config) for fact in sources):
         return "protected"
     if (
-        sum(fact.category == category and _is_mergeable(fact, config) for fact in held.values())
+        sum(fact.category == category and _is_mergeable(fact, config) for fact in facts_by_id.values())
         < config.consolidation_min_facts
     ):
         return "few"
@@ -374,11 +376,11 @@ def _merge_sources(
     merging: FactMerge, sources: Sequence[Fact], new_id: str, now: datetime, config: ProfileConfig
 ) -> Fact:
     """Return the fact that replaces `sources`: as old as the newest of them, and due with the first of them."""
-    places = tuple(dict.fromkeys(place for fact in sources for place in fact_sources(fact) if place.messages))
-    ends = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
-    left = min((days - (now - last).days for last, days in ends), default=config.staleness_age_days)
+    all_sources = tuple(dict.fromkeys(source for fact in sources for source in fact_sources(fact) if source.messages))
+    lifetimes = [(last, lifetime_days(fact, config)) for fact in sources if (last := last_confirmed(fact))]
+    remaining_days = min((days - (now - last).days for last, days in lifetimes), default=config.staleness_age_days)
     errors = dict.fromkeys(fact.source_error for fact in sources if fact.source_error)
-    messages = tuple(dict.fromkeys(message for place in places for message in place.messages))
+    messages = tuple(dict.fromkeys(message for source in all_sources for message in source.messages))
     return Fact(
         id=new_id,
         content=" ".join(merging.fact.content.split()),
@@ -389,10 +391,10 @@ def _merge_sources(
         confirmed_at=format_profile_time(now),
         source=FactSource(thread="consolidation", messages=messages[:_MAX_SOURCES]),
         source_error="; ".join(filter(None, errors)) or None,
-        valid_days=min(max(left, 1), config.staleness_max_extension_days),
+        valid_days=min(max(remaining_days, 1), config.staleness_max_extension_days),
         confirmations=sum(max(fact.confirmations, 1) for fact in sources),
         merged_from=tuple(fact.id for fact in sources),
-        extra={SOURCES_FIELD: [_source_row(place) for place in places[:_MAX_SOURCES]]} if places else {},
+        extra={SOURCES_FIELD: [_source_row(source) for source in all_sources[:_MAX_SOURCES]]} if all_sources else {},
     )
 
 
@@ -423,8 +425,8 @@ class FactSimilarity:
 
     async def make_similarity(self, texts: Sequence[str]) -> SimilarityFunction | None:
         """Return a similarity function for `texts`, which ignores white space; None when the embedder fails."""
-        wanted = list(dict.fromkeys(_collapse_spaces(text) for text in texts if text.strip()))
-        missing = [text for text in wanted if text not in self._vectors]
+        unique_texts = list(dict.fromkeys(_collapse_spaces(text) for text in texts if text.strip()))
+        missing = [text for text in unique_texts if text not in self._vectors]
         if missing:
             try:
                 rows = await self._embedder.embed(missing)
@@ -432,14 +434,14 @@ class FactSimilarity:
                 _LOG.warning("What says the same is told by words alone: %s", error)
                 return None
             self._vectors.update(zip(missing, rows, strict=True))
-        known = {text: self._vectors[text] for text in wanted}
-        for text in wanted:
+        vectors = {text: self._vectors[text] for text in unique_texts}
+        for text in unique_texts:
             self._vectors.move_to_end(text)
         while len(self._vectors) > _MAX_VECTORS:
             self._vectors.popitem(last=False)
 
-        def similarity(one: str, other: str) -> float:
-            left, right = known.get(_collapse_spaces(one)), known.get(_collapse_spaces(other))
+        def similarity(first: str, second: str) -> float:
+            left, right = vectors.get(_collapse_spaces(first)), vectors.get(_collapse_spaces(second))
             return 0.0 if left is None or right is None else float(left @ right)
 
         return similarity

@@ -79,86 +79,93 @@ def plan_import(
 
 
 def plan_parsed_import(
-    profile: Profile, read: ParsedProfile, *, mode: ImportMode = "merge", prefer: ImportPreference | None = None
+    profile: Profile, parsed: ParsedProfile, *, mode: ImportMode = "merge", prefer: ImportPreference | None = None
 ) -> ProfileImport:
     """Return the changes that importing a parsed profile makes. Raises `DocumentInvalid` if a record is unreadable."""
-    lost = [each for each in read.broken if not each.is_used]
-    if lost:
-        told = "; ".join(f"{each.where}: {each.why}" for each in lost)
-        raise DocumentInvalid(f"Nothing was taken in, for not all of it can be read: {told}.")
-    found = (
-        _plan_replacement(profile, read.profile) if mode == "replace" else _plan_merge(profile, read.profile, prefer)
+    unreadable = [each for each in parsed.broken if not each.is_used]
+    if unreadable:
+        details = "; ".join(f"{each.where}: {each.why}" for each in unreadable)
+        raise DocumentInvalid(f"Nothing was taken in, for not all of it can be read: {details}.")
+    plan = (
+        _plan_replacement(profile, parsed.profile)
+        if mode == "replace"
+        else _plan_merge(profile, parsed.profile, prefer)
     )
-    mended = tuple(each.where for each in read.broken)
-    return replace(found, mended=mended, changes_something=not has_same_content(found.profile, profile))
+    mended = tuple(each.where for each in parsed.broken)
+    return replace(plan, mended=mended, changes_something=not has_same_content(plan.profile, profile))
 
 
-def _plan_replacement(profile: Profile, given: Profile) -> ProfileImport:
+def _plan_replacement(profile: Profile, imported: Profile) -> ProfileImport:
     """Return the import that replaces the profile with the given one."""
-    old, new = ({fact.id: fact for fact in side.facts} for side in (profile, given))
+    old, new = ({fact.id: fact for fact in side.facts} for side in (profile, imported))
     return ProfileImport(
-        profile=replace(given, revision=profile.revision, last_updated=profile.last_updated),
+        profile=replace(imported, revision=profile.revision, last_updated=profile.last_updated),
         added=tuple(name for name in new if name not in old),
         changed=tuple(name for name, fact in new.items() if name in old and old[name] != fact),
         removed=tuple(name for name in old if name not in new),
-        summaries=tuple(name for name, each in given.summaries.items() if each != _get_summary(profile, name)),
+        summaries=tuple(name for name, each in imported.summaries.items() if each != _get_summary(profile, name)),
         known=sum(old.get(name) == fact for name, fact in new.items()),
     )
 
 
-def _plan_merge(profile: Profile, given: Profile, prefer: ImportPreference | None) -> ProfileImport:
+def _plan_merge(profile: Profile, imported: Profile, prefer: ImportPreference | None) -> ProfileImport:
     """Return the import that adds what is missing in the profile."""
-    telling = [fact for fact in given.facts if fact.content.strip()]
-    facts, added, changed, differing, known = _merge_facts(profile.facts, telling, prefer)
-    summaries, written, apart = _merge_summaries(profile, given, prefer)
-    merged = replace(profile, facts=facts, summaries=summaries, extra={**given.extra, **profile.extra})
+    nonblank_facts = [fact for fact in imported.facts if fact.content.strip()]
+    facts, added, changed, fact_conflicts, known_count = _merge_facts(profile.facts, nonblank_facts, prefer)
+    summaries, changed_summaries, summary_conflicts = _merge_summaries(profile, imported, prefer)
+    merged = replace(profile, facts=facts, summaries=summaries, extra={**imported.extra, **profile.extra})
     return ProfileImport(
-        profile=merged, added=added, changed=changed, summaries=written, known=known, conflicts=(*differing, *apart)
+        profile=merged,
+        added=added,
+        changed=changed,
+        summaries=changed_summaries,
+        known=known_count,
+        conflicts=(*fact_conflicts, *summary_conflicts),
     )
 
 
 def _merge_facts(
-    ours: Sequence[Fact], given: Sequence[Fact], prefer: ImportPreference | None
+    existing: Sequence[Fact], imported: Sequence[Fact], prefer: ImportPreference | None
 ) -> tuple[tuple[Fact, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], int]:
     """Return all facts, the ids of the new, changed and conflicting ones, and the number of known ones."""
-    held = {fact.id: fact for fact in ours}
-    said = {_statement_digest(fact) for fact in ours}
+    facts_by_id = {fact.id: fact for fact in existing}
+    digests = {_statement_digest(fact) for fact in existing}
     added: list[str] = []
     changed: list[str] = []
     conflicts: list[str] = []
-    known = 0
-    for fact in given:
-        if held.get(fact.id) == fact or (fact.id not in held and _statement_digest(fact) in said):
-            known += 1
-        elif fact.id not in held:
-            held[fact.id] = fact
-            said.add(_statement_digest(fact))
+    known_count = 0
+    for fact in imported:
+        if facts_by_id.get(fact.id) == fact or (fact.id not in facts_by_id and _statement_digest(fact) in digests):
+            known_count += 1
+        elif fact.id not in facts_by_id:
+            facts_by_id[fact.id] = fact
+            digests.add(_statement_digest(fact))
             added.append(fact.id)
         else:
             conflicts.append(fact.id)
             if prefer == "document":
-                held[fact.id] = fact
+                facts_by_id[fact.id] = fact
                 changed.append(fact.id)
-    return tuple(held.values()), tuple(added), tuple(changed), tuple(conflicts), known
+    return tuple(facts_by_id.values()), tuple(added), tuple(changed), tuple(conflicts), known_count
 
 
 def _merge_summaries(
-    profile: Profile, given: Profile, prefer: ImportPreference | None
+    profile: Profile, imported: Profile, prefer: ImportPreference | None
 ) -> tuple[dict[str, ProfileSummary], tuple[str, ...], tuple[str, ...]]:
     """Return all summaries, and the names of the changed and of the conflicting ones."""
-    found = {**profile.summaries}
-    written: list[str] = []
+    summaries = {**profile.summaries}
+    changed: list[str] = []
     conflicts: list[str] = []
-    for name, each in given.summaries.items():
-        ours = _get_summary(profile, name)
-        if not each.summary.strip() or each.summary == ours.summary:
+    for name, summary in imported.summaries.items():
+        existing = _get_summary(profile, name)
+        if not summary.summary.strip() or summary.summary == existing.summary:
             continue
-        if ours.summary.strip():
+        if existing.summary.strip():
             conflicts.append(name)
-        if not ours.summary.strip() or prefer == "document":
-            found[name] = each
-            written.append(name)
-    return found, tuple(written), tuple(conflicts)
+        if not existing.summary.strip() or prefer == "document":
+            summaries[name] = summary
+            changed.append(name)
+    return summaries, tuple(changed), tuple(conflicts)
 
 
 def _get_summary(profile: Profile, name: str) -> ProfileSummary:
@@ -220,41 +227,43 @@ async def read_foreign_profile(files: FileStore, name: str = "", *, agent: str =
     manifest = next((path for path in paths if path in {"memory.json", "user.json", "profile.json"}), None)
     if manifest is None:
         raise FileMissing("There is no memory.json in this folder: name the folder of one user.")
-    held = {path: (await files.read(path)).data for path in [manifest, *_find_fact_files(paths, agent)]}
-    kept = dump_profile_json({path: data.decode("utf-8", "replace") for path, data in held.items()})
-    return ForeignProfile(read=await run_sync(_parse_folder, manifest, held), data=kept)
+    documents = {path: (await files.read(path)).data for path in [manifest, *_find_fact_files(paths, agent)]}
+    backup_data = dump_profile_json({path: data.decode("utf-8", "replace") for path, data in documents.items()})
+    return ForeignProfile(read=await run_sync(_parse_folder, manifest, documents), data=backup_data)
 
 
 def _find_fact_files(paths: list[str], agent: str) -> list[str]:
     """Return the paths of the fact files of one agent."""
-    found: dict[str, list[str]] = {}
+    agents: dict[str, list[str]] = {}
     for path in paths:
         match = _FACT_PATH.fullmatch(path)
         if match:
-            found.setdefault(match["agent"], []).append(path)
-    if not found:
+            agents.setdefault(match["agent"], []).append(path)
+    if not agents:
         return []
-    chosen = agent or (_DEFAULT_AGENT if _DEFAULT_AGENT in found else next(iter(found)) if len(found) == 1 else "")
-    if chosen not in found:
-        raise InvalidInput(f"The folder has the facts of {', '.join(sorted(found))}: name one of these agents.")
-    return sorted(found[chosen])
+    selected_agent = agent or (
+        _DEFAULT_AGENT if _DEFAULT_AGENT in agents else next(iter(agents)) if len(agents) == 1 else ""
+    )
+    if selected_agent not in agents:
+        raise InvalidInput(f"The folder has the facts of {', '.join(sorted(agents))}: name one of these agents.")
+    return sorted(agents[selected_agent])
 
 
-def _parse_folder(manifest: str, held: dict[str, bytes]) -> ParsedProfile:
+def _parse_folder(manifest: str, documents: dict[str, bytes]) -> ParsedProfile:
     """Return the profile of a folder."""
-    read = parse_profile(held[manifest], manifest)
+    parsed = parse_profile(documents[manifest], manifest)
     broken: list[BrokenRecord] = []
     records: list[JsonValue] = []
-    for path, data in held.items():
+    for path, data in documents.items():
         record = None if path == manifest else _parse_fact_file(data)
         if record is not None:
             records.append(record)
         elif path != manifest:
-            told = data.decode("utf-8", "replace")
-            broken.append(BrokenRecord(where=path, why="front matter and content are needed", record=told))
+            text = data.decode("utf-8", "replace")
+            broken.append(BrokenRecord(where=path, why="front matter and content are needed", record=text))
     facts = parse_facts(records, broken)
-    profile = replace(read.profile, version=PROFILE_VERSION, facts=(*read.profile.facts, *facts))
-    return ParsedProfile(profile=profile, broken=(*read.broken, *broken))
+    profile = replace(parsed.profile, version=PROFILE_VERSION, facts=(*parsed.profile.facts, *facts))
+    return ParsedProfile(profile=profile, broken=(*parsed.broken, *broken))
 
 
 def _parse_fact_file(data: bytes) -> dict[str, JsonValue] | None:
@@ -262,14 +271,14 @@ def _parse_fact_file(data: bytes) -> dict[str, JsonValue] | None:
     import yaml
 
     try:
-        found = _FRONT_MATTER.fullmatch(data.decode("utf-8-sig")) if len(data) <= _MAX_FACT_BYTES else None
-        matter = yaml.safe_load(found["matter"]) if found else None
+        match = _FRONT_MATTER.fullmatch(data.decode("utf-8-sig")) if len(data) <= _MAX_FACT_BYTES else None
+        front_matter = yaml.safe_load(match["matter"]) if match else None
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError):
         return None
-    if found is None or not isinstance(matter, dict):
+    if match is None or not isinstance(front_matter, dict):
         return None
-    content = _HEADING.sub("", found["body"], count=1).strip()
-    record = {str(name): _to_json_value(value) for name, value in matter.items()}
+    content = _HEADING.sub("", match["body"], count=1).strip()
+    record = {str(name): _to_json_value(value) for name, value in front_matter.items()}
     return record | ({} if record.get("content") else {"content": content})
 
 

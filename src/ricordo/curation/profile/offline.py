@@ -53,69 +53,74 @@ def make_offline_update(
     profile: Profile, messages: Sequence[Message], facts: Sequence[NewFact], *, now: datetime, config: ProfileConfig
 ) -> ProfileUpdate:
     """Return the update from `facts`, which rules found in `messages`, and the profile itself."""
-    found, removals = _apply_corrections(profile, [replace(fact, labels=RULE_LABELS) for fact in facts])
-    if not found:
+    corrected_facts, removals = _apply_corrections(profile, [replace(fact, labels=RULE_LABELS) for fact in facts])
+    if not corrected_facts:
         # without new facts, summaries that a person wrote stay
         return ProfileUpdate()
-    gone = {removal.id for removal in removals}
-    known = [fact for fact in profile.facts if fact.id not in gone]
-    fresh = [
+    removed_ids = {removal.id for removal in removals}
+    remaining_facts = [fact for fact in profile.facts if fact.id not in removed_ids]
+    new_facts = [
         _to_fact(fact, now)
-        for fact in found
+        for fact in corrected_facts
         if (parse_confidence(fact.confidence) or 0) >= config.fact_confidence_threshold
     ]
     return ProfileUpdate(
-        summaries=tuple(_make_summaries([*known, *fresh], fresh, messages, now=now, config=config)),
-        facts=tuple(found),
+        summaries=tuple(_make_summaries([*remaining_facts, *new_facts], new_facts, messages, now=now, config=config)),
+        facts=tuple(corrected_facts),
         removals=tuple(removals),
     )
 
 
 def _apply_corrections(profile: Profile, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[FactRemoval]]:
     """Return the facts, each correction with its `source_error`, and the removals of the corrected facts."""
-    found: list[NewFact] = []
+    corrected_facts: list[NewFact] = []
     removals: list[FactRemoval] = []
-    for at, fact in enumerate(facts):
+    for index, fact in enumerate(facts):
         old = _find_corrected(profile, fact, {removal.id for removal in removals})
         if old is None:
-            found.append(fact)
+            corrected_facts.append(fact)
             continue
-        removals.append(FactRemoval(id=old.id, reason="the user set it right", labels=RULE_LABELS, replacement=at))
-        found.append(replace(fact, category=CORRECTION, source_error=fact.source_error or old.content))
-    return found, removals
+        removals.append(FactRemoval(id=old.id, reason="the user set it right", labels=RULE_LABELS, replacement=index))
+        corrected_facts.append(replace(fact, category=CORRECTION, source_error=fact.source_error or old.content))
+    return corrected_facts, removals
 
 
-def _find_corrected(profile: Profile, fact: NewFact, gone: set[str]) -> Fact | None:
+def _find_corrected(profile: Profile, fact: NewFact, removed_ids: set[str]) -> Fact | None:
     if fact.category != CORRECTION and not is_correction(fact.content):
         return None
     # a correction refers to the newest statement
     for old in reversed(profile.facts):
-        if old.id not in gone and not old.is_protected and contradicts(fact.content, old.content):
+        if old.id not in removed_ids and not old.is_protected and contradicts(fact.content, old.content):
             return old
     return None
 
 
 def _to_fact(fact: NewFact, now: datetime) -> Fact:
-    moment = format_profile_time(now)
+    timestamp = format_profile_time(now)
     content = " ".join(fact.content.split())
-    return Fact(id="", content=content, category=fact.category, created_at=moment, source=FactSource())
+    return Fact(id="", content=content, category=fact.category, created_at=timestamp, source=FactSource())
 
 
 def _make_summaries(
-    facts: Sequence[Fact], fresh: Sequence[Fact], messages: Sequence[Message], *, now: datetime, config: ProfileConfig
+    facts: Sequence[Fact],
+    new_facts: Sequence[Fact],
+    messages: Sequence[Message],
+    *,
+    now: datetime,
+    config: ProfileConfig,
 ) -> Iterator[SummaryEdit]:
     newest = sorted(facts, key=lambda fact: (last_confirmed(fact) or now) if fact.created_at else now, reverse=True)
     lasting = [fact for fact in newest if fact.category != "goal"]
-    for name, working in _CURRENT_SUMMARIES:
-        yield from _make_summary(name, [each for each in lasting if _is_about_work(each) is working], config)
-    at_hand = [*reversed(fresh), *(fact for fact in newest if fact.category == "goal")]
-    yield from _make_summary("topOfMind", at_hand or newest[:2], config, topics=_find_topics(messages))
-    for name, within in (
+    for name, is_work in _CURRENT_SUMMARIES:
+        yield from _make_summary(name, [each for each in lasting if _is_about_work(each) is is_work], config)
+    current_facts = [*reversed(new_facts), *(fact for fact in newest if fact.category == "goal")]
+    yield from _make_summary("topOfMind", current_facts or newest[:2], config, topics=_find_topics(messages))
+    for name, matches_age in (
         ("recentMonths", lambda age: age <= _RECENT),
         ("earlierContext", lambda age: _RECENT < age <= _EARLIER),
         ("longTermBackground", lambda age: age > _EARLIER),
     ):
-        yield from _make_summary(name, _select_by_age(newest, within, now), config)
+        yield from _make_summary(name, _select_by_age(newest, matches_age, now), config)
 
 
 def _is_about_work(fact: Fact) -> bool:
@@ -124,9 +129,9 @@ def _is_about_work(fact: Fact) -> bool:
     return rule or _WORK_WORDS.search(fact.content) is not None
 
 
-def _select_by_age(facts: Sequence[Fact], within: Callable[[timedelta], bool], now: datetime) -> list[Fact]:
+def _select_by_age(facts: Sequence[Fact], matches_age: Callable[[timedelta], bool], now: datetime) -> list[Fact]:
     dated = [(fact, last_confirmed(fact)) for fact in facts]
-    return [fact for fact, last in dated if last is not None and within(max(now - last, timedelta(0)))]
+    return [fact for fact, last in dated if last is not None and matches_age(max(now - last, timedelta(0)))]
 
 
 def _make_summary(
@@ -134,16 +139,16 @@ def _make_summary(
 ) -> Iterator[SummaryEdit]:
     """Yield a summary of whole facts, as many as its length allows; nothing without facts."""
     limit = config.summary_characters.get(name, 0) or 1_000
-    chosen: list[str] = []
-    left = limit - len(topics)
+    sentences: list[str] = []
+    remaining = limit - len(topics)
     for fact in facts:
         sentence = _to_sentence(fact.content)
-        known = any(is_same_statement(sentence, other) for other in chosen)
-        if len(chosen) < _MAX_SENTENCES and not known and sentence and len(sentence) < left:
-            chosen.append(sentence)
-            left -= len(sentence) + 1
-    if chosen or topics:
-        yield SummaryEdit(name=name, summary=" ".join([*chosen, *filter(None, [topics])]), labels=RULE_LABELS)
+        is_duplicate = any(is_same_statement(sentence, other) for other in sentences)
+        if len(sentences) < _MAX_SENTENCES and not is_duplicate and sentence and len(sentence) < remaining:
+            sentences.append(sentence)
+            remaining -= len(sentence) + 1
+    if sentences or topics:
+        yield SummaryEdit(name=name, summary=" ".join([*sentences, *filter(None, [topics])]), labels=RULE_LABELS)
 
 
 def _to_sentence(content: str) -> str:
@@ -153,7 +158,7 @@ def _to_sentence(content: str) -> str:
 
 def _find_topics(messages: Sequence[Message]) -> str:
     """Return the names that the user's last messages repeat, the most frequent first; empty for none."""
-    said = [message.text for message in messages if message.role == "user"][-_LAST_MESSAGES:]
-    counts = Counter(mention.text for text in said for mention in find_names(text[:2_000]))
-    named = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_TOPICS]
-    return f"({', '.join(named)})" if named else ""
+    user_texts = [message.text for message in messages if message.role == "user"][-_LAST_MESSAGES:]
+    counts = Counter(mention.text for text in user_texts for mention in find_names(text[:2_000]))
+    topics = sorted(counts, key=lambda name: (-counts[name], name))[:_MAX_TOPICS]
+    return f"({', '.join(topics)})" if topics else ""

@@ -42,16 +42,16 @@ def find_facts(facts: Sequence[Fact], query: str = "", category: str | None = No
 
     If no word of the query is found, facts that contain it literally are returned. Category names ignore case.
     """
-    wanted = category.strip().casefold() if category is not None else None
-    among = [fact for fact in facts if wanted is None or fact.category.strip().casefold() == wanted]
+    category_key = category.strip().casefold() if category is not None else None
+    candidates = [fact for fact in facts if category_key is None or fact.category.strip().casefold() == category_key]
     if not query.strip():
-        return tuple(among)
-    scores = relevance(among, query)
-    ranked = sorted(range(len(among)), key=lambda at: (-scores[at], -among[at].confidence, at))
+        return tuple(candidates)
+    scores = relevance(candidates, query)
+    order = sorted(range(len(candidates)), key=lambda at: (-scores[at], -candidates[at].confidence, at))
     if any(scores):
-        return tuple(among[at] for at in ranked if scores[at] > 0)
-    said = query.strip().casefold()
-    return tuple(fact for fact in among if said in fact.content.casefold())
+        return tuple(candidates[at] for at in order if scores[at] > 0)
+    literal_query = query.strip().casefold()
+    return tuple(fact for fact in candidates if literal_query in fact.content.casefold())
 
 
 def relevance(facts: Sequence[Fact], query: str) -> list[float]:
@@ -59,26 +59,29 @@ def relevance(facts: Sequence[Fact], query: str) -> list[float]:
 
     BM25 by Robertson and Zaragoza (2009), k1 1.2 and b 0.75, over the content words of the facts.
     """
-    read = [_fact_words(_fact_text(fact)) for fact in facts]
-    held = [Counter(words) for _, words in read]
-    counts = Counter(word for each in held for word in each)
-    usual = sum(len(words) for _, words in read) / len(read) if read else 0.0
+    fact_words = [_fact_words(_fact_text(fact)) for fact in facts]
+    word_counts = [Counter(words) for _, words in fact_words]
+    document_frequencies = Counter(word for each in word_counts for word in each)
+    average_length = sum(len(words) for _, words in fact_words) / len(fact_words) if fact_words else 0.0
     scores = []
-    for (language, words), each in zip(read, held, strict=True):
-        length = 1 - _B + _B * len(words) / usual if usual else 1.0
+    for (language, words), each in zip(fact_words, word_counts, strict=True):
+        length = 1 - _B + _B * len(words) / average_length if average_length else 1.0
         scores.append(
             sum(
-                _word_weight(counts[word], len(read)) * each[word] * (_K1 + 1) / (each[word] + _K1 * length)
+                _word_weight(document_frequencies[word], len(fact_words))
+                * each[word]
+                * (_K1 + 1)
+                / (each[word] + _K1 * length)
                 for word in set(_query_words(query, language))
                 if word in each
             )
         )
-    best = max(scores, default=0.0)
-    return [score / best if best else 0.0 for score in scores]
+    max_score = max(scores, default=0.0)
+    return [score / max_score if max_score else 0.0 for score in scores]
 
 
-def _word_weight(holding: int, every: int) -> float:
-    return math.log(1 + (every - holding + 0.5) / (holding + 0.5))
+def _word_weight(document_frequency: int, total: int) -> float:
+    return math.log(1 + (total - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
 def _fact_text(fact: Fact) -> str:
@@ -139,26 +142,26 @@ def render_profile(
     With a `query`, relevant facts come before the others.
     """
     config = config or InjectionConfig()
-    most = config.max_injection_tokens if budget is None else min(budget.count, config.max_injection_tokens)
+    max_tokens = config.max_injection_tokens if budget is None else min(budget.count, config.max_injection_tokens)
     facts, blank = _rank_facts(profile.facts, query)
     sections, repeated = _summary_lines(profile)
-    room = most - _frame_tokens(sections, facts)
-    sure, others = _split_guaranteed(facts, config)
-    kept, rest = _fit_facts(sure, min(config.guaranteed_token_budget, room))
-    room -= _fact_tokens(kept)
+    remaining_tokens = max_tokens - _frame_tokens(sections, facts)
+    guaranteed, others = _split_guaranteed(facts, config)
+    guaranteed_facts, rest = _fit_facts(guaranteed, min(config.guaranteed_token_budget, remaining_tokens))
+    remaining_tokens -= _fact_tokens(guaranteed_facts)
     others = sorted([*rest, *others], key=facts.index)
-    texts = _fit_summaries(sections, max(room - _fact_tokens(others), room // 2))
-    more, _ = _fit_facts(others, room - sum(map(_line_tokens, texts.values())))
-    lines = [*kept, *more]
-    while (text := _render_block(texts, lines)) and estimate_text(text) > most:
+    summary_lines = _fit_summaries(sections, max(remaining_tokens - _fact_tokens(others), remaining_tokens // 2))
+    other_facts, _ = _fit_facts(others, remaining_tokens - sum(map(_line_tokens, summary_lines.values())))
+    rendered_facts = [*guaranteed_facts, *other_facts]
+    while (text := _render_block(summary_lines, rendered_facts)) and estimate_text(text) > max_tokens:
         # the last items are the least important
-        if lines:
-            lines.pop()
+        if rendered_facts:
+            rendered_facts.pop()
         else:
-            texts.popitem()
-    shown = (*texts, *(fact.id for fact in lines))
-    skipped = (*repeated, *_skipped_summaries(sections, texts), *_skipped_facts(facts, lines), *blank)
-    return RenderedProfile(text=text, shown=shown, skipped=skipped)
+            summary_lines.popitem()
+    rendered_ids = (*summary_lines, *(fact.id for fact in rendered_facts))
+    skipped = (*repeated, *_skipped_summaries(sections, summary_lines), *_skipped_facts(facts, rendered_facts), *blank)
+    return RenderedProfile(text=text, shown=rendered_ids, skipped=skipped)
 
 
 def render_fact(fact: Fact) -> str:
@@ -174,11 +177,11 @@ def list_statements(profile: Profile) -> tuple[tuple[str, str], ...]:
 
     Confidences are left out, and so are summaries that only repeat facts.
     """
-    known = [(line.removeprefix("- "), "") for line in _summary_lines(profile)[0].values()]
+    statements = [(line.removeprefix("- "), "") for line in _summary_lines(profile)[0].values()]
     for fact in profile.facts:
         content, avoid = _to_line(fact.content), _to_line(fact.source_error)
-        known += [(f"{content}{f' (avoid: {avoid})' if avoid else ''}", fact.source.thread)] if content else []
-    return tuple(known)
+        statements += [(f"{content}{f' (avoid: {avoid})' if avoid else ''}", fact.source.thread)] if content else []
+    return tuple(statements)
 
 
 def _is_repeated(summary: str, facts: Sequence[Fact]) -> bool:
@@ -195,39 +198,39 @@ def _normalize_sentence(sentence: str) -> str:
 
 def _rank_facts(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], list[SkippedItem]]:
     """Return the facts with content, best first, and the blank ones; equal ranks keep their order."""
-    said = [fact for fact in facts if _to_line(fact.content)]
+    nonblank = [fact for fact in facts if _to_line(fact.content)]
     blank = [SkippedItem(id=fact.id, why="blank") for fact in facts if not _to_line(fact.content)]
-    asked = relevance(said, query) if query and query.strip() else [0.0] * len(said)
-    share = _RELEVANCE_WEIGHT if any(asked) else 0.0
-    ranks = [share * near + (1 - share) * _confidence(fact) for near, fact in zip(asked, said, strict=True)]
-    order = sorted(range(len(said)), key=lambda at: (not said[at].pinned, -ranks[at], at))
-    return [said[at] for at in order], blank
+    scores = relevance(nonblank, query) if query and query.strip() else [0.0] * len(nonblank)
+    weight = _RELEVANCE_WEIGHT if any(scores) else 0.0
+    ranks = [weight * score + (1 - weight) * _confidence(fact) for score, fact in zip(scores, nonblank, strict=True)]
+    order = sorted(range(len(nonblank)), key=lambda index: (not nonblank[index].pinned, -ranks[index], index))
+    return [nonblank[index] for index in order], blank
 
 
 def _split_guaranteed(facts: Sequence[Fact], config: InjectionConfig) -> tuple[list[Fact], list[Fact]]:
     """Return the facts with a guaranteed budget, and the others."""
-    named = {each.strip().casefold() for each in config.guaranteed_categories} - {""}
-    sure = [fact for fact in facts if _to_line(fact.category).casefold() in named]
-    return sure, [fact for fact in facts if fact not in sure]
+    categories = {each.strip().casefold() for each in config.guaranteed_categories} - {""}
+    guaranteed = [fact for fact in facts if _to_line(fact.category).casefold() in categories]
+    return guaranteed, [fact for fact in facts if fact not in guaranteed]
 
 
-def _fit_facts(facts: Sequence[Fact], room: int) -> tuple[list[Fact], list[Fact]]:
+def _fit_facts(facts: Sequence[Fact], remaining_tokens: int) -> tuple[list[Fact], list[Fact]]:
     """Return the facts that fit, in order, and the others."""
-    kept: list[Fact] = []
-    left: list[Fact] = []
+    fitting: list[Fact] = []
+    others: list[Fact] = []
     for fact in facts:
         cost = _line_tokens(render_fact(fact))
-        if cost <= room:
-            kept.append(fact)
-            room -= cost
+        if cost <= remaining_tokens:
+            fitting.append(fact)
+            remaining_tokens -= cost
         else:
-            left.append(fact)
-    return kept, left
+            others.append(fact)
+    return fitting, others
 
 
 def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]:
     """Return the lines of the summaries by name, in the order of the block, and those that only repeat facts."""
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     repeated = []
     for _, names in SUMMARY_HEADINGS:
         for name, label in names:
@@ -236,30 +239,30 @@ def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]
             if text and _is_repeated(text, profile.facts):
                 repeated.append(SkippedItem(id=name, why="repeated"))
             elif text:
-                found[name] = f"- {label}: {text}"
-    return found, repeated
+                lines[name] = f"- {label}: {text}"
+    return lines, repeated
 
 
 def _fit_summaries(lines: dict[str, str], max_tokens: int) -> dict[str, str]:
     """Return the lines within `max_tokens` tokens; long lines are cut before shorter ones."""
-    left, share = max_tokens, {}
-    for done, name in enumerate(sorted(lines, key=lambda each: _line_tokens(lines[each]))):
-        share[name] = min(_line_tokens(lines[name]), max(left, 0) // (len(lines) - done))
-        left -= share[name]
-    cut = {name: _shorten_line(line, share[name]) for name, line in lines.items()}
+    remaining, token_limits = max_tokens, {}
+    for index, name in enumerate(sorted(lines, key=lambda each: _line_tokens(lines[each]))):
+        token_limits[name] = min(_line_tokens(lines[name]), max(remaining, 0) // (len(lines) - index))
+        remaining -= token_limits[name]
+    cut = {name: _shorten_line(line, token_limits[name]) for name, line in lines.items()}
     return {name: line for name, line in cut.items() if line}
 
 
-def _shorten_line(line: str, room: int) -> str:
+def _shorten_line(line: str, max_tokens: int) -> str:
     """Return the first sentences that fit, or words of the first sentence; empty if there is too little room."""
-    if _line_tokens(line) <= room:
+    if _line_tokens(line) <= max_tokens:
         return line
     for sentence in reversed(split_sentences(line)[:-1]):
-        if _line_tokens(line[: sentence.end]) <= room:
+        if _line_tokens(line[: sentence.end]) <= max_tokens:
             return line[: sentence.end]
-    if room < _MIN_CUT_TOKENS:
+    if max_tokens < _MIN_CUT_TOKENS:
         return ""
-    cut = cut_text(line, room - 2)
+    cut = cut_text(line, max_tokens - 2)
     return f"{cut[: cut.rfind(' ')] if ' ' in cut[len(cut) // 2 :] else cut}\u2026"
 
 
@@ -283,13 +286,13 @@ def _fence_block(text: str) -> str:
     )
 
 
-def _skipped_summaries(lines: dict[str, str], shown: dict[str, str]) -> list[SkippedItem]:
-    missing = [SkippedItem(id=name, why="no room") for name in lines if name not in shown]
-    return [*(SkippedItem(id=name, why="cut") for name, text in shown.items() if text != lines[name]), *missing]
+def _skipped_summaries(lines: dict[str, str], rendered: dict[str, str]) -> list[SkippedItem]:
+    missing = [SkippedItem(id=name, why="no room") for name in lines if name not in rendered]
+    return [*(SkippedItem(id=name, why="cut") for name, text in rendered.items() if text != lines[name]), *missing]
 
 
-def _skipped_facts(facts: Sequence[Fact], shown: Sequence[Fact]) -> list[SkippedItem]:
-    ids = {fact.id for fact in shown}
+def _skipped_facts(facts: Sequence[Fact], rendered: Sequence[Fact]) -> list[SkippedItem]:
+    ids = {fact.id for fact in rendered}
     return [SkippedItem(id=fact.id, why="no room") for fact in facts if fact.id not in ids]
 
 

@@ -105,24 +105,24 @@ def parse_update(answer: JsonValue) -> ProfileUpdate:
 
     Raises: ReplyInvalid when no object has every required part, or a removal comes with an unreadable new fact.
     """
-    found = answer if isinstance(answer, dict) and REQUIRED_PARTS[2] in answer else None
-    if found is None:
-        found = _find_object(_answer_text(answer))
-    elif not all(part in found for part in REQUIRED_PARTS):
+    document = answer if isinstance(answer, dict) and REQUIRED_PARTS[2] in answer else None
+    if document is None:
+        document = _find_object(_answer_text(answer))
+    elif not all(part in document for part in REQUIRED_PARTS):
         raise ReplyInvalid("The answer lacks a part that an update of the profile has.")
-    facts = _read_facts(found.get("newFacts"))
-    removals = _read_items(found, "factsToRemove", _read_removal, texts=True)
+    facts = _read_facts(document.get("newFacts"))
+    removals = _read_items(document, "factsToRemove", _read_removal, texts=True)
     if facts is None or None in facts:
         if removals:
             raise ReplyInvalid("A new fact can't be read, and it may be what takes a removed fact's place.")
         facts = [fact for fact in facts or () if fact is not None]
     return ProfileUpdate(
-        summaries=tuple(_read_summaries(found)),
+        summaries=tuple(_read_summaries(document)),
         facts=tuple(fact for fact in facts if fact is not None),
-        removals=(*removals, *_read_items(found, "staleFactsToRemove", _read_stale_removal)),
-        confirmations=_read_items(found, "factsToReinforce", _read_confirmation),
-        extensions=_read_items(found, "staleFactsToExtend", _read_extension),
-        mergings=_read_items(found, "factsToConsolidate", _read_merge),
+        removals=(*removals, *_read_items(document, "staleFactsToRemove", _read_stale_removal)),
+        confirmations=_read_items(document, "factsToReinforce", _read_confirmation),
+        extensions=_read_items(document, "staleFactsToExtend", _read_extension),
+        mergings=_read_items(document, "factsToConsolidate", _read_merge),
     )
 
 
@@ -147,25 +147,25 @@ def _answer_text(answer: JsonValue) -> str:
 
 
 def _find_object(text: str) -> dict[str, JsonValue]:
-    shown = text[:_MAX_ANSWER_CHARACTERS]
-    for candidate in (_THINKING.sub("\n", shown), shown):
-        for found in islice(_iterate_objects(candidate), _MAX_OBJECTS):
-            if all(part in found for part in REQUIRED_PARTS):
-                return found
+    limited_text = text[:_MAX_ANSWER_CHARACTERS]
+    for candidate in (_THINKING.sub("\n", limited_text), limited_text):
+        for value in islice(_iterate_objects(candidate), _MAX_OBJECTS):
+            if all(part in value for part in REQUIRED_PARTS):
+                return value
     raise ReplyInvalid("The model's answer holds no whole update of the profile.", said=text)
 
 
 def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
     """Yield every object in the text, including nested ones; an empty one for each invalid start."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    at = text.find("{")
-    while at >= 0:
+    start = text.find("{")
+    while start >= 0:
         try:
-            found, _ = decoder.raw_decode(text, at)
+            value, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            found = {}
-        yield found if isinstance(found, dict) else {}
-        at = text.find("{", at + 1)
+            value = {}
+        yield value if isinstance(value, dict) else {}
+        start = text.find("{", start + 1)
 
 
 def _read_rows(value: JsonValue, *, texts: bool = False) -> list[_Row]:
@@ -180,17 +180,17 @@ def _read_rows(value: JsonValue, *, texts: bool = False) -> list[_Row]:
 
 
 def _read_items(
-    found: _Row, name: str, read: Callable[[_Row], _Item | None], *, texts: bool = False
+    document: _Row, name: str, parse_row: Callable[[_Row], _Item | None], *, texts: bool = False
 ) -> tuple[_Item, ...]:
-    items = (read(row) for row in _read_rows(found.get(name), texts=texts))
+    items = (parse_row(row) for row in _read_rows(document.get(name), texts=texts))
     return tuple(item for item in items if item is not None)
 
 
-def _read_summaries(found: _Row) -> Iterator[SummaryEdit]:
+def _read_summaries(document: _Row) -> Iterator[SummaryEdit]:
     for level, names in (("user", USER_SUMMARIES), ("history", HISTORY_SUMMARIES)):
-        part = found.get(level)
+        summaries = document.get(level)
         for name in names:
-            row = part.get(name) if isinstance(part, dict) else None
+            row = summaries.get(name) if isinstance(summaries, dict) else None
             if isinstance(row, dict) and row.get("shouldUpdate", True) is True and _read_text(row, "summary"):
                 yield SummaryEdit(name=name, summary=_read_text(row, "summary"), labels=_read_labels(row))
 
@@ -227,40 +227,44 @@ def _read_fact(row: _Row) -> NewFact | None:
 def _read_removal(row: _Row) -> FactRemoval | None:
     if not _read_text(row, "id"):
         return None
-    at = row.get("replacementFactIndex")
-    if isinstance(at, str) and at.strip().isdecimal():
-        at = int(at.strip()[:9])
+    replacement = row.get("replacementFactIndex")
+    if isinstance(replacement, str) and replacement.strip().isdecimal():
+        replacement = int(replacement.strip()[:9])
     # an invalid number refers to no replacement, so the old fact stays
-    number = at if isinstance(at, int) and not isinstance(at, bool) and at >= 0 else _INVALID_REPLACEMENT
+    index = (
+        replacement
+        if isinstance(replacement, int) and not isinstance(replacement, bool) and replacement >= 0
+        else _INVALID_REPLACEMENT
+    )
     return FactRemoval(
         id=_read_text(row, "id"),
         reason=_read_text(row, "reason"),
         labels=_read_labels(row),
-        replacement=None if at is None else number,
+        replacement=None if replacement is None else index,
     )
 
 
 def _read_stale_removal(row: _Row) -> FactRemoval | None:
-    found = _read_text(row, "id")
-    return FactRemoval(id=found, reason=_read_text(row, "reason"), stale=True) if found else None
+    fact_id = _read_text(row, "id")
+    return FactRemoval(id=fact_id, reason=_read_text(row, "reason"), stale=True) if fact_id else None
 
 
 def _read_confirmation(row: _Row) -> FactConfirmation | None:
-    found = _read_text(row, "id")
-    return FactConfirmation(id=found, reason=_read_text(row, "reason"), labels=_read_labels(row)) if found else None
+    fact_id = _read_text(row, "id")
+    return FactConfirmation(id=fact_id, reason=_read_text(row, "reason"), labels=_read_labels(row)) if fact_id else None
 
 
 def _read_extension(row: _Row) -> FactExtension | None:
-    found, given = _read_text(row, "id"), row.get("extend_by_days")
-    if not found:
+    fact_id, extension = _read_text(row, "id"), row.get("extend_by_days")
+    if not fact_id:
         return None
-    days = None if given is None else _read_days(given) or 0
-    return FactExtension(id=found, days=days, reason=_read_text(row, "reason"))
+    days = None if extension is None else _read_days(extension) or 0
+    return FactExtension(id=fact_id, days=days, reason=_read_text(row, "reason"))
 
 
 def _read_merge(row: _Row) -> FactMerge | None:
-    sources, one = row.get("sourceIds"), row.get("consolidated")
-    fact = _read_fact(one) if isinstance(one, dict) else None
+    sources, consolidated = row.get("sourceIds"), row.get("consolidated")
+    fact = _read_fact(consolidated) if isinstance(consolidated, dict) else None
     if fact is None or not isinstance(sources, list):
         return None
     return FactMerge(sources=tuple(each for each in sources if isinstance(each, str)), fact=fact)

@@ -126,7 +126,7 @@ class UpdatePrompt:
 
 def parse_prompt(text: str) -> UpdatePrompt:
     """Return the parsed prompt. Raises: InvalidSetting for a prompt without the required slots."""
-    missing = [place for place in _REQUIRED_SLOTS if place not in text]
+    missing = [slot for slot in _REQUIRED_SLOTS if slot not in text]
     if missing:
         raise InvalidSetting(f"A prompt for updates of a profile holds {' and '.join(missing)}; this one does not.")
     first = _SLOT.search(text)
@@ -162,9 +162,9 @@ def format_conversation(
     """
     lines = []
     for message in messages:
-        said = " ".join(message.text.split())
-        if message.role in _SPEAKERS and said:
-            lines.append(f"{_SPEAKERS[message.role]}: {_cut_message(said, limit, truncation)}")
+        text = " ".join(message.text.split())
+        if message.role in _SPEAKERS and text:
+            lines.append(f"{_SPEAKERS[message.role]}: {_cut_message(text, limit, truncation)}")
     return "\n".join(lines)
 
 
@@ -228,14 +228,16 @@ def build_profile_section(
     profile: Profile, signals: Collection[str], *, prompt: UpdatePrompt, now: datetime, config: ProfileConfig
 ) -> ProfileSection:
     """Return the profile section for a request that has its own conversation."""
-    old = select_for_review(profile, now=now, config=config)
+    due_facts = select_for_review(profile, now=now, config=config)
     task = prompt.instructions or PROFILE_TASK
-    asked = "".join(filter(None, ["\n", render_hints(signals), _render_review(profile, old, now, config)]))
+    extra_instructions = "".join(
+        filter(None, ["\n", render_hints(signals), _render_review(profile, due_facts, now, config)])
+    )
     return ProfileSection(
-        instructions=f"{task}{asked}".rstrip() + "\n",
+        instructions=f"{task}{extra_instructions}".rstrip() + "\n",
         reference=_render_profile(profile, config.max_prompt_tokens // 3, now, config),
         schema=dict(UPDATE_SCHEMA),
-        shown=tuple(fact.id for fact in old),
+        shown=tuple(fact.id for fact in due_facts),
     )
 
 
@@ -249,42 +251,47 @@ def build_update_request(
     config: ProfileConfig,
 ) -> UpdateRequest:
     """Return the request for as many of `messages`, from the first on, as its token limit allows."""
-    old = select_for_review(profile, now=now, config=config)
+    due_facts = select_for_review(profile, now=now, config=config)
     hints = render_hints(signals)
-    review = _render_review(profile, old, now, config)
+    review = _render_review(profile, due_facts, now, config)
     frame = (
         prompt.instructions + prompt.fill(profile="", conversation="", hints=hints, review=review) + RETRY_INSTRUCTION
     )
-    room = max(
+    token_budget = max(
         config.max_prompt_tokens - _SCHEMA_TOKENS - estimate_text(frame) - 2 * _FRAME_TOKENS,
         2 * _MIN_CONVERSATION_TOKENS,
     )
     reference = quote_block(
-        _render_profile(profile, room // 2, now, config), name="profile", source="the profile", trust=Trust.AGENT
+        _render_profile(profile, token_budget // 2, now, config),
+        name="profile",
+        source="the profile",
+        trust=Trust.AGENT,
     )
-    shown, conversation = _select_messages(messages, room - estimate_text(reference), config)
+    selected, conversation = _select_messages(messages, token_budget - estimate_text(reference), config)
     block = quote_block(conversation, name="conversation", source="the conversation", trust=Trust.USER)
     filled = prompt.fill(profile=reference, conversation=block, hints=hints, review=review)
     request = [Message(role="user", parts=(Text(text=filled),))]
     if prompt.instructions:
         request.insert(0, Message(role="system", parts=(Text(text=prompt.instructions),)))
-    return UpdateRequest(request=tuple(request), messages=shown, shown=tuple(fact.id for fact in old))
+    return UpdateRequest(request=tuple(request), messages=selected, shown=tuple(fact.id for fact in due_facts))
 
 
-def _select_messages(messages: Sequence[Message], room: int, config: ProfileConfig) -> tuple[tuple[Message, ...], str]:
+def _select_messages(
+    messages: Sequence[Message], token_budget: int, config: ProfileConfig
+) -> tuple[tuple[Message, ...], str]:
     """Return the messages that fit, and their lines."""
-    room = max(room, _MIN_CONVERSATION_TOKENS)
+    token_budget = max(token_budget, _MIN_CONVERSATION_TOKENS)
     lines: list[str] = []
-    taken = 0
+    count = 0
     for message in messages:
         line = format_conversation([message], limit=config.max_message_characters, truncation=config.truncation)
         size = estimate_text(line) + 2
-        if lines and size > room:
+        if lines and size > token_budget:
             break
-        lines.append(line if size <= room else cut(line, len(cut_text(line, room - 2))))
-        room -= size
-        taken += 1
-    return tuple(messages[:taken]), "\n".join(lines)
+        lines.append(line if size <= token_budget else cut(line, len(cut_text(line, token_budget - 2))))
+        token_budget -= size
+        count += 1
+    return tuple(messages[:count]), "\n".join(lines)
 
 
 def _render_profile(profile: Profile, max_tokens: int, now: datetime, config: ProfileConfig) -> str:
@@ -296,18 +303,18 @@ def _render_profile(profile: Profile, max_tokens: int, now: datetime, config: Pr
     head = json.dumps(levels, ensure_ascii=False)
     if estimate_text(head) > max_tokens:
         head = cut(head, len(cut_text(head, max_tokens)))
-    left = max_tokens - estimate_text(head) - 20
+    remaining = max_tokens - estimate_text(head) - 20
     rows = {fact.id: json.dumps(_fact_row(fact), ensure_ascii=False) for fact in profile.facts}
     ranked = sorted(
         profile.facts, key=lambda fact: (fact.is_protected, fact_rank(fact, now=now, config=config)), reverse=True
     )
-    chosen: set[str] = set()
+    selected_ids: set[str] = set()
     for fact in ranked:
         size = estimate_text(rows[fact.id]) + 1
-        if size <= left:
-            chosen.add(fact.id)
-            left -= size
-    lines = [rows[fact.id] for fact in profile.facts if fact.id in chosen]
+        if size <= remaining:
+            selected_ids.add(fact.id)
+            remaining -= size
+    lines = [rows[fact.id] for fact in profile.facts if fact.id in selected_ids]
     return "\n".join([head, "facts:", *lines]) if lines else head
 
 
@@ -320,11 +327,11 @@ def _fact_row(fact: Fact) -> JsonValue:
     return row
 
 
-def _render_review(profile: Profile, old: Sequence[Fact], now: datetime, config: ProfileConfig) -> str:
+def _render_review(profile: Profile, due_facts: Sequence[Fact], now: datetime, config: ProfileConfig) -> str:
     """Return the further tasks: the review of old facts, and the merging of large groups."""
     parts = []
-    if old:
-        lines = "".join(f"- {_to_safe_id(fact.id)}: {_age_in_days(fact, now)}\n" for fact in old)
+    if due_facts:
+        lines = "".join(f"- {_to_safe_id(fact.id)}: {_age_in_days(fact, now)}\n" for fact in due_facts)
         parts.append(_REVIEW_INSTRUCTIONS + lines)
     groups = find_merge_groups(profile.facts, config)
     if groups:

@@ -170,8 +170,8 @@ class InMemoryProfileStore:
         saved = stamp_changes(profile, before, self._clock.now())
         profile_to_document(saved)
         if forget:
-            gone = (fact.content for fact in before.facts if saved.find_fact(fact.id) is None)
-            self._forgotten_digests |= {content_digest(content, b"") for content in gone}
+            removed = (fact.content for fact in before.facts if saved.find_fact(fact.id) is None)
+            self._forgotten_digests |= {content_digest(content, b"") for content in removed}
         self._profile = copy_profile(saved)
 
 
@@ -183,7 +183,7 @@ _ARCHIVE_LOCK = "profile-archive"
 
 def archive_entry_id(fact: Fact) -> str:
     """Return the id of a fact's entry in the archive."""
-    return "".join(mark if mark.isascii() and mark.isalnum() else "-" for mark in fact.id)[:64]
+    return "".join(char if char.isascii() and char.isalnum() else "-" for char in fact.id)[:64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,17 +201,17 @@ class LedgerArchive:
         path = f"{LEDGERS}/archive/{day.isoformat()}.md"
         async with self.files.lock(_ARCHIVE_LOCK):
             try:
-                held = {(each.entry.id, each.entry.content) for each in await read_entries(self.files, path)}
+                archived = {(each.entry.id, each.entry.content) for each in await read_entries(self.files, path)}
             except FileMissing:
-                held = set()
+                archived = set()
             entries = [self._to_entry(fact) for fact in facts if fact.content.strip()]
-            fresh = [entry for entry in entries if (entry.id, self.redactor.clean(entry.content)) not in held]
-            if fresh:
-                block = await render_block(self.files, day, fresh, self.redactor)
+            new_entries = [entry for entry in entries if (entry.id, self.redactor.clean(entry.content)) not in archived]
+            if new_entries:
+                block = await render_block(self.files, day, new_entries, self.redactor)
                 await append_block(self.files, replace(block, path=path))
 
     def _to_entry(self, fact: Fact) -> Entry:
-        known = fact.source.thread not in {"", "unknown", "manual", "import", "consolidation"}
+        has_source = fact.source.thread not in {"", "unknown", "manual", "import", "consolidation"}
         return Entry(
             id=archive_entry_id(fact),
             time=self.clock.now(),
@@ -223,9 +223,9 @@ class LedgerArchive:
             by="flush",
             confidence=parse_confidence(fact.confidence) or 0.0,
             source=Source(
-                session=fact.source.thread if known else None,
-                messages=tuple(filter(None, fact.source.messages)) if known else (),
-                quote=(fact.source.quote or None) if known else None,
+                session=fact.source.thread if has_source else None,
+                messages=tuple(filter(None, fact.source.messages)) if has_source else (),
+                quote=(fact.source.quote or None) if has_source else None,
             ),
         )
 
@@ -357,19 +357,19 @@ class FileProfileStore:
         except FileMissing:
             return _LoadedProfile(profile=create_profile(self._clock.now()), version=ABSENT, fingerprint=None)
         try:
-            read = await run_sync(parse_profile, stored.data, self.path)
+            parsed = await run_sync(parse_profile, stored.data, self.path)
         except DocumentInvalid as error:
             raise DocumentInvalid(
                 f"{error} Mend the file, take its last change back with `ricordo undo`, or begin anew with "
                 "`ricordo profile clear`, which keeps it beside the new one."
             ) from error
-        if read.broken:
-            places = ", ".join(each.where for each in read.broken)
+        if parsed.broken:
+            places = ", ".join(each.where for each in parsed.broken)
             _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
         # a person may have written a secret into the file: it stays there, and is not shown
-        profile = await run_sync(self._redact, read.profile)
+        profile = await run_sync(self._redact, parsed.profile)
         return _LoadedProfile(
-            profile=profile, version=stored.version, fingerprint=_file_fingerprint(info), broken=read.broken
+            profile=profile, version=stored.version, fingerprint=_file_fingerprint(info), broken=parsed.broken
         )
 
     async def _write(
@@ -380,9 +380,9 @@ class FileProfileStore:
         edits = [Edit(path=self.path, expected=current.version, data=data)]
         if current.broken:
             edits.append(await self._broken_records_edit(current.broken))
-        gone = [fact for fact in current.profile.facts if saved.find_fact(fact.id) is None] if forget else []
-        if gone:
-            edits.append(await self._tombstones_edit(gone, saved))
+        removed = [fact for fact in current.profile.facts if saved.find_fact(fact.id) is None] if forget else []
+        if removed:
+            edits.append(await self._tombstones_edit(removed, saved))
         # the lock prevents a forget between this check and the write
         async with self._files.lock(CURATION_LOCK):
             if by == LEARNING_AUTHOR and await self._says_forgotten(saved, current.profile):
@@ -396,50 +396,54 @@ class FileProfileStore:
 
     async def _says_forgotten(self, saved: Profile, current: Profile) -> bool:
         """Tell whether `saved` adds forgotten content to `current`."""
-        forgotten = await self.load_forgotten_filter()
-        known = {fact.content for fact in current.facts}
-        added = [fact.content for fact in saved.facts if fact.content not in known]
+        is_forgotten = await self.load_forgotten_filter()
+        known_contents = {fact.content for fact in current.facts}
+        added = [fact.content for fact in saved.facts if fact.content not in known_contents]
         for name, each in saved.summaries.items():
             if each.summary != current.summaries[name].summary:
                 added += [sentence.text for sentence in split_sentences(each.summary)]
-        return any(map(forgotten, added))
+        return any(map(is_forgotten, added))
 
     def _redact(self, profile: Profile) -> Profile:
         """Return a profile with marks instead of secrets, in all of its texts."""
         document = profile_to_document(profile)
-        cleaned = self._redactor.clean_json(cast("JsonValue", document))
-        return profile_from_document(cleaned).profile if cleaned != document and isinstance(cleaned, dict) else profile
+        redacted = self._redactor.clean_json(cast("JsonValue", document))
+        return (
+            profile_from_document(redacted).profile if redacted != document and isinstance(redacted, dict) else profile
+        )
 
     async def _broken_records_edit(self, broken: Sequence[BrokenRecord]) -> Edit:
         """Return the edit that saves unreadable records in a separate file."""
         records: list[JsonValue] = [{"where": each.where, "why": each.why, "record": each.record} for each in broken]
-        kept = {
+        document = {
             "from": self.path,
             "at": format_rfc3339(self._clock.now()),
             "records": self._redactor.clean_json(records),
         }
-        return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(kept))
+        return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(document))
 
-    async def _tombstones_edit(self, gone: Sequence[Fact], saved: Profile) -> Edit:
-        """Return the edit that adds tombstones for the facts `gone`."""
+    async def _tombstones_edit(self, removed: Sequence[Fact], saved: Profile) -> Edit:
+        """Return the edit that adds tombstones for the facts `removed`."""
         tombstones = await read_tombstones(self._files)
-        still = {content_digest(fact.content, self._key) for fact in saved.facts}
+        remaining_digests = {content_digest(fact.content, self._key) for fact in saved.facts}
         new = [
             Tombstone(id=fact.id, digest=digest, session=fact.source.thread if fact.source.messages else "",
                       message=fact.source.messages[0] if fact.source.messages else "")
-            for fact in gone
-            if (digest := content_digest(fact.content, self._key)) not in still
+            for fact in removed
+            if (digest := content_digest(fact.content, self._key)) not in remaining_digests
         ]  # fmt: skip
         return Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(new))
 
-    async def _move_aside(self, by: str) -> _LoadedProfile:
+    async def _move_aside(self, author: str) -> _LoadedProfile:
         """Rename an unreadable document, in its own change set."""
         stored = await self._files.read(self.path)
         edits = [
             Edit(path=await self._free_path(), expected=ABSENT, data=stored.data),
             Edit(path=self.path, expected=stored.version, data=None),
         ]
-        await self._changes.apply(edits, act=_SAVE_ACT, who=by, why="the document could not be read", user=self._user)
+        await self._changes.apply(
+            edits, act=_SAVE_ACT, who=author, why="the document could not be read", user=self._user
+        )
         return _LoadedProfile(profile=create_profile(self._clock.now()), version=ABSENT, fingerprint=None)
 
     async def _free_path(self) -> str:

@@ -51,8 +51,8 @@ def render_editable(profile: Profile) -> str:
 
 def is_current_text(profile: Profile, text: str) -> bool:
     """Tell whether a text was made from this revision of the profile, or names no revision."""
-    found = _REVISION_LINE.search(text)
-    return found is None or found[0].rstrip() == _revision_line(profile)
+    match = _REVISION_LINE.search(text)
+    return match is None or match[0].rstrip() == _revision_line(profile)
 
 
 def _revision_line(profile: Profile) -> str:
@@ -65,27 +65,27 @@ def apply_edited_text(profile: Profile, text: str, *, now: str = "") -> Profile:
 
     Raises: InvalidInput, with the number of each line that can't be read.
     """
-    wrong: list[str] = []
+    errors: list[str] = []
     summaries: dict[str, ProfileSummary] = {}
     facts: list[Fact] = []
-    taken = {fact.id for fact in profile.facts}
+    used_ids = {fact.id for fact in profile.facts}
     for number, line in _join_lines(text):
         try:
             if line.startswith("- ["):
-                fact = _parse_fact(line, profile, taken, now)
+                fact = _parse_fact(line, profile, used_ids, now)
                 _refuse_duplicate(fact.id, [each.id for each in facts])
                 facts.append(fact)
-                taken.add(fact.id)
+                used_ids.add(fact.id)
             elif line.strip() not in _HEADINGS:
                 name, summary = _parse_summary(line, profile)
                 _refuse_duplicate(name, summaries)
                 summaries[name] = summary
         except ValueError as error:
-            wrong.append(f"line {number}: {error}")
-    if wrong:
-        raise InvalidInput(f"Nothing was changed: {'; '.join(wrong)}.")
-    emptied = {name: _with_text(each, "") for name, each in profile.summaries.items() if name not in summaries}
-    return replace(profile, summaries=_order_summaries({**emptied, **summaries}), facts=tuple(facts))
+            errors.append(f"line {number}: {error}")
+    if errors:
+        raise InvalidInput(f"Nothing was changed: {'; '.join(errors)}.")
+    cleared = {name: _with_text(each, "") for name, each in profile.summaries.items() if name not in summaries}
+    return replace(profile, summaries=_order_summaries({**cleared, **summaries}), facts=tuple(facts))
 
 
 def _refuse_duplicate(name: str, seen: Collection[str]) -> None:
@@ -95,15 +95,15 @@ def _refuse_duplicate(name: str, seen: Collection[str]) -> None:
 
 def _join_lines(text: str) -> list[tuple[int, str]]:
     """Return the non-empty lines with their numbers; a continuation is joined to the line before it."""
-    found: list[tuple[int, str]] = []
+    joined: list[tuple[int, str]] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if line.startswith("#") or not line.strip():
             continue
-        if line.startswith("  ") and found:
-            found[-1] = (found[-1][0], f"{found[-1][1].rstrip()} {line.strip()}")
+        if line.startswith("  ") and joined:
+            joined[-1] = (joined[-1][0], f"{joined[-1][1].rstrip()} {line.strip()}")
         else:
-            found.append((number, line))
-    return found
+            joined.append((number, line))
+    return joined
 
 
 def _summary_line(label: str, summary: ProfileSummary) -> str:
@@ -111,14 +111,14 @@ def _summary_line(label: str, summary: ProfileSummary) -> str:
 
 
 def _parse_summary(line: str, profile: Profile) -> tuple[str, ProfileSummary]:
-    found = _SUMMARY_PATTERN.fullmatch(line)
-    name = _SUMMARY_BY_LABEL.get(found["label"]) if found else None
-    if found is None or name is None:
+    match = _SUMMARY_PATTERN.fullmatch(line)
+    name = _SUMMARY_BY_LABEL.get(match["label"]) if match else None
+    if match is None or name is None:
         raise ValueError("this is neither a summary nor a fact")
     old = profile.summaries.get(name) or ProfileSummary()
-    if line.rstrip() == _summary_line(found["label"], old).rstrip():
+    if line.rstrip() == _summary_line(match["label"], old).rstrip():
         return name, old
-    return name, _with_text(old, _unescape(found["text"].strip()))
+    return name, _with_text(old, _unescape(match["text"].strip()))
 
 
 def _with_text(old: ProfileSummary, text: str) -> ProfileSummary:
@@ -140,23 +140,23 @@ def _fact_line(fact: Fact) -> str:
     return f"- [{label}] {content}{avoid} ^{quote(fact.id, safe='', errors='surrogatepass')}"
 
 
-def _parse_fact(line: str, profile: Profile, taken: set[str], now: str) -> Fact:
-    found = _FACT_PATTERN.fullmatch(line)
-    if found is None:
+def _parse_fact(line: str, profile: Profile, used_ids: set[str], now: str) -> Fact:
+    match = _FACT_PATTERN.fullmatch(line)
+    if match is None:
         raise ValueError("a fact is written `- [category | 0.90] what is known`")
-    old = _find_fact(found["id"], profile)
+    old = _find_fact(match["id"], profile)
     if old and line.rstrip() == _fact_line(old).rstrip():
         return old
-    content = _unescape(found["content"].strip())
+    content = _unescape(match["content"].strip())
     # compare with the displayed text, so that a text that a line can't show exactly stays unchanged
-    same = old is not None and _unescape(_escape(old.content).strip()) == content
-    if not content and not same:
+    is_unchanged = old is not None and _unescape(_escape(old.content).strip()) == content
+    if not content and not is_unchanged:
         raise ValueError("a fact says something; remove the line to remove the fact")
-    base = old or Fact(id=create_fact_id(content, taken), created_at=now, source=FactSource(thread="manual"))
-    avoid = found["avoid"]
-    said = old.content if old and same else content
+    base = old or Fact(id=create_fact_id(content, used_ids), created_at=now, source=FactSource(thread="manual"))
+    avoid = match["avoid"]
+    new_content = old.content if old and is_unchanged else content
     return _apply_label(
-        replace(base, content=said, source_error=_unescape(avoid) if avoid is not None else None), found["label"]
+        replace(base, content=new_content, source_error=_unescape(avoid) if avoid is not None else None), match["label"]
     )
 
 
@@ -176,15 +176,15 @@ def _apply_label(fact: Fact, label: str) -> Fact:
         raise ValueError("a fact has a category and a confidence, such as `[preference | 0.90]`")
     confidence, days = _parse_confidence(rest[0], fact.confidence), None
     for option in rest[1:]:
-        counted = _DAYS_PATTERN.fullmatch(option)
-        shown = fact.valid_days is not None and option == f"{fact.valid_days} days"
-        if counted or shown:
-            days = fact.valid_days if shown else int(counted[1]) if counted else None
+        match = _DAYS_PATTERN.fullmatch(option)
+        is_current = fact.valid_days is not None and option == f"{fact.valid_days} days"
+        if match or is_current:
+            days = fact.valid_days if is_current else int(match[1]) if match else None
         elif option != "pinned":
             raise ValueError(f"{option!r} is neither `pinned` nor a number of days such as `30 days`")
-    named = _unescape(category)
-    kept = fact.category if named == fact.category.strip() else named
-    return replace(fact, category=kept, confidence=confidence, pinned="pinned" in rest[1:], valid_days=days)
+    new_category = _unescape(category)
+    category_value = fact.category if new_category == fact.category.strip() else new_category
+    return replace(fact, category=category_value, confidence=confidence, pinned="pinned" in rest[1:], valid_days=days)
 
 
 def _parse_confidence(text: str, old: float) -> float:
@@ -204,13 +204,13 @@ def _order_summaries(summaries: dict[str, ProfileSummary]) -> dict[str, ProfileS
     return {name: summaries.get(name) or ProfileSummary() for name in _SUMMARY_BY_LABEL.values()}
 
 
-def _escape(text: str, more: str = "") -> str:
+def _escape(text: str, extra_chars: str = "") -> str:
     """Return a text escaped to one line."""
-    written = text.replace("\\", "\\\\").replace("\n", "\\n")
-    written = _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
-    for mark in more:
-        written = written.replace(mark, f"\\{mark}")
-    return written
+    escaped = text.replace("\\", "\\\\").replace("\n", "\\n")
+    escaped = _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped)
+    for char in extra_chars:
+        escaped = escaped.replace(char, f"\\{char}")
+    return escaped
 
 
 def _unescape(text: str) -> str:

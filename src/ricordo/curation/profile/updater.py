@@ -96,19 +96,19 @@ def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: s
 
 def find_uploads(messages: Sequence[Message]) -> frozenset[str]:
     """Return the names of uploaded files, from the metadata and the media of messages."""
-    found: set[str] = set()
+    names: set[str] = set()
     for message in messages:
-        inner = message.metadata.get("additional_kwargs")
-        for place in (message.metadata, inner if isinstance(inner, dict) else {}):
+        additional = message.metadata.get("additional_kwargs")
+        for metadata in (message.metadata, additional if isinstance(additional, dict) else {}):
             for key in _UPLOAD_KEYS:
-                found.update(_upload_names(place.get(key)))
-        found.update(part.name for part in message.parts if isinstance(part, Media) and part.name)
-    bare = {name.replace("\\", "/").rpartition("/")[2] for name in found} | found
-    return frozenset(name for name in bare if len(name) >= _MIN_NAME and "." in name.strip("."))
+                names.update(_upload_names(metadata.get(key)))
+        names.update(part.name for part in message.parts if isinstance(part, Media) and part.name)
+    all_names = {name.replace("\\", "/").rpartition("/")[2] for name in names} | names
+    return frozenset(name for name in all_names if len(name) >= _MIN_NAME and "." in name.strip("."))
 
 
-def _upload_names(listed: JsonValue) -> Iterator[str]:
-    for each in listed if isinstance(listed, list) else []:
+def _upload_names(files: JsonValue) -> Iterator[str]:
+    for each in files if isinstance(files, list) else []:
         if isinstance(each, str):
             yield each
         elif isinstance(each, dict):
@@ -119,50 +119,52 @@ def _attach_source(fact: NewFact, messages: Sequence[Message], thread: str) -> N
     confidence = parse_confidence(fact.confidence)
     if confidence is None:
         return fact
-    known = {message.id for message in messages}
+    message_ids = {message.id for message in messages}
     # messages of a user go before messages of an assistant with the same words
-    ordered = sorted(messages, key=lambda message: (message.id not in fact.source.messages, message.role != "user"))
-    for message in ordered:
-        words = _find_quote(fact.source.quote, message.text)
-        if words:
-            return _with_source(fact, message, confidence, thread, known=known, quote=words)
-    supporting = max(ordered, key=lambda message: _support_score(fact.content, message), default=None)
+    candidates = sorted(messages, key=lambda message: (message.id not in fact.source.messages, message.role != "user"))
+    for message in candidates:
+        matched_quote = _find_quote(fact.source.quote, message.text)
+        if matched_quote:
+            return _with_source(fact, message, confidence, thread, message_ids=message_ids, quote=matched_quote)
+    supporting = max(candidates, key=lambda message: _support_score(fact.content, message), default=None)
     if supporting is not None and _support_score(fact.content, supporting) >= _MIN_SUPPORT:
         quote = _find_supporting_sentence(fact.content, supporting.text)
-        return _with_source(fact, supporting, confidence * _UNQUOTED_WEIGHT, thread, known=known, quote=quote)
+        return _with_source(
+            fact, supporting, confidence * _UNQUOTED_WEIGHT, thread, message_ids=message_ids, quote=quote
+        )
     return replace(fact, source=FactSource(thread=thread))
 
 
 def _with_source(
-    fact: NewFact, message: Message, confidence: float, thread: str, *, known: Collection[str], quote: str = ""
+    fact: NewFact, message: Message, confidence: float, thread: str, *, message_ids: Collection[str], quote: str = ""
 ) -> NewFact:
     weight = 1.0 if message.role == "user" else _ASSISTANT_WEIGHT
-    further = tuple(each for each in fact.source.messages if each in known and each != message.id)
-    source = FactSource(thread=thread, messages=(message.id, *further), quote=quote)
+    other_ids = tuple(each for each in fact.source.messages if each in message_ids and each != message.id)
+    source = FactSource(thread=thread, messages=(message.id, *other_ids), quote=quote)
     return replace(fact, confidence=round(confidence * weight, 4), source=source)
 
 
 def _support_score(content: str, message: Message) -> float:
-    wanted = [word for word in content_words(content) if word not in _GENERIC_WORDS]
-    if len(set(wanted)) < _MIN_CONTENT_WORDS:
+    words = [word for word in content_words(content) if word not in _GENERIC_WORDS]
+    if len(set(words)) < _MIN_CONTENT_WORDS:
         return 0.0
-    return containment(wanted, content_words(message.text))
+    return containment(words, content_words(message.text))
 
 
 def _find_supporting_sentence(content: str, text: str) -> str:
     """Return the sentence of `text` with the most words of `content`, verbatim."""
-    wanted = content_words(content)
+    words = content_words(content)
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
-    return max(sentences, key=lambda sentence: containment(wanted, content_words(sentence))).strip()[:_MAX_STORED_QUOTE]
+    return max(sentences, key=lambda sentence: containment(words, content_words(sentence))).strip()[:_MAX_STORED_QUOTE]
 
 
 def _find_quote(quote: str, text: str) -> str:
     """Return the words of `quote` as written in `text`, ignoring the white space between them; empty if not found."""
     words = quote[: _MAX_QUOTE + 1].split()
-    if len(quote) > _MAX_QUOTE or sum(mark.isalnum() for mark in quote) < _MIN_QUOTE_LETTERS:
+    if len(quote) > _MAX_QUOTE or sum(char.isalnum() for char in quote) < _MIN_QUOTE_LETTERS:
         return ""
-    found = re.search(r"\s+".join(map(re.escape, words)), text)
-    return found[0][:_MAX_STORED_QUOTE].rstrip() if found else ""
+    match = re.search(r"\s+".join(map(re.escape, words)), text)
+    return match[0][:_MAX_STORED_QUOTE].rstrip() if match else ""
 
 
 _LOG = logging.getLogger(__name__)
@@ -211,13 +213,13 @@ class ProfileUpdater:
         *,
         config: ProfileConfig | None = None,
         clock: Clock | None = None,
-        forgotten: ForgottenFilterLoader | None = None,
+        forgotten_filter: ForgottenFilterLoader | None = None,
         archive: FactArchive | None = None,
         embedder: Embedder | None = None,
     ) -> None:
         """Update the profile in `store` with `model`, or by rules without one.
 
-        `forgotten` prevents forgotten content from being learned again, by default with the filter of the store;
+        `forgotten_filter` prevents forgotten content from being learned again, by default with the filter of the store;
         `archive` receives evicted facts. `embedder` helps to find facts that say the same. Raises: InvalidSetting for a
         prompt without the required slots, or one that takes more than a third of `max_prompt_tokens`.
         """
@@ -225,7 +227,7 @@ class ProfileUpdater:
         self._model = model
         self._config = config or ProfileConfig()
         self._clock = clock or SystemClock()
-        self._load_forgotten_filter = forgotten or store.load_forgotten_filter
+        self._load_forgotten_filter = forgotten_filter or store.load_forgotten_filter
         self._archive = archive
         prompt = self._config.prompt or MEMORY_UPDATE_PROMPT
         self._prompt = parse_prompt(prompt)
@@ -249,30 +251,30 @@ class ProfileUpdater:
         reached, or two answers in a row are unusable; changes from earlier parts of a long conversation stay.
         StorageError.
         """
-        said = select_learnable(messages)
-        if not said:
+        remaining = select_learnable(messages)
+        if not remaining:
             return None
         if self._model is None:
             return await self.update_offline(messages, facts, signals=signals, thread=thread, trace=trace)
-        done: UpdateResult | None = None
-        while said:
+        result: UpdateResult | None = None
+        while remaining:
             profile = await self._store.load()
-            asking = partial(
+            make_request = partial(
                 build_update_request,
                 profile,
-                said,
+                remaining,
                 signals,
                 prompt=self._prompt,
                 now=self._clock.now(),
                 config=self._config,
             )
-            asked = await run_sync(asking)
-            update = await self._ask_with_retry(self._model, asked)
-            told = _Conversation(messages=asked.messages, signals=signals, thread=thread, trace=trace)
-            one = await self._apply_reply(update, told, asked.shown)
-            done = _combine_results(done, one)
-            said = said[len(asked.messages) :]
-        return done
+            request = await run_sync(make_request)
+            update = await self._ask_with_retry(self._model, request)
+            conversation = _Conversation(messages=request.messages, signals=signals, thread=thread, trace=trace)
+            partial_result = await self._apply_reply(update, conversation, request.shown)
+            result = _combine_results(result, partial_result)
+            remaining = remaining[len(request.messages) :]
+        return result
 
     async def update_offline(
         self,
@@ -284,18 +286,18 @@ class ProfileUpdater:
         trace: str = "",
     ) -> UpdateResult | None:
         """Learn the `facts` that rules found in `messages`, without a model; None as `update`. Raises: StorageError."""
-        said = select_learnable(messages)
-        if not said:
+        learnable = select_learnable(messages)
+        if not learnable:
             return None
         now = self._clock.now()
-        found = (await run_sync(attach_sources, ProfileUpdate(facts=tuple(facts)), said, thread)).facts
+        sourced_facts = (await run_sync(attach_sources, ProfileUpdate(facts=tuple(facts)), learnable, thread)).facts
 
-        def make(profile: Profile, forgotten: _ForgottenFilter) -> ProfileUpdate:
-            kept = [fact for fact in found if not forgotten(fact.content)]
-            return make_offline_update(profile, said, kept, now=now, config=self._config)
+        def make(profile: Profile, is_forgotten: _ForgottenFilter) -> ProfileUpdate:
+            allowed_facts = [fact for fact in sourced_facts if not is_forgotten(fact.content)]
+            return make_offline_update(profile, learnable, allowed_facts, now=now, config=self._config)
 
-        told = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
-        return await self._apply(_PendingUpdate(make=make, conversation=told))
+        conversation = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
+        return await self._apply(_PendingUpdate(make=make, conversation=conversation))
 
     async def section(self, *, signals: Collection[str] = frozenset()) -> ProfileSection:
         """Return the profile section for a larger request to a model. Raises: StorageError."""
@@ -320,22 +322,28 @@ class ProfileUpdater:
 
         Raises: ReplyInvalid for an unusable answer; then nothing is saved. StorageError.
         """
-        shown = section.shown if section else ()
-        told = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
-        return await self._apply_reply(parse_update(answer), told, shown)
+        reviewed_ids = section.shown if section else ()
+        conversation = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
+        return await self._apply_reply(parse_update(answer), conversation, reviewed_ids)
 
-    async def _apply_reply(self, update: ProfileUpdate, told: _Conversation, shown: Collection[str]) -> UpdateResult:
-        supported = await run_sync(attach_sources, update, select_learnable(told.messages), told.thread)
-        return await self._apply(_PendingUpdate(make=lambda *_: supported, conversation=told, shown=shown))
+    async def _apply_reply(
+        self, update: ProfileUpdate, conversation: _Conversation, reviewed_ids: Collection[str]
+    ) -> UpdateResult:
+        sourced_update = await run_sync(
+            attach_sources, update, select_learnable(conversation.messages), conversation.thread
+        )
+        return await self._apply(
+            _PendingUpdate(make=lambda *_: sourced_update, conversation=conversation, shown=reviewed_ids)
+        )
 
-    async def _ask_with_retry(self, model: ChatModel, asked: UpdateRequest) -> ProfileUpdate:
+    async def _ask_with_retry(self, model: ChatModel, update_request: UpdateRequest) -> ProfileUpdate:
         """Return the update from the model; it is asked once more if its answer is unusable."""
         try:
-            return await _ask(model, asked.request)
+            return await _ask(model, update_request.request)
         except ReplyInvalid:
-            *before, last = asked.request
-            again = replace(last, parts=(Text(text=last.text + RETRY_INSTRUCTION),))
-            return await _ask(model, [*before, again])
+            *before, last = update_request.request
+            retry_message = replace(last, parts=(Text(text=last.text + RETRY_INSTRUCTION),))
+            return await _ask(model, [*before, retry_message])
 
     async def _apply(self, update: _PendingUpdate) -> UpdateResult:
         """Apply an update to the current profile and save it; repeat if another writer saved meanwhile."""
@@ -343,36 +351,38 @@ class ProfileUpdater:
         attempts = self._config.conflict_attempts
         for attempt in range(1, attempts + 1):
             base = await (self._store.load() if attempt == 1 else self._store.reload())
-            forgotten = await self._load_forgotten_filter()
-            asked = without_forgotten(await run_sync(update.make, base, forgotten), forgotten)
-            done = await run_sync(
+            is_forgotten = await self._load_forgotten_filter()
+            allowed_update = without_forgotten(await run_sync(update.make, base, is_forgotten), is_forgotten)
+            result = await run_sync(
                 partial(
                     apply_update,
                     base,
-                    asked,
+                    allowed_update,
                     now=self._clock.now(),
                     config=self._config,
                     confirmed_by_signal="reinforcement" in update.conversation.signals,
-                    forgotten=forgotten,
-                    shown=update.shown,
+                    is_forgotten=is_forgotten,
+                    reviewed_ids=update.shown,
                     uploads=uploads,
                     needs_source=True,
-                    said=update.conversation.last_time,
-                    meaning=await self._make_similarity(base, asked),
+                    last_message_at=update.conversation.last_time,
+                    similarity=await self._make_similarity(base, allowed_update),
                 )
             )
-            _report(done)
-            if done.profile == base:
-                return done
-            if done.left and self._archive:
-                await self._archive(done.left)
+            _report(result)
+            if result.profile == base:
+                return result
+            if result.left and self._archive:
+                await self._archive(result.left)
             try:
-                saved = await self._store.save(done.profile, base=base, by=LEARNING_AUTHOR, why=update.conversation.why)
+                saved = await self._store.save(
+                    result.profile, base=base, by=LEARNING_AUTHOR, why=update.conversation.why
+                )
             except VersionConflict:
                 if attempt == attempts:
                     raise
                 continue
-            return replace(done, profile=saved.profile)
+            return replace(result, profile=saved.profile)
         raise AssertionError("an update has at least one attempt")
 
     async def _make_similarity(self, base: Profile, update: ProfileUpdate) -> SimilarityFunction | None:
@@ -410,11 +420,11 @@ def _combine_results(first: UpdateResult | None, second: UpdateResult) -> Update
     )
 
 
-def _report(done: UpdateResult) -> None:
+def _report(result: UpdateResult) -> None:
     """Log a warning, without any content, when most items of an update were rejected."""
-    items = len(done.rejections) + len(done.added) + len(done.removed) + len(done.confirmed)
-    if items >= _MIN_ITEMS_TO_REPORT and len(done.rejections) > _MAX_REJECTED_SHARE * items:
+    items = len(result.rejections) + len(result.added) + len(result.removed) + len(result.confirmed)
+    if items >= _MIN_ITEMS_TO_REPORT and len(result.rejections) > _MAX_REJECTED_SHARE * items:
         counts = ", ".join(
-            f"{item} {reason}: {count}" for (item, reason), count in count_rejections(done.rejections).items()
+            f"{item} {reason}: {count}" for (item, reason), count in count_rejections(result.rejections).items()
         )
         _LOG.warning("Most of an update of the profile was turned down: %s", counts)

@@ -215,8 +215,8 @@ def parse_confidence(confidence: object) -> float | None:
 
 def names_upload(text: str, uploads: Iterable[str]) -> bool:
     """Tell whether a text contains the whole name of an uploaded file, as given in the metadata of the messages."""
-    folded = text.casefold()
-    return any(_contains_name(name.casefold(), folded) for name in uploads if name.strip())
+    folded_text = text.casefold()
+    return any(_contains_name(name.casefold(), folded_text) for name in uploads if name.strip())
 
 
 def count_rejections(rejections: Iterable[RejectedItem]) -> Mapping[tuple[str, str], int]:
@@ -225,13 +225,13 @@ def count_rejections(rejections: Iterable[RejectedItem]) -> Mapping[tuple[str, s
 
 
 def _contains_name(name: str, text: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        before, after = text[at - 1 : at], text[end : end + 1]
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        before, after = text[start - 1 : start], text[end : end + 1]
         if not (before.isalnum() or before in {"_", "-"}) and not (after.isalnum() or after in {"_", "-"}):
             return True
-        at = text.find(name, at + 1)
+        start = text.find(name, start + 1)
     return False
 
 
@@ -245,11 +245,13 @@ def remove_statement(profile: Profile, content: str) -> Profile:
 
     Case, white space and punctuation are ignored.
     """
-    said = _normalize(content)
-    if not said.strip():
+    statement = _normalize(content)
+    if not statement.strip():
         return profile
     summaries = {
-        name: replace(each, summary=_remove_sentences(each.summary, said)) if said in _normalize(each.summary) else each
+        name: replace(each, summary=_remove_sentences(each.summary, statement))
+        if statement in _normalize(each.summary)
+        else each
         for name, each in profile.summaries.items()
     }
     return replace(profile, summaries=summaries)
@@ -266,39 +268,41 @@ def remove_partial_statement(profile: Profile, content: str) -> Profile:
     return replace(profile, summaries=summaries)
 
 
-def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -> ProfileUpdate:
-    """Return the update without the `forgotten` sentences of its summaries; a summary without others is removed."""
-    cleaned = []
+def without_forgotten(update: ProfileUpdate, is_forgotten: Callable[[str], bool]) -> ProfileUpdate:
+    """Return the update without the forgotten sentences of its summaries; a summary without others is removed."""
+    summaries = []
     for edit in update.summaries:
         sentences = split_sentences(edit.summary)
-        kept = [each.text for each in sentences if not forgotten(each.text)]
-        if len(kept) == len(sentences):
-            cleaned.append(edit)
-        elif kept:
-            cleaned.append(replace(edit, summary=" ".join(kept)))
-    return replace(update, summaries=tuple(cleaned))
+        remaining = [each.text for each in sentences if not is_forgotten(each.text)]
+        if len(remaining) == len(sentences):
+            summaries.append(edit)
+        elif remaining:
+            summaries.append(replace(edit, summary=" ".join(remaining)))
+    return replace(update, summaries=tuple(summaries))
 
 
-def _remove_sentences(text: str, said: str) -> str:
-    """Return the text without the sentences that contain `said`; empty if `said` spans several sentences."""
+def _remove_sentences(text: str, statement: str) -> str:
+    """Return the text without the sentences that contain `statement`; empty if `statement` spans several sentences."""
     sentences = split_sentences(text)
-    kept = [sentence for sentence in sentences if said not in _normalize(sentence.text)]
-    if len(kept) == len(sentences):
+    remaining = [sentence for sentence in sentences if statement not in _normalize(sentence.text)]
+    if len(remaining) == len(sentences):
         return ""
-    return " ".join(sentence.text for sentence in kept)
+    return " ".join(sentence.text for sentence in remaining)
 
 
 def _remove_partial_sentences(text: str, content: str) -> str:
-    named = _BRACKETED_NAMES.sub(partial(_remove_names, content=content), text)
-    sentences = split_sentences(named)
-    kept = [each.text for each in sentences if not repeats_partly(each.text, [content], least=_MIN_SHARED_WORDS)]
-    return named.strip() if len(kept) == len(sentences) else " ".join(kept)
+    stripped_text = _BRACKETED_NAMES.sub(partial(_remove_names, content=content), text)
+    sentences = split_sentences(stripped_text)
+    remaining = [
+        each.text for each in sentences if not repeats_partly(each.text, [content], min_overlap=_MIN_SHARED_WORDS)
+    ]
+    return stripped_text.strip() if len(remaining) == len(sentences) else " ".join(remaining)
 
 
 def _remove_names(match: re.Match[str], content: str) -> str:
     """Return a list of names in brackets without the names that `content` contains."""
-    left = [name for name in match[1].split(", ") if not contains_literally(content, [name])]
-    return match[0] if len(left) == match[1].count(", ") + 1 else f"({', '.join(left)})" if left else ""
+    remaining = [name for name in match[1].split(", ") if not contains_literally(content, [name])]
+    return match[0] if len(remaining) == match[1].count(", ") + 1 else f"({', '.join(remaining)})" if remaining else ""
 
 
 def _normalize(text: str) -> str:

@@ -100,8 +100,8 @@ class UserProfile:
         """
         if (limit is not None and limit < 1) or offset < 0:
             raise InvalidQuery(f"A page has a limit of at least 1 and an offset of at least 0, not {limit}, {offset}.")
-        found = await run_sync(find_facts, (await self._store.load()).facts, query, category)
-        return FactPage(facts=found[offset:][:limit], total=len(found), offset=offset)
+        matches = await run_sync(find_facts, (await self._store.load()).facts, query, category)
+        return FactPage(facts=matches[offset:][:limit], total=len(matches), offset=offset)
 
     async def fact(self, fact_id: str) -> Fact:
         """Return one fact. Raises `FactNotFound`."""
@@ -137,9 +137,9 @@ class UserProfile:
                 pinned=pinned,
             )
         )
-        known = _find_same(base.facts, fact, merge=merge)
-        if known:
-            return await self._save_fact(base, self._merge_fact(known, fact), "confirmed")
+        duplicate = _find_same(base.facts, fact, merge=merge)
+        if duplicate:
+            return await self._save_fact(base, self._merge_fact(duplicate, fact), "confirmed")
         saved = await self._save(replace(base, facts=(*base.facts, fact)), base, f"{fact.id} added")
         # another writer may have added the same fact meanwhile; it is added once
         return saved.find_fact(fact.id) or next(
@@ -178,12 +178,14 @@ class UserProfile:
                 valid_days=_value_or(valid_days, old.valid_days) or None,
             )
         )
-        known = _find_same(base.facts, fact, merge=merge) if _statement_digest(fact) != _statement_digest(old) else None
-        if known:
+        duplicate = (
+            _find_same(base.facts, fact, merge=merge) if _statement_digest(fact) != _statement_digest(old) else None
+        )
+        if duplicate:
             rest = replace(base, facts=tuple(each for each in base.facts if each.id != fact.id))
-            one = self._merge_fact(known, fact)
-            facts = tuple(one if each.id == one.id else each for each in rest.facts)
-            return _require_fact(await self._save(replace(rest, facts=facts), base, f"{fact.id} merged"), one.id)
+            merged = self._merge_fact(duplicate, fact)
+            facts = tuple(merged if each.id == merged.id else each for each in rest.facts)
+            return _require_fact(await self._save(replace(rest, facts=facts), base, f"{fact.id} merged"), merged.id)
         return await self._save_fact(base, fact, "changed")
 
     async def pin(self, fact_id: str, *, on: bool = True) -> Fact:
@@ -200,9 +202,11 @@ class UserProfile:
         """
         base = await self._store.load()
         fact = _require_fact(base, fact_id)
-        left = replace(base, facts=tuple(each for each in base.facts if each.id != fact_id))
-        told = f"{fact_id} removed: {why}" if why else f"{fact_id} removed"
-        await self._store.save(remove_statement(left, fact.content), base=base, by=_AUTHOR, why=told, forget=True)
+        remaining = replace(base, facts=tuple(each for each in base.facts if each.id != fact_id))
+        message = f"{fact_id} removed: {why}" if why else f"{fact_id} removed"
+        await self._store.save(
+            remove_statement(remaining, fact.content), base=base, by=_AUTHOR, why=message, forget=True
+        )
         return fact
 
     async def set_summary(self, name: str, text: str) -> ProfileSummary:
@@ -225,10 +229,10 @@ class UserProfile:
         Raises: InvalidFact, DuplicateFact, VersionConflict.
         """
         before = {fact.id: fact for fact in base.facts}
-        for at, fact in enumerate(profile.facts):
+        for index, fact in enumerate(profile.facts):
             if before.get(fact.id) != fact:
                 _validate_fact(fact)
-                _find_same(profile.facts[:at], fact, merge=False)
+                _find_same(profile.facts[:index], fact, merge=False)
         return await self._store.save(profile, base=base, by=_AUTHOR, why=why, forget=True)
 
     async def clear(self, *, why: str = "") -> SavedProfile:
@@ -254,14 +258,14 @@ class UserProfile:
         if part of it can't be read; VersionConflict, without `prefer`, which names the differences.
         """
         base = await self._store.load()
-        found = await run_sync(partial(plan_import, base, document, mode=mode, prefer=prefer))
+        plan = await run_sync(partial(plan_import, base, document, mode=mode, prefer=prefer))
         if dry_run:
-            return found
-        _refuse_conflicts(found, prefer)
-        if not found.changes_something:
-            return found
-        saved = await self._store.save(found.profile, base=base, by=_AUTHOR, why=f"import, {mode}")
-        return replace(found, profile=saved.profile, is_saved=True)
+            return plan
+        _refuse_conflicts(plan, prefer)
+        if not plan.changes_something:
+            return plan
+        saved = await self._store.save(plan.profile, base=base, by=_AUTHOR, why=f"import, {mode}")
+        return replace(plan, profile=saved.profile, is_saved=True)
 
     async def migrate(
         self, source: ForeignProfile | None = None, *, prefer: ImportPreference | None = None, dry_run: bool = False
@@ -277,27 +281,27 @@ class UserProfile:
             raise InvalidInput("This keeper of profiles keeps no backups, so nothing can be migrated into it.")
         data = await self._store.read_document() if source is None else source.data
         if source is None:
-            read = ParsedProfile(profile=replace(base, version=PROFILE_VERSION))
+            parsed = ParsedProfile(profile=replace(base, version=PROFILE_VERSION))
         else:
-            read = replace(source.read, profile=replace(source.read.profile, version=PROFILE_VERSION))
+            parsed = replace(source.read, profile=replace(source.read.profile, version=PROFILE_VERSION))
         mode: ImportMode = "replace" if source is None else "merge"
-        found = await run_sync(partial(plan_parsed_import, base, read, mode=mode, prefer=prefer))
-        _refuse_conflicts(found, prefer if not dry_run else "profile")
-        if dry_run or data is None or not found.changes_something:
-            return ProfileMigration(imported=found)
+        plan = await run_sync(partial(plan_parsed_import, base, parsed, mode=mode, prefer=prefer))
+        _refuse_conflicts(plan, prefer if not dry_run else "profile")
+        if dry_run or data is None or not plan.changes_something:
+            return ProfileMigration(imported=plan)
         backup = await self._store.back_up(data)
-        saved = await self._store.save(found.profile, base=base, by=_AUTHOR, why="migration")
-        return ProfileMigration(imported=replace(found, profile=saved.profile, is_saved=True), backup=backup)
+        saved = await self._store.save(plan.profile, base=base, by=_AUTHOR, why="migration")
+        return ProfileMigration(imported=replace(plan, profile=saved.profile, is_saved=True), backup=backup)
 
-    def _merge_fact(self, known: Fact, fact: Fact) -> Fact:
-        again = confirm_fact(
-            known, fact.source, confidence=fact.confidence, error=fact.source_error, now=self._clock.now()
+    def _merge_fact(self, existing: Fact, fact: Fact) -> Fact:
+        confirmed = confirm_fact(
+            existing, fact.source, confidence=fact.confidence, error=fact.source_error, now=self._clock.now()
         )
-        return replace(again, pinned=known.pinned or fact.pinned)
+        return replace(confirmed, pinned=existing.pinned or fact.pinned)
 
-    async def _save_fact(self, base: Profile, fact: Fact, done: str) -> Fact:
+    async def _save_fact(self, base: Profile, fact: Fact, action: str) -> Fact:
         facts = tuple(fact if each.id == fact.id else each for each in base.facts)
-        return _require_fact(await self._save(replace(base, facts=facts), base, f"{fact.id} {done}"), fact.id)
+        return _require_fact(await self._save(replace(base, facts=facts), base, f"{fact.id} {action}"), fact.id)
 
     async def _save(self, profile: Profile, base: Profile, why: str) -> Profile:
         return (await self._store.save(profile, base=base, by=_AUTHOR, why=why)).profile
@@ -310,9 +314,9 @@ def _require_fact(profile: Profile, fact_id: str) -> Fact:
     return fact
 
 
-def _refuse_conflicts(found: ProfileImport, prefer: ImportPreference | None) -> None:
-    if found.conflicts and prefer is None:
-        names = ", ".join(found.conflicts)
+def _refuse_conflicts(plan: ProfileImport, prefer: ImportPreference | None) -> None:
+    if plan.conflicts and prefer is None:
+        names = ", ".join(plan.conflicts)
         raise VersionConflict(f"The document says something else about {names}: name what to prefer.")
 
 
@@ -339,12 +343,12 @@ def _validate_fact(fact: Fact) -> Fact:
 
 def _find_same(facts: Sequence[Fact], fact: Fact, *, merge: bool) -> Fact | None:
     """Return another fact with the same content. Raises `DuplicateFact` without `merge`."""
-    known = next(
+    duplicate = next(
         (each for each in facts if each.id != fact.id and _statement_digest(each) == _statement_digest(fact)), None
     )
-    if known and not merge:
-        raise DuplicateFact(f"The profile says this already: it is {known.id}.")
-    return known
+    if duplicate and not merge:
+        raise DuplicateFact(f"The profile says this already: it is {duplicate.id}.")
+    return duplicate
 
 
 def _statement_digest(fact: Fact) -> str:

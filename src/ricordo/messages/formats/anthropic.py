@@ -34,43 +34,43 @@ DIALECT = "anthropic"
 _MEDIA_FAMILIES = {"image": "image", "document": "application"}
 
 
-def list_blocks(content: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+def list_blocks(content: JsonValue, path: str) -> list[dict[str, JsonValue]]:
     """Return `content` as blocks: a string is one text block, null is an empty list.
 
     Raises: InvalidMessage if it is neither a string nor a list of objects; the text names the position.
     """
     if content is None:
         return []
-    return [{"type": "text", "text": content}] if isinstance(content, str) else require_objects(content, where)
+    return [{"type": "text", "text": content}] if isinstance(content, str) else require_objects(content, path)
 
 
-def read_block(block: Mapping[str, JsonValue], where: str) -> Part:
+def read_block(block: Mapping[str, JsonValue], path: str) -> Part:
     """Read one block; unknown types, and media in an unknown form, are kept verbatim.
 
     Raises: InvalidMessage if the block lacks a field of its type; the text names the position.
     """
-    kind = require_text(block.get("type"), f"{where}.type")
+    kind = require_text(block.get("type"), f"{path}.type")
     if kind == "thinking":
         signature = block.get("signature")
-        said = require_text(block.get("thinking"), f"{where}.thinking")
+        text = require_text(block.get("thinking"), f"{path}.thinking")
         return Thinking(
-            text=said, signature=None if signature is None else require_text(signature, f"{where}.signature")
+            text=text, signature=None if signature is None else require_text(signature, f"{path}.signature")
         )
     if kind == "tool_use":
-        arguments = dumps(require_object(block.get("input", {}), f"{where}.input"))
+        arguments = dumps(require_object(block.get("input", {}), f"{path}.input"))
         return ToolCall(
-            id=require_text(block.get("id"), f"{where}.id"),
-            name=require_text(block.get("name"), f"{where}.name"),
+            id=require_text(block.get("id"), f"{path}.id"),
+            name=require_text(block.get("name"), f"{path}.name"),
             arguments=arguments,
         )
     if kind == "tool_result":
-        blocks = list_blocks(block.get("content"), f"{where}.content")
+        blocks = list_blocks(block.get("content"), f"{path}.content")
         return ToolResult(
-            call_id=require_text(block.get("tool_use_id"), f"{where}.tool_use_id"),
-            parts=tuple(_read_content(inner, f"{where}.content[{i}]") for i, inner in enumerate(blocks)),
+            call_id=require_text(block.get("tool_use_id"), f"{path}.tool_use_id"),
+            parts=tuple(_read_content(inner, f"{path}.content[{i}]") for i, inner in enumerate(blocks)),
             is_error=block.get("is_error") is True,
         )
-    return _read_content(block, where)
+    return _read_content(block, path)
 
 
 def write_block(part: Part) -> dict[str, JsonValue] | None:
@@ -97,16 +97,16 @@ def _write_result(result: ToolResult) -> dict[str, JsonValue]:
     return value | ({"is_error": True} if result.is_error else {})
 
 
-def _read_content(block: Mapping[str, JsonValue], where: str) -> Text | Media | Unknown:
-    kind = require_text(block.get("type"), f"{where}.type")
+def _read_content(block: Mapping[str, JsonValue], path: str) -> Text | Media | Unknown:
+    kind = require_text(block.get("type"), f"{path}.type")
     if kind == "text":
-        return Text(text=require_text(block.get("text"), f"{where}.text"))
-    media = _read_media(kind, block, where) if kind in _MEDIA_FAMILIES else None
+        return Text(text=require_text(block.get("text"), f"{path}.text"))
+    media = _read_media(kind, block, path) if kind in _MEDIA_FAMILIES else None
     return make_unknown(DIALECT, kind, block) if media is None else media
 
 
-def _read_media(kind: str, block: Mapping[str, JsonValue], where: str) -> Media | None:
-    source = require_object(block.get("source"), f"{where}.source")
+def _read_media(kind: str, block: Mapping[str, JsonValue], path: str) -> Media | None:
+    source = require_object(block.get("source"), f"{path}.source")
     name = block.get("title")
     name = name if isinstance(name, str) else None
     match source:
@@ -124,12 +124,12 @@ def _read_media(kind: str, block: Mapping[str, JsonValue], where: str) -> Media 
 def _write_media(media: Media) -> dict[str, JsonValue] | None:
     family = media.media_type.partition("/")[0]
     kind = "image" if family == "image" else "document"
-    inside = parse_data_uri(media.uri)
+    data_uri = parse_data_uri(media.uri)
     source: dict[str, JsonValue]
     if family not in ("image", "application", "text"):
         return None
-    if inside:
-        source = {"type": "base64", "media_type": inside[0], "data": inside[1]}
+    if data_uri:
+        source = {"type": "base64", "media_type": data_uri[0], "data": data_uri[1]}
     elif is_url(media.uri):
         source = {"type": "url", "url": media.uri}
     elif is_file_id(media.uri):
@@ -168,34 +168,34 @@ def from_anthropic(messages: JsonValue, system: JsonValue = None) -> list[Messag
     A user message with only results becomes a tool message. Raises: InvalidMessage if it can't be parsed; the text
     names the position.
     """
-    found = [] if system is None else [_read_message("system", list_blocks(system, "system"), {}, "system")]
+    decoded = [] if system is None else [_read_message("system", list_blocks(system, "system"), {}, "system")]
     for index, value in enumerate(require_objects(messages, "messages")):
-        where = f"messages[{index}]"
-        role = require_text(value.get("role"), f"{where}.role")
+        path = f"messages[{index}]"
+        role = require_text(value.get("role"), f"{path}.role")
         if role not in _ROLES:
-            raise InvalidMessage(f"{where}.role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
+            raise InvalidMessage(f"{path}.role: one of {', '.join(_ROLES)} is needed, not {role!r}.")
         fields: dict[str, JsonValue] = {
             key: item for key, item in value.items() if key not in ("role", "content") and item is not None
         }
-        blocks = list_blocks(value.get("content"), f"{where}.content")
-        found.append(_read_message(_ROLES[role], blocks, fields, f"{where}.content"))
-    return found
+        blocks = list_blocks(value.get("content"), f"{path}.content")
+        decoded.append(_read_message(_ROLES[role], blocks, fields, f"{path}.content"))
+    return decoded
 
 
 def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
     """Return `messages` as the `messages` and the `system` prompt of a request."""
     system: list[JsonValue] = []
-    written: list[tuple[Message, list[JsonValue]]] = []
+    encoded_messages: list[tuple[Message, list[JsonValue]]] = []
     for message in messages:
         blocks = _write_blocks(message)
         if message.role == "system":
             system += [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-        elif written and _only_results(blocks) and _only_results(written[-1][1]):
-            written[-1][1].extend(blocks)
+        elif encoded_messages and _only_results(blocks) and _only_results(encoded_messages[-1][1]):
+            encoded_messages[-1][1].extend(blocks)
         elif blocks:
-            written.append((message, blocks))
+            encoded_messages.append((message, blocks))
     return AnthropicPrompt(
-        messages=[_make_message(message, blocks) for message, blocks in written],
+        messages=[_make_message(message, blocks) for message, blocks in encoded_messages],
         system=_simplify_content(system) if system else None,
     )
 
@@ -207,28 +207,28 @@ def _make_message(message: Message, blocks: list[JsonValue]) -> dict[str, JsonVa
 
 
 def _read_message(
-    role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[str, JsonValue], where: str
+    role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[str, JsonValue], path: str
 ) -> Message:
     parts: list[Part] = []
-    kept: dict[int, dict[str, JsonValue]] = {}
+    part_extras: dict[int, dict[str, JsonValue]] = {}
     for index, block in enumerate(blocks):
-        part = read_block(block, f"{where}[{index}]")
-        said = write_block(part)
-        if said and (more := find_extra(block, said)):
-            kept[index] = {"of": said["type"], "fields": more}
+        part = read_block(block, f"{path}[{index}]")
+        encoded = write_block(part)
+        if encoded and (extra_fields := find_extra(block, encoded)):
+            part_extras[index] = {"of": encoded["type"], "fields": extra_fields}
         parts.append(part)
     only_results = bool(parts) and all(isinstance(part, ToolResult) for part in parts)
     return Message(
         role="tool" if role == "user" and only_results else role,
         parts=tuple(parts),
-        metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT),
+        metadata=ExtraFields(message=fields, parts=part_extras).to_metadata(DIALECT),
     )
 
 
 def _write_blocks(message: Message) -> list[JsonValue]:
-    kept = read_extra(message, DIALECT)
-    written = [(index, write_block(part)) for index, part in enumerate(message.parts)]
-    return [kept.restore_part(index, said, "type") for index, said in written if said]
+    extra = read_extra(message, DIALECT)
+    encoded_parts = [(index, write_block(part)) for index, part in enumerate(message.parts)]
+    return [extra.restore_part(index, encoded, "type") for index, encoded in encoded_parts if encoded]
 
 
 def _only_results(blocks: list[JsonValue]) -> bool:

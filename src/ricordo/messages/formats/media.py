@@ -19,8 +19,8 @@ def make_data_uri(media_type: str, base64: str) -> str:
 
 def parse_data_uri(uri: str) -> tuple[str, str] | None:
     """Return the media type and the base64 text of a data URI; None for any other URI."""
-    found = _DATA_URI.fullmatch(uri)
-    return (found[1], found[2]) if found else None
+    match = _DATA_URI.fullmatch(uri)
+    return (match[1], match[2]) if match else None
 
 
 def is_url(uri: str) -> bool:
@@ -35,6 +35,6 @@ def is_file_id(uri: str) -> bool:
 
 def guess_media_type(uri: str, family: str) -> str:
     """Return the media type of a data URI, or of a URL by its ending; `family/*` if it is unknown."""
-    inside = parse_data_uri(uri)
-    guessed = inside[0] if inside else mimetypes.guess_type(uri.partition("?")[0])[0]
+    data_uri = parse_data_uri(uri)
+    guessed = data_uri[0] if data_uri else mimetypes.guess_type(uri.partition("?")[0])[0]
     return guessed if guessed and guessed.startswith(f"{family}/") else f"{family}/*"

@@ -26,7 +26,7 @@ class ExtraFields:
 
     def to_metadata(self, dialect: str) -> dict[str, JsonValue]:
         """Return the fields as metadata of a message; empty if there are none."""
-        parts: dict[str, JsonValue] = {str(index): dict(found) for index, found in self.parts.items() if found}
+        parts: dict[str, JsonValue] = {str(index): dict(extra) for index, extra in self.parts.items() if extra}
         fields: dict[str, JsonValue] = {}
         if self.message:
             fields["message"] = dict(self.message)
@@ -34,39 +34,42 @@ class ExtraFields:
             fields["parts"] = parts
         return {dialect: fields} if fields else {}
 
-    def restore_part(self, index: int, said: Mapping[str, JsonValue], tag: str) -> dict[str, JsonValue]:
-        """Merge the extra fields of the part at `index` into `said`, if both have the same kind under `tag`."""
-        found = self.parts.get(index, {})
-        fields = found.get("fields")
-        same = found.get("of") == said.get(tag)
-        return merge_extra(said, fields) if same and isinstance(fields, dict) else dict(said)
+    def restore_part(self, index: int, encoded: Mapping[str, JsonValue], tag: str) -> dict[str, JsonValue]:
+        """Merge the extra fields of the part at `index` into `encoded`, if both have the same kind under `tag`."""
+        extra = self.parts.get(index, {})
+        fields = extra.get("fields")
+        is_same_kind = extra.get("of") == encoded.get(tag)
+        return merge_extra(encoded, fields) if is_same_kind and isinstance(fields, dict) else dict(encoded)
 
 
 def read_extra(message: Message, dialect: str) -> ExtraFields:
     """Return the extra fields of `message` in `dialect`; values of another structure are ignored."""
-    found = message.metadata.get(dialect)
-    if not isinstance(found, dict):
+    stored = message.metadata.get(dialect)
+    if not isinstance(stored, dict):
         return ExtraFields()
-    fields, parts = found.get("message"), found.get("parts")
+    fields, parts = stored.get("message"), stored.get("parts")
     return ExtraFields(
         message=fields if isinstance(fields, dict) else {},
         parts=_by_index(parts) if isinstance(parts, dict) else {},
     )
 
 
-def find_extra(given: Mapping[str, JsonValue], said: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the fields and plain values of `given` that `said` lacks, recursively in objects and lists."""
-    found: dict[str, JsonValue] = {}
-    for key, value in given.items():
-        more = _extra_value(value, said[key]) if key in said else value
-        if more is not None:
-            found[key] = more
-    return found
+def find_extra(original: Mapping[str, JsonValue], encoded: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the fields and plain values of `original` that `encoded` lacks, recursively in objects and lists."""
+    extra: dict[str, JsonValue] = {}
+    for key, value in original.items():
+        extra_value = _extra_value(value, encoded[key]) if key in encoded else value
+        if extra_value is not None:
+            extra[key] = extra_value
+    return extra
 
 
-def merge_extra(said: Mapping[str, JsonValue], kept: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Merge the result of `find_extra` into `said`."""
-    return {**said, **{key: _merge_value(said[key], value) if key in said else value for key, value in kept.items()}}
+def merge_extra(encoded: Mapping[str, JsonValue], extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Merge the result of `find_extra` into `encoded`."""
+    return {
+        **encoded,
+        **{key: _merge_value(encoded[key], value) if key in encoded else value for key, value in extra.items()},
+    }
 
 
 def make_unknown(dialect: str, kind: str, block: Mapping[str, JsonValue]) -> Unknown:
@@ -85,33 +88,35 @@ def read_unknown(part: Part, dialect: str) -> dict[str, JsonValue] | None:
     return value if isinstance(value, dict) else None
 
 
-def _extra_value(given: JsonValue, said: JsonValue) -> JsonValue:
-    if isinstance(given, dict) and isinstance(said, dict):
-        return find_extra(given, said) or None
-    if isinstance(given, list) and isinstance(said, list):
-        return _extra_items(given, said)
-    if isinstance(given, dict | list) or isinstance(said, dict | list) or given == said:
+def _extra_value(original: JsonValue, encoded: JsonValue) -> JsonValue:
+    if isinstance(original, dict) and isinstance(encoded, dict):
+        return find_extra(original, encoded) or None
+    if isinstance(original, list) and isinstance(encoded, list):
+        return _extra_items(original, encoded)
+    if isinstance(original, dict | list) or isinstance(encoded, dict | list) or original == encoded:
         return None
-    return given
+    return original
 
 
-def _extra_items(given: Sequence[JsonValue], said: Sequence[JsonValue]) -> JsonValue:
-    if len(given) != len(said):
+def _extra_items(original: Sequence[JsonValue], encoded: Sequence[JsonValue]) -> JsonValue:
+    if len(original) != len(encoded):
         return None
-    pairs = zip(given, said, strict=True)
-    found: list[JsonValue] = [find_extra(a, b) if isinstance(a, dict) and isinstance(b, dict) else {} for a, b in pairs]
-    return found if any(found) else None
+    pairs = zip(original, encoded, strict=True)
+    extras: list[JsonValue] = [
+        find_extra(a, b) if isinstance(a, dict) and isinstance(b, dict) else {} for a, b in pairs
+    ]
+    return extras if any(extras) else None
 
 
-def _merge_value(said: JsonValue, kept: JsonValue) -> JsonValue:
-    if isinstance(said, dict) and isinstance(kept, dict):
-        return merge_extra(said, kept)
-    if isinstance(said, list) and isinstance(kept, list) and len(said) == len(kept):
-        return [_merge_value(a, b) if isinstance(a, dict) else a for a, b in zip(said, kept, strict=True)]
-    if isinstance(said, dict | list) or isinstance(kept, dict | list):
-        return said
-    return kept
+def _merge_value(encoded: JsonValue, extra: JsonValue) -> JsonValue:
+    if isinstance(encoded, dict) and isinstance(extra, dict):
+        return merge_extra(encoded, extra)
+    if isinstance(encoded, list) and isinstance(extra, list) and len(encoded) == len(extra):
+        return [_merge_value(a, b) if isinstance(a, dict) else a for a, b in zip(encoded, extra, strict=True)]
+    if isinstance(encoded, dict | list) or isinstance(extra, dict | list):
+        return encoded
+    return extra
 
 
 def _by_index(parts: Mapping[str, JsonValue]) -> dict[int, Mapping[str, JsonValue]]:
-    return {int(index): found for index, found in parts.items() if index.isdecimal() and isinstance(found, dict)}
+    return {int(index): extra for index, extra in parts.items() if index.isdecimal() and isinstance(extra, dict)}

@@ -57,7 +57,7 @@ _TO_URL_SAFE = str.maketrans("+/", "-_")
 _FROM_URL_SAFE = str.maketrans("-_", "+/")
 
 
-def read_prompt(content: JsonValue, where: str) -> list[tuple[Text | Media | Unknown, JsonValue]]:
+def read_prompt(content: JsonValue, path: str) -> list[tuple[Text | Media | Unknown, JsonValue]]:
     """Return the content of a user prompt as parts, each with its original item.
 
     Raises: InvalidMessage if an item is neither a string nor an object with a kind; the text names the position.
@@ -65,8 +65,8 @@ def read_prompt(content: JsonValue, where: str) -> list[tuple[Text | Media | Unk
     if isinstance(content, str):
         return [(Text(text=content), content)]
     if not isinstance(content, list):
-        raise InvalidMessage(f"{where}: a string or a list is needed.")
-    return [(_read_item(item, f"{where}[{index}]"), item) for index, item in enumerate(content)]
+        raise InvalidMessage(f"{path}: a string or a list is needed.")
+    return [(_read_item(item, f"{path}[{index}]"), item) for index, item in enumerate(content)]
 
 
 def write_prompt(part: Part) -> JsonValue:
@@ -79,21 +79,21 @@ def write_prompt(part: Part) -> JsonValue:
     return block if block is not None and "part_kind" not in block else None
 
 
-def read_request_part(value: Mapping[str, JsonValue], where: str) -> tuple[Role, Part]:
+def read_request_part(value: Mapping[str, JsonValue], path: str) -> tuple[Role, Part]:
     """Read a part of a request that is not a user prompt, and return it with the role of its message.
 
     Raises: InvalidMessage if the part lacks a field of its kind; the text names the position.
     """
-    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
+    kind = require_text(value.get("part_kind"), f"{path}.part_kind")
     if kind == "system-prompt":
-        return "system", Text(text=require_text(value.get("content"), f"{where}.content"))
+        return "system", Text(text=require_text(value.get("content"), f"{path}.content"))
     is_retry = kind == "retry-prompt" and value.get("tool_name") is not None
     if kind == "tool-return" or is_retry:
         content = value.get("content")
         result = ToolResult(
-            call_id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
+            call_id=require_text(value.get("tool_call_id"), f"{path}.tool_call_id"),
             parts=(Text(text=content if isinstance(content, str) else dumps(content)),),
-            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
+            name=require_text(value.get("tool_name"), f"{path}.tool_name"),
             is_error=is_retry or value.get("outcome", "success") != "success",
         )
         return "tool", result
@@ -117,30 +117,30 @@ def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dic
 
 def _result_content(result: ToolResult) -> JsonValue:
     """Return the content of a result: its text, or a list with the text and the media that can be expressed."""
-    media = [written for part in result.parts if isinstance(part, Media) and (written := _write_media(part))]
+    media = [encoded for part in result.parts if isinstance(part, Media) and (encoded := _write_media(part))]
     return [*([result.text] if result.text else []), *media] if media else result.text
 
 
-def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:
+def read_response_part(value: Mapping[str, JsonValue], path: str) -> Part:
     """Read a part of a response.
 
     Raises: InvalidMessage if the part lacks a field of its kind; the text names the position.
     """
-    kind = require_text(value.get("part_kind"), f"{where}.part_kind")
+    kind = require_text(value.get("part_kind"), f"{path}.part_kind")
     if kind == "text":
-        return Text(text=require_text(value.get("content"), f"{where}.content"))
+        return Text(text=require_text(value.get("content"), f"{path}.content"))
     if kind == "thinking":
         signature = value.get("signature")
-        said = require_text(value.get("content"), f"{where}.content")
+        text = require_text(value.get("content"), f"{path}.content")
         return Thinking(
-            text=said, signature=None if signature is None else require_text(signature, f"{where}.signature")
+            text=text, signature=None if signature is None else require_text(signature, f"{path}.signature")
         )
     if kind == "tool-call":
-        given = value.get("args")
+        arguments = value.get("args")
         return ToolCall(
-            id=require_text(value.get("tool_call_id"), f"{where}.tool_call_id"),
-            name=require_text(value.get("tool_name"), f"{where}.tool_name"),
-            arguments=given if isinstance(given, str) else dumps({} if given is None else given),
+            id=require_text(value.get("tool_call_id"), f"{path}.tool_call_id"),
+            name=require_text(value.get("tool_name"), f"{path}.tool_name"),
+            arguments=arguments if isinstance(arguments, str) else dumps({} if arguments is None else arguments),
         )
     return make_unknown(DIALECT, kind, value)
 
@@ -160,26 +160,26 @@ def write_response_part(part: Part, *, is_value: bool = False) -> dict[str, Json
             return read_unknown(part, DIALECT) or {}
 
 
-def _read_item(item: JsonValue, where: str) -> Text | Media | Unknown:
+def _read_item(item: JsonValue, path: str) -> Text | Media | Unknown:
     if isinstance(item, str):
         return Text(text=item)
     if not isinstance(item, dict):
-        raise InvalidMessage(f"{where}: a string or an object is needed.")
-    kind = require_text(item.get("kind"), f"{where}.kind")
+        raise InvalidMessage(f"{path}: a string or an object is needed.")
+    kind = require_text(item.get("kind"), f"{path}.kind")
     match item:
         case {"kind": "binary", "data": str(data), "media_type": str(media_type)}:
             return Media(media_type=media_type, uri=make_data_uri(media_type, data.translate(_FROM_URL_SAFE)))
         case {"url": str(url)} if kind in _URL_KINDS:
-            known = item.get("media_type")
-            return Media(media_type=known if isinstance(known, str) else _URL_KINDS[kind], uri=url)
+            stored_type = item.get("media_type")
+            return Media(media_type=stored_type if isinstance(stored_type, str) else _URL_KINDS[kind], uri=url)
         case _:
             return make_unknown(DIALECT, kind, item)
 
 
 def _write_media(media: Media) -> dict[str, JsonValue] | None:
-    inside = parse_data_uri(media.uri)
-    if inside:
-        return {"kind": "binary", "data": inside[1].translate(_TO_URL_SAFE), "media_type": inside[0]}
+    data_uri = parse_data_uri(media.uri)
+    if data_uri:
+        return {"kind": "binary", "data": data_uri[1].translate(_TO_URL_SAFE), "media_type": data_uri[0]}
     if not is_url(media.uri):
         return None
     family = media.media_type.partition("/")[0]
@@ -188,12 +188,12 @@ def _write_media(media: Media) -> dict[str, JsonValue] | None:
     return value if media.media_type.endswith("/*") else value | {"media_type": media.media_type}
 
 
-def _parse_value(written: str) -> JsonValue:
-    """Return the value of the JSON text `written`, or the text itself if it is no longer JSON after an edit."""
+def _parse_value(text: str) -> JsonValue:
+    """Return the value of the JSON text `text`, or the text itself if it is no longer JSON after an edit."""
     try:
-        return loads(written)
+        return loads(text)
     except InvalidMessage:
-        return written
+        return text
 
 
 # Ricordo's own notes among the kept fields; a colon separates them from fields of pydantic-ai.
@@ -205,36 +205,36 @@ def from_pydantic_ai(values: JsonValue) -> list[Message]:
 
     Raises: InvalidMessage if they can't be parsed; the text names the position.
     """
-    found: list[Message] = []
+    messages: list[Message] = []
     for index, value in enumerate(require_objects(values, "messages")):
-        where = f"messages[{index}]"
-        kind = require_text(value.get("kind"), f"{where}.kind")
+        path = f"messages[{index}]"
+        kind = require_text(value.get("kind"), f"{path}.kind")
         if kind == "request":
-            found += _read_request(value, where)
+            messages += _read_request(value, path)
         elif kind == "response":
-            found.append(_read_response(value, where))
+            messages.append(_read_response(value, path))
         else:
-            raise InvalidMessage(f"{where}.kind: request or response is needed, not {kind!r}.")
-    return found
+            raise InvalidMessage(f"{path}.kind: request or response is needed, not {kind!r}.")
+    return messages
 
 
 def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
     """Return `messages` in a form that pydantic-ai validates; messages between two replies become one request."""
-    written: list[dict[str, JsonValue]] = []
+    encoded_messages: list[dict[str, JsonValue]] = []
     parts: list[JsonValue] = []
     names: dict[str, str] = {}
     for message in messages:
         names.update((call.id, call.name) for call in message.tool_calls)
         if message.role == "assistant":
-            written.append(_write_response(message))
+            encoded_messages.append(_write_response(message))
             continue
         fields = read_extra(message, DIALECT).message.get(_REQUEST_KEY)
-        if isinstance(fields, dict) or not written or written[-1]["kind"] != "request":
+        if isinstance(fields, dict) or not encoded_messages or encoded_messages[-1]["kind"] != "request":
             parts = []
             started: dict[str, JsonValue] = {"kind": "request", "parts": parts}
-            written.append(started | fields if isinstance(fields, dict) else started)
+            encoded_messages.append(started | fields if isinstance(fields, dict) else started)
         parts += _write_request_parts(_with_result_names(message, names))
-    return written
+    return encoded_messages
 
 
 def _with_result_names(message: Message, names: Mapping[str, str]) -> Message:
@@ -248,87 +248,92 @@ def _with_result_names(message: Message, names: Mapping[str, str]) -> Message:
     )
 
 
-def _read_request(value: Mapping[str, JsonValue], where: str) -> list[Message]:
-    given = require_objects(value.get("parts"), f"{where}.parts")
-    found = [_read_request_message(part, f"{where}.parts[{index}]") for index, part in enumerate(given)]
+def _read_request(value: Mapping[str, JsonValue], path: str) -> list[Message]:
+    request_parts = require_objects(value.get("parts"), f"{path}.parts")
+    messages = [_read_request_message(part, f"{path}.parts[{index}]") for index, part in enumerate(request_parts)]
     fields: dict[str, JsonValue] = {
         key: item for key, item in value.items() if key not in ("kind", "parts") and item is not None
     }
-    first = found[0] if found else Message(role="user")
-    kept = read_extra(first, DIALECT)
-    marked = ExtraFields(message={**kept.message, _REQUEST_KEY: fields}, parts=kept.parts)
+    first = messages[0] if messages else Message(role="user")
+    extra = read_extra(first, DIALECT)
+    marked = ExtraFields(message={**extra.message, _REQUEST_KEY: fields}, parts=extra.parts)
     return [
         Message(role=first.role, parts=first.parts, time=first.time, metadata=marked.to_metadata(DIALECT)),
-        *found[1:],
+        *messages[1:],
     ]
 
 
-def _read_request_message(value: Mapping[str, JsonValue], where: str) -> Message:
+def _read_request_message(value: Mapping[str, JsonValue], path: str) -> Message:
     time = _read_time(value.get("timestamp"))
     if value.get("part_kind") == "user-prompt":
-        pairs = read_prompt(value.get("content"), f"{where}.content")
-        kept = {i: _find_part_extra(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
-        said: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": value.get("content")}
-        fields = find_extra(value, said | _timestamp_field(time))
+        pairs = read_prompt(value.get("content"), f"{path}.content")
+        part_extras = {i: _find_part_extra(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
+        encoded: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": value.get("content")}
+        fields = find_extra(value, encoded | _timestamp_field(time))
         parts: tuple[Part, ...] = tuple(part for part, _ in pairs)
         return Message(
-            role="user", parts=parts, time=time, metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT)
+            role="user",
+            parts=parts,
+            time=time,
+            metadata=ExtraFields(message=fields, parts=part_extras).to_metadata(DIALECT),
         )
-    role, part = read_request_part(value, where)
+    role, part = read_request_part(value, path)
     is_value = _is_json_value(value, "content")
-    written = write_request_part(part, role, is_value=is_value) | _timestamp_field(time)
-    extras = {0: _find_part_extra(dict(value), written, "part_kind", is_value=is_value)}
+    encoded_part = write_request_part(part, role, is_value=is_value) | _timestamp_field(time)
+    extras = {0: _find_part_extra(dict(value), encoded_part, "part_kind", is_value=is_value)}
     return Message(role=role, parts=(part,), time=time, metadata=ExtraFields(parts=extras).to_metadata(DIALECT))
 
 
 def _write_request_parts(message: Message) -> list[JsonValue]:
     """Return the request parts for `message`: one prompt for all content of the user, other parts one by one."""
-    kept = read_extra(message, DIALECT)
-    fields = {key: item for key, item in kept.message.items() if key != _REQUEST_KEY}
+    extra = read_extra(message, DIALECT)
+    fields = {key: item for key, item in extra.message.items() if key != _REQUEST_KEY}
     stamp = _timestamp_field(message.time)
-    written: list[JsonValue] = []
+    encoded_parts: list[JsonValue] = []
     prompt: list[JsonValue] = []
     for index, part in enumerate(message.parts):
         if message.role == "user" and (item := write_prompt(part)) is not None:
-            prompt.append(kept.restore_part(index, item, "kind") if isinstance(item, dict) else item)
-        elif said := write_request_part(part, message.role, is_value=_was_json_value(kept, index)):
-            written.append(kept.restore_part(index, said | stamp, "part_kind"))
+            prompt.append(extra.restore_part(index, item, "kind") if isinstance(item, dict) else item)
+        elif encoded := write_request_part(part, message.role, is_value=_was_json_value(extra, index)):
+            encoded_parts.append(extra.restore_part(index, encoded | stamp, "part_kind"))
     if prompt:
         content = prompt[0] if len(prompt) == 1 and isinstance(prompt[0], str) else prompt
-        asked: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": content}
-        written.append(merge_extra(asked | stamp, fields))
-    return written
+        prompt_part: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": content}
+        encoded_parts.append(merge_extra(prompt_part | stamp, fields))
+    return encoded_parts
 
 
-def _read_response(value: Mapping[str, JsonValue], where: str) -> Message:
-    given = require_objects(value.get("parts"), f"{where}.parts")
-    parts = tuple(read_response_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given))
-    kept = {}
-    for index, (part, block) in enumerate(zip(parts, given, strict=True)):
+def _read_response(value: Mapping[str, JsonValue], path: str) -> Message:
+    response_parts = require_objects(value.get("parts"), f"{path}.parts")
+    parts = tuple(read_response_part(part, f"{path}.parts[{index}]") for index, part in enumerate(response_parts))
+    part_extras = {}
+    for index, (part, block) in enumerate(zip(parts, response_parts, strict=True)):
         is_value = _is_json_value(block, "args")
-        kept[index] = _find_part_extra(
+        part_extras[index] = _find_part_extra(
             block, write_response_part(part, is_value=is_value), "part_kind", is_value=is_value
         )
-    usage = _read_usage(value.get("usage"), f"{where}.usage")
-    bare = Message(role="assistant", parts=parts, time=_read_time(value.get("timestamp")), usage=usage)
+    usage = _read_usage(value.get("usage"), f"{path}.usage")
+    message = Message(role="assistant", parts=parts, time=_read_time(value.get("timestamp")), usage=usage)
     rest: dict[str, JsonValue] = {key: item for key, item in value.items() if key != "parts"}
-    fields = find_extra(rest, _write_response(bare))
+    fields = find_extra(rest, _write_response(message))
     return Message(
         role="assistant",
         parts=parts,
-        time=bare.time,
-        usage=bare.usage,
-        metadata=ExtraFields(message=fields, parts=kept).to_metadata(DIALECT),
+        time=message.time,
+        usage=message.usage,
+        metadata=ExtraFields(message=fields, parts=part_extras).to_metadata(DIALECT),
     )
 
 
 def _write_response(message: Message) -> dict[str, JsonValue]:
-    kept = read_extra(message, DIALECT)
-    written = [
-        (index, write_response_part(part, is_value=_was_json_value(kept, index)))
+    extra = read_extra(message, DIALECT)
+    encoded_parts = [
+        (index, write_response_part(part, is_value=_was_json_value(extra, index)))
         for index, part in enumerate(message.parts)
     ]
-    parts: list[JsonValue] = [kept.restore_part(index, said, "part_kind") for index, said in written if said]
+    parts: list[JsonValue] = [
+        extra.restore_part(index, encoded, "part_kind") for index, encoded in encoded_parts if encoded
+    ]
     value: dict[str, JsonValue] = {"kind": "response", "parts": parts, **_timestamp_field(message.time)}
     if message.usage is not None:
         value["usage"] = {
@@ -337,17 +342,17 @@ def _write_response(message: Message) -> dict[str, JsonValue]:
             "cache_read_tokens": message.usage.cache_read,
             "cache_write_tokens": message.usage.cache_write,
         }
-    return merge_extra(value, kept.message)
+    return merge_extra(value, extra.message)
 
 
-def _read_usage(value: JsonValue, where: str) -> Usage | None:
+def _read_usage(value: JsonValue, path: str) -> Usage | None:
     if value is None:
         return None
-    counts = require_object(value, where)
+    counts = require_object(value, path)
 
     def count(name: str) -> int:
-        found = counts.get(name)
-        return found if isinstance(found, int) else 0
+        value = counts.get(name)
+        return value if isinstance(value, int) else 0
 
     return Usage(
         input=count("input_tokens"),
@@ -357,13 +362,15 @@ def _read_usage(value: JsonValue, where: str) -> Usage | None:
     )
 
 
-def _find_part_extra(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
+def _find_part_extra(
+    original: JsonValue, encoded: JsonValue, tag: str, *, is_value: bool = False
+) -> dict[str, JsonValue]:
     """Return the extra fields of one part; empty if its kind and fields are complete."""
-    if not isinstance(given, dict) or not isinstance(said, dict):
+    if not isinstance(original, dict) or not isinstance(encoded, dict):
         return {}
-    more = find_extra(given, said)
-    kept: dict[str, JsonValue] = {"of": said.get(tag), "fields": more} if more or is_value else {}
-    return kept | {"value": True} if is_value else kept
+    extra_fields = find_extra(original, encoded)
+    extra: dict[str, JsonValue] = {"of": encoded.get(tag), "fields": extra_fields} if extra_fields or is_value else {}
+    return extra | {"value": True} if is_value else extra
 
 
 def _is_json_value(block: Mapping[str, JsonValue], name: str) -> bool:
@@ -372,8 +379,8 @@ def _is_json_value(block: Mapping[str, JsonValue], name: str) -> bool:
     return is_tool and not isinstance(block.get(name), str) and (name == "content" or block.get(name) is not None)
 
 
-def _was_json_value(kept: ExtraFields, index: int) -> bool:
-    return kept.parts.get(index, {}).get("value") is True
+def _was_json_value(extra: ExtraFields, index: int) -> bool:
+    return extra.parts.get(index, {}).get("value") is True
 
 
 def _read_time(value: JsonValue) -> datetime | None:

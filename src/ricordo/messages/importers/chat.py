@@ -33,8 +33,8 @@ _BLOCK_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 def read_tool_calls(value: Mapping[str, JsonValue]) -> list[JsonValue]:
     """Return the tool calls of a message, each with id, type and function where they can be told; empty without any."""
-    given = value.get("tool_calls")
-    calls = list(given) if isinstance(given, list) else [] if given is None else [given]
+    tool_calls = value.get("tool_calls")
+    calls = list(tool_calls) if isinstance(tool_calls, list) else [] if tool_calls is None else [tool_calls]
     legacy = value.get("function_call")
     return [_normalize_call(call) for call in (calls if legacy is None else [*calls, {"function": legacy}])]
 
@@ -94,10 +94,10 @@ def read_chat_message(value: JsonValue) -> Message:
     """
     if not isinstance(value, dict):
         raise InvalidMessage("A message is an object.")
-    found = read_role(value)
-    if found is None:
+    role_and_speaker = read_role(value)
+    if role_and_speaker is None:
         raise InvalidMessage("The message has no role that is understood.")
-    role, speaker = found
+    role, speaker = role_and_speaker
     message = _convert_message(role, _read_content(value), _other_fields(value, role))
     message = replace(
         message,
@@ -122,18 +122,18 @@ def read_row(row: TranscriptRow) -> Message:
 def _with_time(message: Message, time: JsonValue) -> Message:
     if not message.parts:
         raise InvalidMessage("The message holds nothing.")
-    at = parse_time(time)
-    if at is not None or time is None:
-        return replace(message, time=at)
+    parsed_time = parse_time(time)
+    if parsed_time is not None or time is None:
+        return replace(message, time=parsed_time)
     return replace(message, metadata={**message.metadata, "time": str(time)})
 
 
-def _convert_message(role: JsonValue, content: JsonValue, beside: Mapping[str, JsonValue]) -> Message:
+def _convert_message(role: JsonValue, content: JsonValue, fields: Mapping[str, JsonValue]) -> Message:
     try:
-        if not beside.get("tool_calls") and _is_anthropic(content):
+        if not fields.get("tool_calls") and _is_anthropic(content):
             # there, what tools answered is said by the user
             return from_anthropic([{"role": "user" if role == "tool" else role, "content": content}])[0]
-        return from_openai([{"role": role, "content": content, **beside}])[0]
+        return from_openai([{"role": role, "content": content, **fields}])[0]
     except InvalidMessage as error:
         raise InvalidMessage(str(error).removeprefix("messages[0].")) from error
 
@@ -144,13 +144,13 @@ def _is_anthropic(content: JsonValue) -> bool:
 
 
 def _read_content(value: Mapping[str, JsonValue]) -> JsonValue:
-    given = next((value[key] for key in CONTENT_KEYS if value.get(key) not in (None, [], "")), None)
-    if isinstance(given, dict):
-        given = first_value(given, ("parts", "text"))
-    if isinstance(given, list):
-        return [_read_block(item) for item in given]
-    if given is None or isinstance(given, str):
-        return given
+    content = next((value[key] for key in CONTENT_KEYS if value.get(key) not in (None, [], "")), None)
+    if isinstance(content, dict):
+        content = first_value(content, ("parts", "text"))
+    if isinstance(content, list):
+        return [_read_block(item) for item in content]
+    if content is None or isinstance(content, str):
+        return content
     raise InvalidMessage("The content of a message is a text or a list of parts.")
 
 
@@ -176,9 +176,11 @@ def _speaker_name(role: Role, value: Mapping[str, JsonValue]) -> str | None:
 
 
 def _read_attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
-    given = value.get("attachments")
-    found = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
-    names = [(read_identifier(item.get("file_name")), read_identifier(item.get("extracted_content"))) for item in found]
+    attachments = value.get("attachments")
+    records = [item for item in attachments if isinstance(item, dict)] if isinstance(attachments, list) else []
+    names = [
+        (read_identifier(item.get("file_name")), read_identifier(item.get("extracted_content"))) for item in records
+    ]
     return tuple(
         Media(media_type="text/plain", uri=name or "", name=name, description=text)
         for name, text in names

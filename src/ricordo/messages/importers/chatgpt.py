@@ -24,15 +24,17 @@ def is_chatgpt(value: Mapping[str, JsonValue]) -> bool:
 
 def read_branch(conversation: Mapping[str, JsonValue]) -> list[JsonValue]:
     """Return the messages of the branch that counts, first to last, with role, content, time and id of their own."""
-    found = conversation.get("mapping")
-    nodes = {name: node for name, node in (found if isinstance(found, dict) else {}).items() if isinstance(node, dict)}
-    at = read_identifier(conversation.get("current_node"))
-    if at not in nodes:
-        at = max(_find_leaves(nodes), key=lambda name: _node_time(nodes[name]), default=None)
+    mapping = conversation.get("mapping")
+    nodes = {
+        name: node for name, node in (mapping if isinstance(mapping, dict) else {}).items() if isinstance(node, dict)
+    }
+    node_id = read_identifier(conversation.get("current_node"))
+    if node_id not in nodes:
+        node_id = max(_find_leaves(nodes), key=lambda name: _node_time(nodes[name]), default=None)
     branch: dict[str, JsonValue] = {}
-    while at is not None and at in nodes and at not in branch:
-        branch[at] = nodes[at].get("message")
-        at = read_identifier(nodes[at].get("parent"))
+    while node_id is not None and node_id in nodes and node_id not in branch:
+        branch[node_id] = nodes[node_id].get("message")
+        node_id = read_identifier(nodes[node_id].get("parent"))
     return [message for each in reversed(branch.values()) for message in _read_messages(each)]
 
 
@@ -61,10 +63,10 @@ def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
     parts = list(_read_parts(content)) if isinstance(content, dict) else content
     if parts == []:
         return
-    who = author if isinstance(author, dict) else {}
-    plain = {"id": message.get("id"), "role": who.get("role"), "time": message.get("create_time")}
-    if who.get("role") == "tool":
-        yield {**plain, "name": who.get("name"), "content": parts}
+    author_fields = author if isinstance(author, dict) else {}
+    plain = {"id": message.get("id"), "role": author_fields.get("role"), "time": message.get("create_time")}
+    if author_fields.get("role") == "tool":
+        yield {**plain, "name": author_fields.get("name"), "content": parts}
     elif message.get("recipient") in _EVERYBODY:
         yield {**plain, "content": parts}
     else:
@@ -73,8 +75,8 @@ def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
 
 def _read_parts(content: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
     """Give the texts and pictures of a message; a text that is empty is none."""
-    listed = content.get("parts")
-    for part in listed if isinstance(listed, list) else [content.get("text"), content.get("result")]:
+    parts = content.get("parts")
+    for part in parts if isinstance(parts, list) else [content.get("text"), content.get("result")]:
         if isinstance(part, str) and part.strip():
             yield {"type": "text", "text": part}
         elif isinstance(part, dict) and isinstance(part.get("text"), str):

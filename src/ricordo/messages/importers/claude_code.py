@@ -107,18 +107,18 @@ def _parent(row: Mapping[str, JsonValue]) -> str | None:
 
 def _walk_back(nodes: Mapping[str, _Node], last: str | None) -> set[str]:
     chain: set[str] = set()
-    at = last
-    while at is not None and at not in chain:
-        chain.add(at)
-        node = nodes[at]
-        at = node.parent if node.parent is None or node.parent in nodes else node.before
+    node_id = last
+    while node_id is not None and node_id not in chain:
+        chain.add(node_id)
+        node = nodes[node_id]
+        node_id = node.parent if node.parent is None or node.parent in nodes else node.before
     return chain
 
 
 def _with_parallel_calls(chain: set[str], nodes: Mapping[str, _Node]) -> set[str]:
     answers = {nodes[uuid].answer for uuid in chain} - {None}
-    whole = chain | {uuid for uuid, node in nodes.items() if node.answer in answers}
-    return whole | {uuid for uuid, node in nodes.items() if node.is_result and node.parent in whole}
+    full_chain = chain | {uuid for uuid, node in nodes.items() if node.answer in answers}
+    return full_chain | {uuid for uuid, node in nodes.items() if node.is_result and node.parent in full_chain}
 
 
 def _has_result(message: Mapping[str, JsonValue]) -> bool:
@@ -155,14 +155,14 @@ def find_claude_code(project: Path, home: Path) -> list[Path]:
     own.
     """
     directories = dict.fromkeys([project.absolute(), project.resolve()])
-    found = {
+    transcripts = {
         path: path.stat().st_mtime_ns
         for directory in directories
         for folder in _find_folders(home / ".claude" / "projects", directory)
         for path in sorted(folder.glob("*.jsonl"))
         if path.is_file() and not path.name.startswith("agent-") and _started_in(path, directories)
     }
-    return sorted(found, key=lambda path: (found[path], path.name))
+    return sorted(transcripts, key=lambda path: (transcripts[path], path.name))
 
 
 def transcript_folder_name(directory: Path) -> str:
@@ -180,8 +180,12 @@ def _find_folders(projects: Path, directory: Path) -> list[Path]:
 
 
 def _started_in(path: Path, directories: dict[Path, None]) -> bool:
-    began = _read_first_directory(path)
-    return began is None or began in directories or any(_is_same_path(began, directory) for directory in directories)
+    start_directory = _read_first_directory(path)
+    return (
+        start_directory is None
+        or start_directory in directories
+        or any(_is_same_path(start_directory, directory) for directory in directories)
+    )
 
 
 def _is_same_path(one: Path, other: Path) -> bool:

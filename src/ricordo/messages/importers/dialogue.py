@@ -38,8 +38,8 @@ def read_dialogue_turn(turn: JsonValue, time: JsonValue) -> Message:
     speaker, text = read_identifier(turn.get("speaker")), turn.get("text")
     if speaker is None:
         raise InvalidMessage("The turn has no speaker.")
-    said: tuple[Part, ...] = (Text(text=text),) if isinstance(text, str) and text else ()
-    parts = said + _read_pictures(turn)
+    text_parts: tuple[Part, ...] = (Text(text=text),) if isinstance(text, str) and text else ()
+    parts = text_parts + _read_pictures(turn)
     if not parts:
         raise InvalidMessage("The turn has neither a text nor a picture.")
     return Message(
@@ -48,8 +48,8 @@ def read_dialogue_turn(turn: JsonValue, time: JsonValue) -> Message:
 
 
 def _read_pictures(turn: Mapping[str, JsonValue]) -> tuple[Media, ...]:
-    caption, given = turn.get("blip_caption"), first_value(turn, ("img_url", "img_urls"))
-    uris = [uri for uri in (given if isinstance(given, list) else [given]) if isinstance(uri, str)]
+    caption, urls = turn.get("blip_caption"), first_value(turn, ("img_url", "img_urls"))
+    uris = [uri for uri in (urls if isinstance(urls, list) else [urls]) if isinstance(uri, str)]
     description = caption if isinstance(caption, str) and caption else None
     if description is not None and not uris:
         uris = [""]

@@ -134,9 +134,9 @@ def read_role(record: Mapping[str, JsonValue]) -> tuple[Role, str | None] | None
             value = value.get("role")
         if not isinstance(value, str) or not value.strip():
             continue
-        known = _ROLES.get(value.strip().casefold())
-        if known is not None:
-            return known, None
+        role = _ROLES.get(value.strip().casefold())
+        if role is not None:
+            return role, None
         if key in {"speaker", "sender", "from"}:
             return "user", value.strip()
     return None

@@ -183,9 +183,9 @@ class _ChatReader:
             message = self._read_message(value, line)
             if message is None:
                 continue
-            named = read_session(value)
-            if named is not None:
-                current = safe_session_id(named)
+            session_id = read_session(value)
+            if session_id is not None:
+                current = safe_session_id(session_id)
             elif current is None:
                 current = self.names.derive(message)
             yield ImportedMessage(session=current, message=message, line=line)

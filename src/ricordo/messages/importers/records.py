@@ -179,12 +179,12 @@ class _Leniency:
         self.nulls += nulls
 
     def report(self, path: Path, on_problem: ProblemHandler) -> None:
-        told = [
+        repairs = [
             f"bytes that were no UTF-8 and are replaced by U+FFFD: {self.replaced:,}" if self.replaced else "",
             f"numbers that were NaN or infinite and are taken as null: {self.nulls:,}" if self.nulls else "",
         ]
         if self.line:
-            reason = f"read all the same: {'; '.join(filter(None, told))}"
+            reason = f"read all the same: {'; '.join(filter(None, repairs))}"
             on_problem(ImportProblem(path=str(path), line=self.line, reason=reason, skipped=False))
 
 
@@ -222,11 +222,11 @@ class HistoryFile:
     def _lines(self, on_problem: ProblemHandler, on_bytes: Callable[[int], None]) -> Iterator[JsonRecord]:
         leniency = _Leniency()
         for line in read_lines(self.path, on_bytes):
-            found = _parse_line(line, leniency)
-            if isinstance(found, str):
-                on_problem(ImportProblem(path=str(self.path), line=line.number, reason=found))
+            parsed = _parse_line(line, leniency)
+            if isinstance(parsed, str):
+                on_problem(ImportProblem(path=str(self.path), line=line.number, reason=parsed))
             else:
-                yield found
+                yield parsed
         leniency.report(self.path, on_problem)
 
 
@@ -291,17 +291,17 @@ def _load_leniently(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
 
 
 def _is_record_line(line: FileLine) -> bool:
-    found = _parse_line(line, _Leniency())
-    return isinstance(found, JsonRecord) and isinstance(found.value, list | dict)
+    parsed = _parse_line(line, _Leniency())
+    return isinstance(parsed, JsonRecord) and isinstance(parsed.value, list | dict)
 
 
 def _throttle_progress(on_bytes: Callable[[int], None]) -> Callable[[int], None]:
     reported = 0
 
-    def step(done: int) -> None:
+    def step(bytes_read: int) -> None:
         nonlocal reported
-        if done - reported >= _PROGRESS_STEP:
-            reported = done
-            on_bytes(done)
+        if bytes_read - reported >= _PROGRESS_STEP:
+            reported = bytes_read
+            on_bytes(bytes_read)
 
     return step

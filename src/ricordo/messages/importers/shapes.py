@@ -117,8 +117,8 @@ def _find_in_object(value: dict[str, JsonValue]) -> list[HistoryShape]:
     session = read_identifier(first_value(value, (*SESSION_KEYS, "id", "uuid")))
     if is_chatgpt(value):
         return [MessageList(messages=read_branch(value), session=session)]
-    lists = (value.get(key) for key in MESSAGE_LISTS)
-    messages = next((found for found in lists if isinstance(found, list)), None)
+    candidates = (value.get(key) for key in MESSAGE_LISTS)
+    messages = next((items for items in candidates if isinstance(items, list)), None)
     return [UnknownShape()] if messages is None else [MessageList(messages=messages, session=session)]
 
 

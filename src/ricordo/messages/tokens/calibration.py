@@ -53,8 +53,8 @@ class TokenCorrection:
         most_believed = max(estimated * _FACTOR[1], estimated + _OFFSET)
         target = float(_clamp(reported, estimated * _FACTOR[0], most_believed))
         if self.reports:
-            most = _SURPRISE * abs(expected)
-            target = expected + _GAIN * _clamp(target - expected, -most, most)
+            max_change = _SURPRISE * abs(expected)
+            target = expected + _GAIN * _clamp(target - expected, -max_change, max_change)
         to_frame = _OFFSET**2 / (_OFFSET**2 + estimated**2)
         offset = round(_clamp(self.offset + to_frame * (target - expected), -_OFFSET, _OFFSET))
         factor = _clamp((target - offset) / estimated, *_FACTOR)
@@ -84,16 +84,16 @@ class Calibration:
     def to_json(self) -> dict[str, JsonValue]:
         """Return the JSON that `from_json` reads, with the models in order."""
         return {
-            model: {"factor": found.factor, "offset": found.offset, "reports": found.reports}
-            for model, found in sorted(self.corrections.items())
+            model: {"factor": correction.factor, "offset": correction.offset, "reports": correction.reports}
+            for model, correction in sorted(self.corrections.items())
         }
 
     @classmethod
     def from_json(cls, value: JsonValue) -> "Calibration":
         """Read the output of `to_json`; invalid parts are left out, since the next report replaces them."""
         models = value if isinstance(value, dict) else {}
-        found = {model: _read_correction(entry) for model, entry in models.items()}
-        return cls(corrections={model: entry for model, entry in found.items() if entry is not None})
+        corrections = {model: _read_correction(entry) for model, entry in models.items()}
+        return cls(corrections={model: entry for model, entry in corrections.items() if entry is not None})
 
 
 def _read_correction(value: JsonValue) -> TokenCorrection | None:
@@ -102,8 +102,8 @@ def _read_correction(value: JsonValue) -> TokenCorrection | None:
     factor, offset, reports = value.get("factor"), value.get("offset"), value.get("reports")
     if not isinstance(factor, int | float) or not isinstance(offset, int) or not isinstance(reports, int):
         return None
-    inside = _FACTOR[0] <= factor <= _FACTOR[1] and abs(offset) <= _OFFSET and reports >= 0
-    return TokenCorrection(factor=float(factor), offset=int(offset), reports=int(reports)) if inside else None
+    is_valid = _FACTOR[0] <= factor <= _FACTOR[1] and abs(offset) <= _OFFSET and reports >= 0
+    return TokenCorrection(factor=float(factor), offset=int(offset), reports=int(reports)) if is_valid else None
 
 
 def _clamp(value: float, low: float, high: float) -> float:

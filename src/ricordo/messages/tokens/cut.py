@@ -44,15 +44,17 @@ def cut_text(text: str, limit: int, *, counter: TokenCounter = _ESTIMATOR) -> st
     return text[:end]
 
 
-def safe_boundary(text: str, at: int) -> int:
-    """Return the greatest index up to `at` where `text` can be cut safely; both ends of the text are always safe."""
-    at = min(max(at, 0), len(text))
-    while 0 < at < len(text):
-        start = min(_find_entity_start(text, at), _find_escape_start(text, at), _find_character_start(text, at))
-        if start == at:
+def safe_boundary(text: str, index: int) -> int:
+    """Return the greatest index up to `index` where `text` can be cut safely; both ends of the text are always safe."""
+    index = min(max(index, 0), len(text))
+    while 0 < index < len(text):
+        start = min(
+            _find_entity_start(text, index), _find_escape_start(text, index), _find_character_start(text, index)
+        )
+        if start == index:
             break
-        at = start
-    return at
+        index = start
+    return index
 
 
 def _find_longest_fit(text: str, too_long: int, limit: int, counter: TokenCounter) -> int:
@@ -67,44 +69,44 @@ def _find_longest_fit(text: str, too_long: int, limit: int, counter: TokenCounte
     return fits
 
 
-def _find_entity_start(text: str, at: int) -> int:
-    start = text.rfind("&", max(0, at - _LONGEST_ENTITY), at)
-    found = _ENTITY.match(text, start) if start >= 0 else None
-    return start if found and found.end() > at else at
+def _find_entity_start(text: str, offset: int) -> int:
+    start = text.rfind("&", max(0, offset - _LONGEST_ENTITY), offset)
+    match = _ENTITY.match(text, start) if start >= 0 else None
+    return start if match and match.end() > offset else offset
 
 
-def _find_escape_start(text: str, at: int) -> int:
-    last = text.rfind("\\", max(0, at - _LONGEST_ESCAPE), at)
+def _find_escape_start(text: str, offset: int) -> int:
+    last = text.rfind("\\", max(0, offset - _LONGEST_ESCAPE), offset)
     while last >= 0:
         first = last - _count_backslashes_before(text, last)
         # in a run of backslashes every second one starts an escape
         start = last if (last - first) % 2 == 0 else last - 1
-        found = _ESCAPE.match(text, start)
-        if found and found.end() > at:
+        match = _ESCAPE.match(text, start)
+        if match and match.end() > offset:
             return start
-        last = text.rfind("\\", max(0, at - _LONGEST_ESCAPE), first)
-    return at
+        last = text.rfind("\\", max(0, offset - _LONGEST_ESCAPE), first)
+    return offset
 
 
-def _count_backslashes_before(text: str, at: int) -> int:
-    start = at
+def _count_backslashes_before(text: str, offset: int) -> int:
+    start = offset
     while start > 0 and text[start - 1] == "\\":
         start -= 1
-    return at - start
+    return offset - start
 
 
-def _find_character_start(text: str, at: int) -> int:
-    """Return `at`, or one less if the character there continues the one before it."""
-    before, here = text[at - 1], text[at]
+def _find_character_start(text: str, offset: int) -> int:
+    """Return `offset`, or one less if the character there continues the one before it."""
+    before, here = text[offset - 1], text[offset]
     if before.isascii() and here.isascii():
-        return at - 1 if before == "\r" and here == "\n" else at
+        return offset - 1 if before == "\r" and here == "\n" else offset
     joined = (
         before == _JOINER
         or _is_continuation(here)
-        or (_is_flag(before) and _is_flag(here) and _count_flags_before(text, at) % 2)
+        or (_is_flag(before) and _is_flag(here) and _count_flags_before(text, offset) % 2)
     )
     surrogates = "\ud800" <= before <= "\udbff" and "\udc00" <= here <= "\udfff"
-    return at - 1 if joined or surrogates else at
+    return offset - 1 if joined or surrogates else offset
 
 
 def _is_continuation(char: str) -> bool:
@@ -118,17 +120,17 @@ def _is_flag(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def _count_flags_before(text: str, at: int) -> int:
-    start = at
+def _count_flags_before(text: str, offset: int) -> int:
+    start = offset
     while start > 0 and _is_flag(text[start - 1]):
         start -= 1
-    return at - start
+    return offset - start
 
 
-def clip_line(text: str, longest: int) -> str:
-    """Return the text on one line of at most `longest` characters; a longer text is cut between words."""
+def clip_line(text: str, max_chars: int) -> str:
+    """Return the text on one line of at most `max_chars` characters; a longer text is cut between words."""
     line = " ".join(text.split())
-    if len(line) <= longest:
+    if len(line) <= max_chars:
         return line
-    end = line.rfind(" ", longest // 2, longest)
-    return line[: end if end > 0 else longest - 1].rstrip(" ,;:-(") + "…"
+    end = line.rfind(" ", max_chars // 2, max_chars)
+    return line[: end if end > 0 else max_chars - 1].rstrip(" ,;:-(") + "…"

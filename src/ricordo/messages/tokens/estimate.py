@@ -67,12 +67,12 @@ BLOCKS: dict[str, tuple[tuple[int, int], ...]] = {
 
 def _class_table(**members: Callable[[str], bool]) -> bytes:
     """Return a table that maps a Latin-1 byte to the letter of its class, or to a blank."""
-    found = (next((name for name, belongs in members.items() if belongs(char)), " ") for char in _LATIN_1)
-    return "".join(found).encode()
+    classes = (next((name for name, is_member in members.items() if is_member(char)), " ") for char in _LATIN_1)
+    return "".join(classes).encode()
 
 
-def _member_bytes(belongs: Callable[[str], bool]) -> bytes:
-    return "".join(filter(belongs, _LATIN_1)).encode("latin-1")
+def _member_bytes(is_member: Callable[[str], bool]) -> bytes:
+    return "".join(filter(is_member, _LATIN_1)).encode("latin-1")
 
 
 def _is_blank(char: str) -> bool:
@@ -159,12 +159,12 @@ class CountCache(Generic[_T]):
     def __call__(self, value: _T) -> int:
         """Return the count of a value that will never change."""
         key = id(value)
-        found = self._counts.get(key)
-        if found is None or found[0]() is not value:
+        cached = self._counts.get(key)
+        if cached is None or cached[0]() is not value:
             # the id can be reused by another value only after this callback
-            found = ref(value, lambda _: self._counts.pop(key, None)), self._count(value)
-            self._counts[key] = found
-        return found[1]
+            cached = ref(value, lambda _: self._counts.pop(key, None)), self._count(value)
+            self._counts[key] = cached
+        return cached[1]
 
 
 _WEIGHTS = {
@@ -312,8 +312,8 @@ def _count_with_frame(text: str, counter: TokenCounter) -> int:
 
 
 def _count_tool(tool: "ToolSpec", counter: TokenCounter = _ESTIMATOR) -> int:
-    written: JsonValue = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return _CALL_FRAME + counter.count(dumps(written))
+    document: JsonValue = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return _CALL_FRAME + counter.count(dumps(document))
 
 
 _message_counts = CountCache(_count_message)

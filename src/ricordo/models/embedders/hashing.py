@@ -49,9 +49,9 @@ class HashingEmbedder:
 
 def _feature_weights(text: str) -> Iterator[tuple[str, float]]:
     """Yield the features of a text and their weights. The weight grows with the square root of the count."""
-    found = Counter(split_words(text))
+    word_counts = Counter(split_words(text))
     pieces: Counter[str] = Counter()
-    for word, count in found.items():
+    for word, count in word_counts.items():
         yield word, _WORD_WEIGHT * count**0.5
         padded = f"<{word}>"
         pieces.update({padded[at : at + _PIECE]: count for at in range(len(padded) - _PIECE + 1)})

@@ -65,13 +65,13 @@ def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
 
     A run has at most 8 texts and at most 256 tokens including padding; a single text may have more.
     """
-    found: list[list[int]] = []
-    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         # Texts come in order of length, so the next one is the longest.
-        if not found or len(found[-1]) == _MAX_BATCH or (len(found[-1]) + 1) * lengths[at] > _MAX_PADDING:
-            found.append([])
-        found[-1].append(at)
-    return found
+        if not groups or len(groups[-1]) == _MAX_BATCH or (len(groups[-1]) + 1) * lengths[index] > _MAX_PADDING:
+            groups.append([])
+        groups[-1].append(index)
+    return groups
 
 
 def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -79,8 +79,8 @@ def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[n
 
     `states` has a row for each token of each text; `mask` is 1 for tokens and 0 for padding.
     """
-    there = mask[:, :, None].astype(np.float32)
-    means = (states * there).sum(axis=1) / np.maximum(there.sum(axis=1), 1.0)
+    weights = mask[:, :, None].astype(np.float32)
+    means = (states * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1.0)
     unit: NDArray[np.float32] = (means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)).astype(
         np.float32
     )
@@ -103,10 +103,10 @@ def _load_session(folder: Path) -> Any:
     """Return the model session on one thread: more threads would slow each other down on a busy machine."""
     import onnxruntime
 
-    how = onnxruntime.SessionOptions()
-    how.intra_op_num_threads = how.inter_op_num_threads = 1
-    how.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(folder / _MODEL), how, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(folder / _MODEL), options, providers=["CPUExecutionProvider"])
 
 
 @cache
@@ -119,25 +119,25 @@ def _load_tokenizer() -> "Tokenizer":
 
     pieces = Path(__file__).with_name(_VOCABULARY).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     vocabulary = {piece: at for at, piece in enumerate(pieces)}
-    made = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))  # noqa: S106
-    made.normalizer = BertNormalizer(lowercase=True)
-    made.pre_tokenizer = BertPreTokenizer()
-    ends = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
-    made.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
-    made.enable_truncation(_MAX_TOKENS)
-    return made
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))  # noqa: S106
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    special_tokens = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=special_tokens)
+    tokenizer.enable_truncation(_MAX_TOKENS)
+    return tokenizer
 
 
 def _encode(texts: Sequence[str]) -> "list[Encoding]":
-    cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
-    return _load_tokenizer().encode_batch_fast(cut)
+    truncated = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    return _load_tokenizer().encode_batch_fast(truncated)
 
 
 def _run_model(folder: Path, encodings: "Sequence[Encoding]") -> NDArray[np.float32]:
     length = max(len(each.ids) for each in encodings)
     ids, mask = (np.zeros((len(encodings), length), dtype=np.int64) for _ in range(2))
-    for at, each in enumerate(encodings):
-        ids[at, : len(each.ids)] = each.ids
-        mask[at, : len(each.ids)] = 1
-    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    return mean_pool(_load_session(folder).run(None, given)[0], mask)
+    for row, each in enumerate(encodings):
+        ids[row, : len(each.ids)] = each.ids
+        mask[row, : len(each.ids)] = 1
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    return mean_pool(_load_session(folder).run(None, inputs)[0], mask)

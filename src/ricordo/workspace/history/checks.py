@@ -41,15 +41,15 @@ _SENTENCE_ENDS = (b".", b"!", b"?", b":", b")", b"]", b"`", b'"', b"*", b"_", b"
 
 def find_damage(data: bytes, located: Sequence[LocatedEntry]) -> tuple[str, ...]:
     """Return the damage in a document, a few words with the line for each; `located` are its entries."""
-    found = [*_find_binary(data)]
+    damage = [*_find_binary(data)]
     for one in located:
         block = data[one.offset : one.offset + one.length].rstrip()
         if one.entry.id.startswith(_DERIVED_PREFIX) and _UNCLOSED_FIELD.match(block, block.rfind(b"[")):
-            found.append(f"line {one.end_line}: a field is cut off")
-        found += [
+            damage.append(f"line {one.end_line}: a field is cut off")
+        damage += [
             f"line {one.end_line}: the field {key} can't be read" for key, _ in one.entry.extra if key in _STRICT_FIELDS
         ]
-    return (*found, *_find_truncation(data, located))
+    return (*damage, *_find_truncation(data, located))
 
 
 def _find_binary(data: bytes) -> list[str]:
@@ -70,10 +70,10 @@ def _find_truncation(data: bytes, located: Sequence[LocatedEntry]) -> list[str]:
         return []
     if last.entry.id.startswith(_DERIVED_PREFIX):
         cut_field = _UNCLOSED_FIELD.match(data, data.rfind(b"[")) is not None
-        whole = cut_field or (data.endswith(_SENTENCE_ENDS) and last.entry.time is None)
+        is_complete = cut_field or (data.endswith(_SENTENCE_ENDS) and last.entry.time is None)
     else:
-        whole = len(last.entry.id) >= min(ids)
-    return [] if whole else [f"line {last.end_line}: it ends in the middle of a line"]
+        is_complete = len(last.entry.id) >= min(ids)
+    return [] if is_complete else [f"line {last.end_line}: it ends in the middle of a line"]
 
 
 _SET_ASIDE_PROFILE = lazy_compile(r"(?:.*/)?profile\.broken-\d+\.json")
@@ -83,8 +83,8 @@ async def find_broken_profiles(files: FileStore) -> tuple[tuple[str, ...], tuple
     """Return what can't be read, a few words for each, and the profile files set aside."""
     paths = [info.path for info in await files.list(WORKSPACE)]
     profiles = [path for path in paths if is_profile(path)]
-    found = [each for path in profiles for each in await _find_broken_records(files, path)]
-    return tuple(found), tuple(path for path in paths if _SET_ASIDE_PROFILE.fullmatch(path))
+    problems = [each for path in profiles for each in await _find_broken_records(files, path)]
+    return tuple(problems), tuple(path for path in paths if _SET_ASIDE_PROFILE.fullmatch(path))
 
 
 async def _find_broken_records(files: FileStore, path: str) -> list[str]:
@@ -113,16 +113,18 @@ async def check_history(files: FileStore) -> list[Check]:
     clock = SystemClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     damaged = [f"{name} (its record)" for name in await changes.list_unreadable()]
-    look = _ContentChecker(changes)
+    checker = _ContentChecker(changes)
     for change in await changes.list_changes():
-        whole = [
-            await look.is_readable(file.path, version) for file in change.files for version in (file.before, file.after)
+        readable = [
+            await checker.is_readable(file.path, version)
+            for file in change.files
+            for version in (file.before, file.after)
         ]
-        if not all(whole):
+        if not all(readable):
             damaged.append(f"{change.id} (what it replaced)")
     detail = "changes whose record or contents are damaged, which can't be undone"
     history = Check(name="history", ok=not damaged, count=len(damaged), detail=_list_places(detail, damaged))
-    return [history, *([_secrets_check(look.secret_counts)] if look.secret_counts else [])]
+    return [history, *([_secrets_check(checker.secret_counts)] if checker.secret_counts else [])]
 
 
 class _ContentChecker:
@@ -170,5 +172,5 @@ def _secrets_check(holding: dict[str, int]) -> Check:
 
 
 def _list_places(detail: str, places: list[str]) -> str:
-    shown = ", ".join(places[:_MAX_PLACES]) + (", and more" if places[_MAX_PLACES:] else "")
-    return f"{detail}: {shown}" if places else detail
+    listing = ", ".join(places[:_MAX_PLACES]) + (", and more" if places[_MAX_PLACES:] else "")
+    return f"{detail}: {listing}" if places else detail

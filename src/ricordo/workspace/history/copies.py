@@ -48,8 +48,8 @@ class RecordCopies:
 async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes) -> RecordCopies:
     """Return the copies of `entries` in the transcripts, states, compactions and evicted results of a root."""
     search = _CopySearch(entries)
-    found: dict[tuple[str, str, str], None] = {}
-    near: set[tuple[str, str]] = set()
+    copies: dict[tuple[str, str, str], None] = {}
+    exchange_messages: set[tuple[str, str]] = set()
     for info in await files.list(_AGENTS_FOLDER):
         data = await _read_or_none(files, info)
         if data is None:
@@ -58,12 +58,12 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
         if record is None or record.is_set_aside or record.kind == "tasks":
             continue
         if record.kind == "transcript":
-            said, exchange = await run_sync(search.search_transcript, data, record.session)
-            near |= {(record.session, name) for name in exchange}
+            statements, exchange = await run_sync(search.search_transcript, data, record.session)
+            exchange_messages |= {(record.session, name) for name in exchange}
         else:
-            said = await run_sync(search.search_record, data)
-            said = [(record.session, "", text) for _, _, text in said]
-        found |= dict.fromkeys(said)
+            statements = await run_sync(search.search_record, data)
+            statements = [(record.session, "", text) for _, _, text in statements]
+        copies |= dict.fromkeys(statements)
     edits = []
     for info in await files.list(LARGE_RESULTS):
         data = await _read_or_none(files, info)
@@ -71,32 +71,34 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
         if data and rest and rest != data:
             stored = await files.read(info.path)
             edits.append(Edit(path=info.path, expected=stored.version, data=search.mask(stored.data)))
-    found = await _drop_claimed(files, found, entries, key)
+    copies = await _drop_claimed(files, copies, entries, key)
     name = entries[0].id
     tombstones = [
         Tombstone(id=name, digest=content_digest(text, key) if text else "", session=session, message=message)
-        for session, message, text in found
+        for session, message, text in copies
     ]
     return RecordCopies(
         tombstones=tuple(dict.fromkeys(tombstones)),
         edits=tuple(edits),
-        texts=tuple(dict.fromkeys(text for _, _, text in found if text)),
-        near=frozenset(near),
+        texts=tuple(dict.fromkeys(text for _, _, text in copies if text)),
+        near=frozenset(exchange_messages),
     )
 
 
 async def _drop_claimed(
-    files: FileStore, found: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
+    files: FileStore, copies: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
 ) -> dict[tuple[str, str, str], None]:
     """Return the copies without statements that are only similar and belong to another entry."""
     contents = [entry.content for entry in entries]
-    guesses = {row for row in found if row[2] and not contains_literally(row[2], contents)}
-    if not guesses:
-        return found
-    gone = {entry.id for entry in entries}
-    others = [one.entry for one in await read_all_entries(files) if one.entry.id not in gone]
-    said = {content_digest(text, key) for each in others for text in (each.content, each.source.quote or each.content)}
-    return {row: None for row in found if row not in guesses or content_digest(row[2], key) not in said}
+    similar = {row for row in copies if row[2] and not contains_literally(row[2], contents)}
+    if not similar:
+        return copies
+    entry_ids = {entry.id for entry in entries}
+    others = [one.entry for one in await read_all_entries(files) if one.entry.id not in entry_ids]
+    digests = {
+        content_digest(text, key) for each in others for text in (each.content, each.source.quote or each.content)
+    }
+    return {row: None for row in copies if row not in similar or content_digest(row[2], key) not in digests}
 
 
 async def _read_or_none(files: FileStore, info: FileInfo) -> bytes | None:
@@ -122,8 +124,8 @@ class _CopySearch:
         if not any(self._may_contain(line) or any(name.encode() in line for name in sources) for line in lines):
             return [], set()
         exchanges = list(_group_exchanges(_decode_messages(lines)))
-        found: list[tuple[str, str, str]] = []
-        near: set[str] = set()
+        statements: list[tuple[str, str, str]] = []
+        exchange_ids: set[str] = set()
         for exchange in exchanges:
             direct = [
                 message
@@ -132,25 +134,25 @@ class _CopySearch:
             ]
             if not direct:
                 continue
-            near |= {message.id for message in exchange}
+            exchange_ids |= {message.id for message in exchange}
             for message in exchange:
-                said = find_repetitions(collect_texts(message), self._contents, near=True)
-                found += [(session, message.id, text) for text in said]
-                if not said and message.id in sources:
-                    found.append((session, message.id, ""))
-        return found, near
+                repetitions = find_repetitions(collect_texts(message), self._contents, fuzzy=True)
+                statements += [(session, message.id, text) for text in repetitions]
+                if not repetitions and message.id in sources:
+                    statements.append((session, message.id, ""))
+        return statements, exchange_ids
 
     def search_record(self, data: bytes) -> list[tuple[str, str, str]]:
         """Return the statements found in a state or a journal, such as those of summaries."""
-        found: list[tuple[str, str, str]] = []
+        statements: list[tuple[str, str, str]] = []
         for line in data.split(b"\n"):
             if self._may_contain(line):
                 try:
                     texts = list(_iter_texts(loads(line)))
                 except InvalidMessage:
                     continue
-                found += [("", "", text) for text in find_repetitions(texts, self._contents)]
-        return found
+                statements += [("", "", text) for text in find_repetitions(texts, self._contents)]
+        return statements
 
     def mask(self, data: bytes) -> bytes:
         """Return an evicted result with the statements masked; binary results are returned unchanged."""

@@ -101,12 +101,12 @@ class EraseTarget:
 
 async def find_entry_versions(root: EraseTarget, entry_id: str) -> list[Entry]:
     """Return the current and earlier versions of the entry with this id, each once."""
-    found = [one.entry for one in await find_entries(root.files, entry_id) if one.entry.id == entry_id]
+    versions = [one.entry for one in await find_entries(root.files, entry_id) if one.entry.id == entry_id]
     name = f"^{entry_id}".encode()
     async for path, data in iter_replaced_memory(root.files):
         if name in data:
-            found += [one.entry for one in await run_sync(parse_entries, data, path) if one.entry.id == entry_id]
-    return [*{(entry.content, entry.source): entry for entry in found}.values()]
+            versions += [one.entry for one in await run_sync(parse_entries, data, path) if one.entry.id == entry_id]
+    return [*{(entry.content, entry.source): entry for entry in versions}.values()]
 
 
 async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry_id: str) -> set[str]:
@@ -129,10 +129,10 @@ async def add_tombstones(root: EraseTarget, entries: Sequence[Entry], entry_id: 
     copies = await find_copies(root.files, entries, key=root.key) if entries and with_copies else None
     tombstones = await read_tombstones(root.files)
     digests = {content_digest(entry.content, root.key) for entry in entries}
-    known = {(row.id, row.digest) for row in tombstones.rows}
-    at = format_rfc3339(root.clock.now())
-    new = [Tombstone(id=entry_id, digest=digest, at=at, by="user") for digest in sorted(digests)]
-    new = [row for row in new if (row.id, row.digest) not in known]
+    existing = {(row.id, row.digest) for row in tombstones.rows}
+    now = format_rfc3339(root.clock.now())
+    new = [Tombstone(id=entry_id, digest=digest, at=now, by="user") for digest in sorted(digests)]
+    new = [row for row in new if (row.id, row.digest) not in existing]
     rows = [row for row in [*new, *(copies.tombstones if copies else ())] if row not in tombstones.rows]
     if rows:
         await root.files.replace(TOMBSTONES, tombstones.render_with(rows), expected=tombstones.version)
@@ -155,7 +155,7 @@ async def finish_erasing(root: EraseTarget, entry_id: str) -> None:
 
 async def list_unfinished(files: FileStore) -> dict[str, str]:
     """Return the ids of unfinished erasures, each with the digest of its text, or an empty string."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for info in await files.list(ERASING_FOLDER):
         name = info.path.rpartition("/")[2].removesuffix(".json")
         with suppress(FileMissing):
@@ -163,8 +163,8 @@ async def list_unfinished(files: FileStore) -> dict[str, str]:
                 digest = decode_json((await files.read(info.path)).data).get("text", "")
             except (ValueError, AttributeError):
                 digest = ""
-            found[name] = digest if isinstance(digest, str) else ""
-    return found
+            digests[name] = digest if isinstance(digest, str) else ""
+    return digests
 
 
 async def erase_texts(root: EraseTarget, needles: ErasePatterns) -> EraseResult:
@@ -172,14 +172,14 @@ async def erase_texts(root: EraseTarget, needles: ErasePatterns) -> EraseResult:
 
     Raises: EraseIncomplete, which names the files that still contain one.
     """
-    done = EraseResult()
+    result = EraseResult()
     for _ in range(_MAX_PASSES):
         async with root.files.lock(CURATION_LOCK), root.files.lock(CHANGES_LOCK):
-            done = done.merge(await _run_pass(root, needles))
+            result = result.merge(await _run_pass(root, needles))
         await run_sync(_drop_index, root)
         scan = await run_sync(_scan_files, root, needles)
         if not scan.left:
-            return done.merge(EraseResult(scanned=scan.searched, inside_words=scan.inside_words))
+            return result.merge(EraseResult(scanned=scan.searched, inside_words=scan.inside_words))
     raise _incomplete(scan)
 
 
@@ -250,28 +250,30 @@ class _ScanResult:
 def _incomplete(scan: _ScanResult) -> EraseIncomplete:
     """Return the error that names the files that still contain a text, with advice for each kind."""
     files = [path for path in scan.left if path not in scan.databases]
-    told = []
+    sentences = []
     if files:
-        many = f"{len(files)} files still hold" if len(files) > 1 else "1 file still holds"
-        told.append(f"{many} some of it: {', '.join(files[:_MOST_NAMED])}. End what writes to it and erase it again.")
+        subject = f"{len(files)} files still hold" if len(files) > 1 else "1 file still holds"
+        sentences.append(
+            f"{subject} some of it: {', '.join(files[:_MOST_NAMED])}. End what writes to it and erase it again."
+        )
     if scan.databases:
-        told.append(
+        sentences.append(
             f"{', '.join(scan.databases[:_MOST_NAMED])} still holds some of it, and is a database with tables that "
             "can't be changed from here. Take it out with the program that the database belongs to, or move the file "
             "out of this folder or delete it, and erase it again."
         )
-    return EraseIncomplete(" ".join(told))
+    return EraseIncomplete(" ".join(sentences))
 
 
 def _scan_files(root: EraseTarget, needles: ErasePatterns) -> _ScanResult:
     paths = [*_iter_files(root.folder), *_index_files(root)]
-    holding = [path for path in paths if needles.occur_anywhere_in(_decompress(_read_bytes(path)))]
-    left = [str(path) for path in holding if _is_left(path, needles)]
+    matches = [path for path in paths if needles.occur_anywhere_in(_decompress(_read_bytes(path)))]
+    remaining = [str(path) for path in matches if _is_left(path, needles)]
     return _ScanResult(
         searched=len(paths),
-        left=tuple(left),
-        databases=tuple(path for path in left if _read_bytes(Path(path)).startswith(SQLITE_MAGIC)),
-        inside_words=tuple(sorted(str(path) for path in holding if str(path) not in left)),
+        left=tuple(remaining),
+        databases=tuple(path for path in remaining if _read_bytes(Path(path)).startswith(SQLITE_MAGIC)),
+        inside_words=tuple(sorted(str(path) for path in matches if str(path) not in remaining)),
     )
 
 
@@ -288,20 +290,20 @@ def _is_left(path: Path, needles: ErasePatterns) -> bool:
 
 
 def _find_forgotten_texts(folder: Path, forgotten: ForgottenStatements) -> set[str]:
-    found: set[str] = set()
+    texts: set[str] = set()
     for path in _iter_files(folder):
         data = _decompress(_read_bytes(path))
         if not data.startswith(SQLITE_MAGIC):
-            found |= forgotten.find_in_file(data)
-    return found
+            texts |= forgotten.find_in_file(data)
+    return texts
 
 
 def _iter_files(folder: Path) -> Iterator[Path]:
     """Yield every file of a root except links and files in the folders of its users."""
-    for at, folders, names in os.walk(folder):
-        if Path(at) == folder:
+    for parent, folders, names in os.walk(folder):
+        if Path(parent) == folder:
             folders[:] = [name for name in folders if name not in _SKIPPED_FOLDERS]
-        yield from (path for name in sorted(names) if not (path := Path(at, name)).is_symlink())
+        yield from (path for name in sorted(names) if not (path := Path(parent, name)).is_symlink())
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -68,7 +68,7 @@ async def list_ledgers(files: FileStore, *, holding: str | None = None) -> list[
 
     A ledger that can't be read is left out.
     """
-    found = []
+    ledgers = []
     for info in await files.list(LEDGERS):
         if ledger_date(info.path) is None:
             continue
@@ -77,8 +77,8 @@ async def list_ledgers(files: FileStore, *, holding: str | None = None) -> list[
         except (FileMissing, StorageError):
             continue
         if holding is None or may_contain_id(data, holding):
-            found.append(await run_sync(outline_ledger, info.path, data))
-    return sort_newest_first(found)
+            ledgers.append(await run_sync(outline_ledger, info.path, data))
+    return sort_newest_first(ledgers)
 
 
 async def advance_ids(files: FileStore, ids: IdSource) -> None:
@@ -173,14 +173,14 @@ async def list_history(
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
     records = await changes.list_changes()
-    found = await compute(partial(_HistoryBuilder, records, user), size=len(records), at_once=_AT_ONCE)
-    found.add_unreadable(await changes.list_unreadable())
+    builder = await compute(partial(_HistoryBuilder, records, user), size=len(records), at_once=_AT_ONCE)
+    builder.add_unreadable(await changes.list_unreadable())
     for ledger, before in _order_ledgers(await list_ledgers(files, holding=holding)):
-        if limit is not None and found.has_newest(limit, after=max(ledger.last_id, before)):
+        if limit is not None and builder.has_newest(limit, after=max(ledger.last_id, before)):
             break
         read = [block async for block in iter_appends(files, ledger.path)]
-        await compute(partial(found.add_ledger, read, before), size=len(read), at_once=_AT_ONCE)
-    return await compute(partial(found.newest, limit), size=found.count, at_once=_AT_ONCE)
+        await compute(partial(builder.add_ledger, read, before), size=len(read), at_once=_AT_ONCE)
+    return await compute(partial(builder.newest, limit), size=builder.count, at_once=_AT_ONCE)
 
 
 class _HistoryBuilder:
@@ -198,10 +198,10 @@ class _HistoryBuilder:
             self._items[head] = replace(item, entries=entries, order=(change.id, 0))
             self._change_by_entry |= dict.fromkeys(change.entries, head)
 
-    def add_ledger(self, found: Iterable[tuple[LocatedEntry, ...]], before: str) -> None:
+    def add_ledger(self, blocks: Iterable[tuple[LocatedEntry, ...]], before: str) -> None:
         """Add the blocks of one ledger; `before` is the greatest id in earlier ledgers."""
         last = before
-        for number, block in enumerate(found, start=1):
+        for number, block in enumerate(blocks, start=1):
             item = _append_to_item(block)
             last = max([last, *(name for name in item.entries if decode_id(name) is not None)])
             head = self._items.get(self._change_by_entry.get(item.id, ""))
@@ -270,9 +270,9 @@ def _group_appends(located: Iterable[LocatedEntry]) -> Iterator[tuple[LocatedEnt
             yield tuple(block)
 
 
-def _append_key(found: LocatedEntry) -> tuple[datetime, str, str | None] | None:
+def _append_key(located: LocatedEntry) -> tuple[datetime, str, str | None] | None:
     """Return what the bullets of one append share; each entry saved by a user or an agent is a separate append."""
-    entry = found.entry
+    entry = located.entry
     if entry.time is None or entry.by == "hand":
         return None
     return entry.time, entry.by, entry.id if entry.by in {"user", "agent"} else entry.source.session
@@ -288,7 +288,7 @@ def _append_to_item(block: Sequence[LocatedEntry]) -> HistoryItem:
         act="save" if first.by != "flush" else "extract",
         why=first.reason or "",
         paths=(block[0].path,),
-        entries=tuple(found.entry.id for found in block),
+        entries=tuple(located.entry.id for located in block),
         user=(first.scope.user or "") if first.scope else "",
     )
 

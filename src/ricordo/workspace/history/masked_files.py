@@ -41,14 +41,14 @@ class MaskedFiles:
         forgotten = ForgottenStatements.from_tombstones(tombstones, self._key)
         if not any(place == session for place, _ in forgotten.messages):
             return stored
-        held = path, stored.version, tombstones.version
-        if held not in self._cache:
+        key = path, stored.version, tombstones.version
+        if key not in self._cache:
             while len(self._cache) >= _CACHE_SIZE:
                 del self._cache[next(iter(self._cache))]
-            self._cache[held] = await run_sync(
+            self._cache[key] = await run_sync(
                 partial(_mask_record, stored.data, forgotten, session, messages=parse_transcript_path(path) is not None)
             )
-        return replace(stored, data=self._cache[held])
+        return replace(stored, data=self._cache[key])
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
@@ -104,12 +104,12 @@ def _mask_line(line: bytes, forgotten: ForgottenStatements, session: str, *, mes
     try:
         if messages:
             message = codec.decode_message(line)
-            shown = forgotten.mask_message(message, session)
-            rest = line if shown == message else codec.encode_message(shown)
+            masked = forgotten.mask_message(message, session)
+            rest = line if masked == message else codec.encode_message(masked)
         else:
             value = loads(line)
-            struck = forgotten.mask_json(value)
-            rest = line if struck == value else dumps(struck).encode()
+            masked_value = forgotten.mask_json(value)
+            rest = line if masked_value == value else dumps(masked_value).encode()
     except InvalidMessage:
         return line
     rest = rest.rstrip(b"\n")

@@ -51,15 +51,15 @@ _NEAR_OVERLAP = 0.5
 _MIN_PART_WORDS = 2
 
 
-def mask_repetitions(text: str, contents: Iterable[str], *, near: bool = False) -> str:
+def mask_repetitions(text: str, contents: Iterable[str], *, fuzzy: bool = False) -> str:
     """Return `text` with each passage that repeats one of `contents` masked.
 
-    With `near` the text is from the same exchange, and half of the words are enough.
+    With `fuzzy` the text is from the same exchange, and half of the words are enough.
     """
     for content in contents:
         text = _mask_sentences(_literal_pattern(content).sub(FORGOTTEN_MARK, text), content)
-        for sentence in reversed(split_sentences(text)) if near else ():
-            if repeats_partly(text[sentence.start : sentence.end], [content], least=_NEAR_OVERLAP):
+        for sentence in reversed(split_sentences(text)) if fuzzy else ():
+            if repeats_partly(text[sentence.start : sentence.end], [content], min_overlap=_NEAR_OVERLAP):
                 text = f"{text[: sentence.start]}{FORGOTTEN_MARK}{text[sentence.end :]}"
     return text
 
@@ -78,7 +78,7 @@ def nearly_says(text: str, content: str) -> bool:
     """Return whether `text` repeats `content`, or a sentence has three fifths of its words if it is not short."""
     if repeats_any(text, [content]):
         return True
-    return len(set(content_words(content))) > _SHORT_WORDS and repeats_partly(text, [content], least=_NEAR)
+    return len(set(content_words(content))) > _SHORT_WORDS and repeats_partly(text, [content], min_overlap=_NEAR)
 
 
 def sentences_like(text: str, content: str) -> list[str]:
@@ -86,70 +86,70 @@ def sentences_like(text: str, content: str) -> list[str]:
 
     A content of several sentences can only be found as a line.
     """
-    found: dict[str, None] = {}
+    matches: dict[str, None] = {}
     for line in text.splitlines():
-        said = _ITEM.sub("", line, count=1).strip()
-        if not nearly_says(said, content):
+        item = _ITEM.sub("", line, count=1).strip()
+        if not nearly_says(item, content):
             continue
-        parts = [said[each.start : each.end].strip() for each in split_sentences(said)]
-        found |= dict.fromkeys([each for each in parts if nearly_says(each, content)] or [said])
-    return list(found)
+        parts = [item[each.start : each.end].strip() for each in split_sentences(item)]
+        matches |= dict.fromkeys([each for each in parts if nearly_says(each, content)] or [item])
+    return list(matches)
 
 
 def is_repetition(text: str, content: str) -> bool:
     """Return whether `text` has all words of `content`, at most twice as many, and its numbers, codes and letters."""
-    said, wanted = set(content_words(text)), set(content_words(content))
+    words, required = set(content_words(text)), set(content_words(content))
     return (
-        wanted <= said
-        and len(said) <= _MAX_LENGTH_RATIO * len(wanted)
+        required <= words
+        and len(words) <= _MAX_LENGTH_RATIO * len(required)
         and _distinctive_words(text) == _distinctive_words(content)
     )
 
 
-def repeats_partly(text: str, contents: Iterable[str], *, least: float = _PART_OVERLAP) -> bool:
-    """Return whether a sentence of `text` shares at least two words and the `least` share of one of `contents`.
+def repeats_partly(text: str, contents: Iterable[str], *, min_overlap: float = _PART_OVERLAP) -> bool:
+    """Return whether a sentence of `text` shares at least two words and the `min_overlap` share of one of `contents`.
 
     Use it only for text known to be about the content, such as a reply to it.
     """
     sentences = [text[each.start : each.end] for each in split_sentences(text)]
-    return any(_shares_words(sentence, content, least) for content in contents for sentence in sentences)
+    return any(_shares_words(sentence, content, min_overlap) for content in contents for sentence in sentences)
 
 
 def mask_session(
-    file: "SessionFile", contents: Sequence[str], ids: Collection[str], *, near: bool = False
+    file: "SessionFile", contents: Sequence[str], ids: Collection[str], *, fuzzy: bool = False
 ) -> "SessionFile":
     """Return a session file without these entries and repetitions of `contents`; digests are recreated.
 
-    With `near` it is the session in which the entries were said.
+    With `fuzzy` it is the session in which the entries were said.
     """
     from ricordo.workspace.session_files import create_digest
 
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
-    made = file.pending and bool(file.entries)
+    has_digest = file.pending and bool(file.entries)
     return replace(
         file,
         entries=entries,
-        summary=create_digest(entries) if made else mask_repetitions(file.summary, contents, near=near),
+        summary=create_digest(entries) if has_digest else mask_repetitions(file.summary, contents, fuzzy=fuzzy),
         open_threads=tuple(
-            dict.fromkeys(mask_repetitions(thread, contents, near=near) for thread in file.open_threads)
+            dict.fromkeys(mask_repetitions(thread, contents, fuzzy=fuzzy) for thread in file.open_threads)
         ),
     )
 
 
 def _literal_pattern(content: str) -> re.Pattern[str]:
-    said = content.strip().rstrip(SENTENCE_END_MARKS).split()
-    if not said:
+    words = content.strip().rstrip(SENTENCE_END_MARKS).split()
+    if not words:
         return re.compile(r"(?!)")
-    before, after = word_bounds("".join(said))
-    return re.compile(before + r"\s+".join(map(re.escape, said)) + after, re.IGNORECASE)
+    before, after = word_bounds("".join(words))
+    return re.compile(before + r"\s+".join(map(re.escape, words)) + after, re.IGNORECASE)
 
 
-def _shares_words(sentence: str, content: str, least: float) -> bool:
-    wanted = set(content_words(content))
-    shared = len(wanted & set(content_words(sentence)))
-    return shared >= max(_MIN_PART_WORDS, least * len(wanted)) and _distinctive_words(content) <= _distinctive_words(
-        sentence
-    )
+def _shares_words(sentence: str, content: str, min_share: float) -> bool:
+    required = set(content_words(content))
+    shared = len(required & set(content_words(sentence)))
+    return shared >= max(_MIN_PART_WORDS, min_share * len(required)) and _distinctive_words(
+        content
+    ) <= _distinctive_words(sentence)
 
 
 def _distinctive_words(text: str) -> set[str]:
@@ -162,15 +162,15 @@ def _distinctive_words(text: str) -> set[str]:
 
 
 def _mask_sentences(text: str, content: str) -> str:
-    wanted = set(content_words(content))
-    if len(wanted) < _MIN_WORDS:
+    required = set(content_words(content))
+    if len(required) < _MIN_WORDS:
         return text
-    least = 1.0 if len(wanted) <= _SHORT_WORDS else _MIN_OVERLAP
+    min_overlap = 1.0 if len(required) <= _SHORT_WORDS else _MIN_OVERLAP
     for sentence in reversed(split_sentences(text)):
-        said = text[sentence.start : sentence.end]
-        if containment(wanted, content_words(said)) >= least and _distinctive_words(content) <= _distinctive_words(
-            said
-        ):
+        passage = text[sentence.start : sentence.end]
+        if containment(required, content_words(passage)) >= min_overlap and _distinctive_words(
+            content
+        ) <= _distinctive_words(passage):
             text = f"{text[: sentence.start]}{FORGOTTEN_MARK}{text[sentence.end :]}"
     return text
 

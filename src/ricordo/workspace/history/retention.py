@@ -66,22 +66,22 @@ async def trim_history(
             return HistoryRetentionResult()
         records = await changes.list_changes()
         readable = {change.id for change in records}
-        listed = await files.list(CHANGES_FOLDER)
-        if any(_change_id(info) not in readable for info in listed):
+        infos = await files.list(CHANGES_FOLDER)
+        if any(_change_id(info) not in readable for info in infos):
             # a record that can't be read may refer to any content
             return HistoryRetentionResult()
         contents = await files.list(OBJECTS_FOLDER)
         sizes = {_object_version(info): info.size for info in contents}
-        gone = select_expired(records, sizes, now=now, config=config or HistoryConfig())
-        for change_id in gone:
+        expired = select_expired(records, sizes, now=now, config=config or HistoryConfig())
+        for change_id in expired:
             with suppress(FileMissing):
                 await files.delete(f"{CHANGES_FOLDER}/{change_id}.json")
-        kept = {version for change in records if change.id not in gone for version in _change_versions(change)}
-        unnamed = [info for info in contents if _object_version(info) not in kept]
-        for info in unnamed:
+        referenced = {version for change in records if change.id not in expired for version in _change_versions(change)}
+        unreferenced = [info for info in contents if _object_version(info) not in referenced]
+        for info in unreferenced:
             with suppress(FileMissing):
                 await files.delete(info.path)
-    return HistoryRetentionResult(changes=len(gone), bytes=sum(info.size for info in unnamed))
+    return HistoryRetentionResult(changes=len(expired), bytes=sum(info.size for info in unreferenced))
 
 
 def select_expired(
@@ -92,20 +92,20 @@ def select_expired(
     `sizes` are the stored bytes of each content, which several change sets may share.
     """
     newest_first = sorted(records, key=lambda change: change.id, reverse=True)
-    held: set[str] = set()
+    kept_versions: set[str] = set()
     total = 0
-    gone: list[str] = []
+    expired: list[str] = []
     for change in newest_first:
         age = now - change.at
-        fresh = {version for version in _change_versions(change) if version not in held}
-        size = sum(sizes.get(version, 0) for version in fresh)
-        is_full = gone or total + size > config.most_bytes
+        new_versions = {version for version in _change_versions(change) if version not in kept_versions}
+        size = sum(sizes.get(version, 0) for version in new_versions)
+        is_full = expired or total + size > config.most_bytes
         if age > timedelta(days=config.days) or (is_full and age > timedelta(days=config.least_days)):
-            gone.append(change.id)
+            expired.append(change.id)
         else:
-            held |= fresh
+            kept_versions |= new_versions
             total += size
-    return gone[::-1]
+    return expired[::-1]
 
 
 def _change_versions(change: Change) -> list[str]:

@@ -90,7 +90,7 @@ class Tombstones:
     def render_with(self, tombstones: Iterable[Tombstone]) -> bytes:
         """Return the file content with these tombstones appended."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
-        return start + b"".join(stone.to_line() for stone in tombstones)
+        return start + b"".join(tombstone.to_line() for tombstone in tombstones)
 
 
 def content_digest(content: str, key: bytes) -> str:
@@ -101,32 +101,32 @@ def content_digest(content: str, key: bytes) -> str:
     """
     folded = unicodedata.normalize("NFC", content).casefold()
     words = [word for piece in _WORD_BREAK.split(folded) if (word := _strip_marks(piece))]
-    said = " ".join(words) or folded.strip()
-    return blake2b(said.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
+    normalized = " ".join(words) or folded.strip()
+    return blake2b(normalized.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
 
 
 def _strip_marks(piece: str) -> str:
     """Return a word without surrounding punctuation; empty if it is only punctuation."""
     if _SENTENCE_MARKS.fullmatch(piece):
         return ""
-    bare = piece.lstrip(_OPENING_MARKS)
-    end = len(bare)
+    word = piece.lstrip(_OPENING_MARKS)
+    end = len(word)
     # a quotation mark after a digit is a unit: 5' is not 5"
     while end and (
-        bare[end - 1] in _CLOSING_MARKS or (bare[end - 1] in _CLOSING_QUOTES and not bare[end - 2].isdigit())
+        word[end - 1] in _CLOSING_MARKS or (word[end - 1] in _CLOSING_QUOTES and not word[end - 2].isdigit())
     ):
         end -= 1
-    return bare[:end] or piece
+    return word[:end] or piece
 
 
 def create_tombstone(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
     """Return the tombstone of an entry that is being forgotten now."""
-    stating = entry.source.messages[0] if entry.source.messages else ""
+    message = entry.source.messages[0] if entry.source.messages else ""
     return Tombstone(
         id=entry.id,
         digest=content_digest(entry.content, key),
         session=entry.source.session or "",
-        message=stating,
+        message=message,
         at=format_rfc3339(at),
         by=by,
     )
@@ -174,8 +174,8 @@ def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
 def _parse_line(line: bytes) -> Tombstone | None:
     try:
         value = decode_json(line)
-        said = {name: str(value.get(name, "")) for name in ("session", "message", "at", "by")}
-        return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
+        fields = {name: str(value.get(name, "")) for name in ("session", "message", "at", "by")}
+        return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **fields)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -209,16 +209,18 @@ class ForgottenStatements:
 
     def find(self, text: str) -> list[str]:
         """Return the forgotten statements in `text`."""
-        return [said for said in _iter_statements(text) if content_digest(said, self.key) in self.digests]
+        return [
+            statement for statement in _iter_statements(text) if content_digest(statement, self.key) in self.digests
+        ]
 
     def find_in_file(self, data: bytes) -> set[str]:
         """Return the forgotten statements in a file: in the strings of JSON, else in its lines.
 
         JSON punctuation around a statement is not part of it.
         """
-        said = {each for text in _iter_file_texts(data.decode("utf-8", "replace")) for each in self.find(text)}
-        bare = {each.strip(_JSON_CHARACTERS) for each in said}
-        return {each for each in bare if each in said or len(each) >= _MIN_BARE_CHARS}
+        statements = {each for text in _iter_file_texts(data.decode("utf-8", "replace")) for each in self.find(text)}
+        stripped = {each.strip(_JSON_CHARACTERS) for each in statements}
+        return {each for each in stripped if each in statements or len(each) >= _MIN_BARE_CHARS}
 
     def mask(self, text: str) -> str:
         """Return `text` with each forgotten statement replaced by a mark."""
@@ -239,26 +241,26 @@ class ForgottenStatements:
         return message if parts == message.parts else replace(message, parts=parts)
 
 
-def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, near: bool = False) -> list[str]:
+def find_repetitions(texts: Sequence[str], contents: Sequence[str], *, fuzzy: bool = False) -> list[str]:
     """Return the statements in `texts` that repeat one of `contents`, even reworded, each once.
 
-    With `near` the texts are from the same exchange as the forgotten entry, and fewer common words are enough.
+    With `fuzzy` the texts are from the same exchange as the forgotten entry, and fewer common words are enough.
     """
-    found: dict[str, None] = {}
+    repetitions: dict[str, None] = {}
     for text in texts:
-        if not (repeats_any(text, contents) or (near and repeats_partly(text, contents))):
+        if not (repeats_any(text, contents) or (fuzzy and repeats_partly(text, contents))):
             continue
         if "\n" not in text and repeats_any(text, contents) and len(split_sentences(text)) == 1:
-            found[text] = None
+            repetitions[text] = None
         for start, end in _iter_sentences(text):
-            said = text[start:end]
+            sentence = text[start:end]
             if (
-                repeats_any(said, contents)
-                or (near and repeats_partly(said, contents))
-                or _is_sentence_of_any(said, contents)
+                repeats_any(sentence, contents)
+                or (fuzzy and repeats_partly(sentence, contents))
+                or _is_sentence_of_any(sentence, contents)
             ):
-                found[said] = None
-    return list(found)
+                repetitions[sentence] = None
+    return list(repetitions)
 
 
 def collect_texts(message: "Message") -> list[str]:
@@ -267,15 +269,17 @@ def collect_texts(message: "Message") -> list[str]:
     return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
 
 
-def _is_sentence_of_any(said: str, contents: Sequence[str]) -> bool:
-    """Return whether `said` is one of several sentences in one of `contents`."""
-    bare = _LIST_ITEM.sub("", said, count=1).strip()
-    return len(bare.split()) > 2 and any(bare in content and bare != content.strip() for content in contents)
+def _is_sentence_of_any(sentence: str, contents: Sequence[str]) -> bool:
+    """Return whether `sentence` is one of several sentences in one of `contents`."""
+    stripped = _LIST_ITEM.sub("", sentence, count=1).strip()
+    return len(stripped.split()) > 2 and any(
+        stripped in content and stripped != content.strip() for content in contents
+    )
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _contains_cached(text: str, digests: frozenset[str], key: bytes) -> bool:
-    return any(content_digest(said, key) in digests for said in _iter_statements(text))
+    return any(content_digest(statement, key) in digests for statement in _iter_statements(text))
 
 
 def _iter_statements(text: str) -> Iterator[str]:
@@ -326,11 +330,11 @@ def _iter_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _mask_spans(text: str, is_forgotten: Callable[[str], bool]) -> str:
-    gone: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in _iter_spans(text):
-        if not any(start < other_end and end > other for other, other_end in gone) and is_forgotten(text[start:end]):
-            gone.append((start, end))
-    for start, end in sorted(gone, reverse=True):
+        if not any(start < other_end and end > other for other, other_end in spans) and is_forgotten(text[start:end]):
+            spans.append((start, end))
+    for start, end in sorted(spans, reverse=True):
         blank = " " if text[start : start + 1].isspace() else ""
         text = f"{text[:start]}{blank}{FORGOTTEN_MARK}{text[end:]}"
     return text
@@ -386,14 +390,14 @@ def _iter_nested_texts(texts: Iterable[str]) -> Iterator[str]:
 
 def _json_texts(arguments: str) -> Collection[str]:
     """Return the strings in a JSON text; none if it is not JSON."""
-    found: list[str] = []
+    texts: list[str] = []
 
     def note(text: str) -> str:
-        found.append(text)
+        texts.append(text)
         return text
 
     try:
         _map_texts(loads(arguments), note)
     except InvalidMessage:
         return ()
-    return found
+    return texts

@@ -70,10 +70,10 @@ class MemoryUsage:
 
     def add(self, act: UsageAct, more: UsageCount) -> "MemoryUsage":
         """Return this usage with `more` events of one kind."""
-        known: UsageCount = getattr(self, act)
+        current: UsageCount = getattr(self, act)
         if not more.count or more.first is None or more.last is None:
             return self
-        return replace(self, **{act: known.add(more.count, more.first, more.last)})
+        return replace(self, **{act: current.add(more.count, more.first, more.last)})
 
     def merge(self, other: "MemoryUsage") -> "MemoryUsage":
         """Return the sum of this usage and that of the same entry in another place."""
@@ -90,18 +90,18 @@ class MemoryUsage:
 
 def read_usage(data: bytes) -> dict[str, MemoryUsage]:
     """Return the usage of each entry in a file by its id; lines that can't be read are skipped."""
-    found: dict[str, MemoryUsage] = {}
+    usages: dict[str, MemoryUsage] = {}
     for line in data.split(b"\n"):
         for name, act, more in _parse_line(line):
-            found[name] = found.get(name, MemoryUsage()).add(act, more)
-    return found
+            usages[name] = usages.get(name, MemoryUsage()).add(act, more)
+    return usages
 
 
-def compact_usage(data: bytes, *, most: int = _MAX_MEMORIES) -> bytes:
-    """Return a usage file with one line for each entry, limited to the `most` entries with the latest events."""
-    known = read_usage(data)
-    newest = sorted(known, key=lambda name: (known[name].last or _NEVER, name), reverse=True)[:most]
-    return b"".join(_render_line(_summary_row(name, known[name])) for name in reversed(newest))
+def compact_usage(data: bytes, *, max_entries: int = _MAX_MEMORIES) -> bytes:
+    """Return a usage file with one line for each entry, limited to the `max_entries` entries with the latest events."""
+    usages = read_usage(data)
+    newest = sorted(usages, key=lambda name: (usages[name].last or _NEVER, name), reverse=True)[:max_entries]
+    return b"".join(_render_line(_summary_row(name, usages[name])) for name in reversed(newest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +145,10 @@ class UsageLog:
         """
         if not self._is_enabled or len(self._waiting) >= _MAX_WAITING:
             return
-        named = ids if callable(ids) else tuple(dict.fromkeys(filter(None, ids)))
-        if named:
-            at = format_rfc3339(self._clock.now())
-            self._waiting.append(_UsageNote(act=act, at=at, how=how, session=session, ids=named))
+        entry_ids = ids if callable(ids) else tuple(dict.fromkeys(filter(None, ids)))
+        if entry_ids:
+            now = format_rfc3339(self._clock.now())
+            self._waiting.append(_UsageNote(act=act, at=now, how=how, session=session, ids=entry_ids))
             self._wake_event.set()
 
     async def serve(self) -> None:
@@ -174,7 +174,7 @@ class UsageLog:
         async with self._write_lock:
             self._wake_event = anyio.Event()
             waiting, self._waiting = self._waiting, []
-            data = b"".join([await _render_note(noted) for noted in waiting])
+            data = b"".join([await _render_note(note) for note in waiting])
             if not data:
                 return
             try:
@@ -202,18 +202,18 @@ class UsageLog:
             await self._files.replace(USAGE, shorter, expected=stored.version)
 
 
-async def _render_note(noted: _UsageNote) -> bytes:
+async def _render_note(note: _UsageNote) -> bytes:
     ids: Iterable[str] = ()
-    if callable(noted.ids):
+    if callable(note.ids):
         with suppress(RicordoError):
-            ids = await noted.ids()
+            ids = await note.ids()
     else:
-        ids = noted.ids
-    named: list[JsonValue] = [*dict.fromkeys(ids)]
-    if not named:
+        ids = note.ids
+    unique_ids: list[JsonValue] = [*dict.fromkeys(ids)]
+    if not unique_ids:
         return b""
-    row: dict[str, JsonValue] = {"at": noted.at, "act": noted.act, "how": noted.how}
-    return _render_line(row | ({"session": noted.session} if noted.session else {}) | {"ids": named})
+    row: dict[str, JsonValue] = {"at": note.at, "act": note.act, "how": note.how}
+    return _render_line(row | ({"session": note.session} if note.session else {}) | {"ids": unique_ids})
 
 
 def _summary_row(name: str, usage: MemoryUsage) -> "dict[str, JsonValue]":

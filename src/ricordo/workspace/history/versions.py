@@ -42,19 +42,19 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
     for change in sorted(later, key=lambda change: change.id, reverse=True):
         first |= {file.path: file.before for file in change.files}
     paths = {MEMORY_PATH, *(info.path for info in await files.list(LEDGERS)), *first}
-    look = _PastFiles(files, changes, first, moment)
-    found: dict[str, Entry] = {}
+    past_files = _PastFiles(files, changes, first, moment)
+    entries: dict[str, Entry] = {}
     # the last one wins: curated memory
     for path in sorted(filter(_holds_entries, paths), key=lambda path: (is_curated(path), path)):
-        data = await look.content(path)
+        data = await past_files.content(path)
         for located in await run_sync(_parse_until, data, path, moment):
             quote = located.entry.source.quote or (
-                known.source.quote if (known := found.get(located.entry.id)) else None
+                previous.source.quote if (previous := entries.get(located.entry.id)) else None
             )
-            entry = await look.load_entry(located)
-            found[entry.id] = replace(entry, source=replace(entry.source, quote=quote))
+            entry = await past_files.load_entry(located)
+            entries[entry.id] = replace(entry, source=replace(entry.source, quote=quote))
     return sorted(
-        found.values(), key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id), reverse=True
+        entries.values(), key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id), reverse=True
     )
 
 
@@ -76,15 +76,15 @@ class _PastFiles:
         try:
             return await self._changes.read_content(self._first[path]) or b""
         except (FileMissing, DocumentInvalid) as error:
-            told = f"{self._moment:%Y-%m-%d %H:%M}"
+            moment = f"{self._moment:%Y-%m-%d %H:%M}"
             raise ChangeNotFound(
-                f"What {path} was on {told} is not kept any more: history is kept for a while."
+                f"What {path} was on {moment} is not kept any more: history is kept for a while."
             ) from error
 
-    async def load_entry(self, found: LocatedEntry) -> Entry:
+    async def load_entry(self, located: LocatedEntry) -> Entry:
         """Return an entry with its full content."""
-        data = await self.content(f"{WORKSPACE}/{found.long_path}") if found.long_path else b""
-        return replace(found.entry, content=data.decode("utf-8", "replace")) if data else found.entry
+        data = await self.content(f"{WORKSPACE}/{located.long_path}") if located.long_path else b""
+        return replace(located.entry, content=data.decode("utf-8", "replace")) if data else located.entry
 
 
 def _holds_entries(path: str) -> bool:
@@ -104,7 +104,7 @@ def _parse_until(data: bytes, path: str, moment: datetime) -> list[LocatedEntry]
 
 async def find_entry_changes(changes: ChangeSets, entry_id: str) -> set[str]:
     """Return the ids of the changes that rewrote or removed the line of an entry, as far as history holds both."""
-    mark, found = f"^{entry_id}".encode(), set[str]()
+    mark, change_ids = f"^{entry_id}".encode(), set[str]()
     for change in await changes.list_changes():
         for changed in change.files:
             if is_memory(changed.path):
@@ -113,8 +113,8 @@ async def find_entry_changes(changes: ChangeSets, entry_id: str) -> set[str]:
                         await changes.read_content(version) or b"" for version in (changed.before, changed.after)
                     ]
                     if _entry_bullets(before, mark, changed.path) != _entry_bullets(after, mark, changed.path):
-                        found |= {change.id, change.part_of}
-    return found - {""}
+                        change_ids |= {change.id, change.part_of}
+    return change_ids - {""}
 
 
 def _entry_bullets(data: bytes, mark: bytes, path: str) -> list[bytes]:
@@ -164,11 +164,11 @@ async def diff_change(files: FileStore, changes: ChangeSets, item: HistoryItem, 
 
     Raises: ChangeNotFound if history no longer holds the replaced content.
     """
-    found = await _diff_files(files, changes, item)
+    diffs = await _diff_files(files, changes, item)
     return await run_sync(
         lambda: ChangeDiff(
             item=replace(item, why=redactor.clean(item.why)),
-            files=tuple(replace(each, text=redactor.clean_keeping_lines(each.text)) for each in found),
+            files=tuple(replace(each, text=redactor.clean_keeping_lines(each.text)) for each in diffs),
         )
     )
 
@@ -176,15 +176,15 @@ async def diff_change(files: FileStore, changes: ChangeSets, item: HistoryItem, 
 async def _diff_files(files: FileStore, changes: ChangeSets, item: HistoryItem) -> list[FileDiff]:
     if item.entries:
         return [await _diff_append(files, path, item) for path in item.paths]
-    found: list[FileDiff] = []
+    diffs: list[FileDiff] = []
     for changed in (await changes.get_change(item.id)).files:
         try:
             before, after = await changes.read_content(changed.before), await changes.read_content(changed.after)
         except (FileMissing, DocumentInvalid) as error:
             raise ChangeNotFound(f"What the change {item.id} replaced is not kept any more.") from error
         text = await run_sync(_unified_diff, changed.path, before, after)
-        found.append(FileDiff(path=changed.path, text=text, created=before is None, deleted=after is None))
-    return found
+        diffs.append(FileDiff(path=changed.path, text=text, created=before is None, deleted=after is None))
+    return diffs
 
 
 async def _diff_append(files: FileStore, path: str, item: HistoryItem) -> FileDiff:
@@ -192,7 +192,7 @@ async def _diff_append(files: FileStore, path: str, item: HistoryItem) -> FileDi
     data = b""
     with suppress(FileMissing):
         data = (await files.read(path)).data
-    block = [one async for found in iter_appends(files, path) for one in found if one.entry.id in item.entries]
+    block = [one async for appended in iter_appends(files, path) for one in appended if one.entry.id in item.entries]
     lines = [line for one in block for line in _decode_lines(data[one.offset : one.offset + one.length])]
     head = [f"--- {path}", f"+++ {path}"] if lines else []
     return FileDiff(path=path, text="\n".join([*head, *(f"+{line}" for line in lines)]))
@@ -222,8 +222,10 @@ async def find_undone_messages(files: FileStore, changes: ChangeSets, session: s
     }
     if not undone:
         return set()
-    standing = [found.entry for found in await read_all_entries(files) if _is_extracted_from(found.entry, session)]
-    return undone.difference(name for entry in standing for name in entry.source.messages)
+    remaining = [
+        located.entry for located in await read_all_entries(files) if _is_extracted_from(located.entry, session)
+    ]
+    return undone.difference(name for entry in remaining for name in entry.source.messages)
 
 
 async def _iter_undone_entries(changes: ChangeSets) -> AsyncIterator[Entry]:
@@ -238,10 +240,12 @@ async def _iter_undone_entries(changes: ChangeSets) -> AsyncIterator[Entry]:
                 continue
             with suppress(FileMissing, DocumentInvalid):
                 before, after = await changes.read_content(changed.before), await changes.read_content(changed.after)
-                left = {found.entry.id for found in await run_sync(parse_entries, after or b"", changed.path)}
-                for found in await run_sync(parse_entries, before or b"", changed.path):
-                    if found.entry.id not in left:
-                        yield found.entry
+                remaining_ids = {
+                    located.entry.id for located in await run_sync(parse_entries, after or b"", changed.path)
+                }
+                for located in await run_sync(parse_entries, before or b"", changed.path):
+                    if located.entry.id not in remaining_ids:
+                        yield located.entry
 
 
 def _is_extracted_from(entry: Entry, session: str) -> bool:
