@@ -272,7 +272,7 @@ class IndexUnavailable(RicordoError):
 
 
 class MemoryClosed(RicordoError):
-    """This memory is closed: use it inside its `async with` block."""
+    """This memory is closed: open it again."""
 
 
 class PoolExhausted(RicordoError):

@@ -163,11 +163,11 @@ def _check_what_is_shown(done: Done, processes: list[int]) -> None:
 
 
 def _check_what_is_told(told: Any) -> None:
-    lives = told["lived"]["sessions"]
+    lives = told["replay"]["sessions"]
     assert sum(life["messages"] for life in lives) == CONVERSATION.read_bytes().count(b"\n")
     assert len(lives) >= 3
     assert max(life["said_tokens"] for life in lives) > 70_000
-    assert max(life["largest_tokens"] for life in lives) <= told["lived"]["budget"]
+    assert max(life["largest_tokens"] for life in lives) <= told["replay"]["budget"]
     assert {each["act"] for life in lives for each in life["reductions"]} == {"evict", "compact"}
     *known, never_said = told["answers"]
     assert len(known) == 5

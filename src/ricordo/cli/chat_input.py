@@ -108,7 +108,7 @@ class SlashCommand:
 
 
 def parse_line(line: str) -> SlashCommand | str:
-    """Return the command in a line, or what is said with it; `//text` says `/text`."""
+    """Return the command in a line, or its text as a message; `//text` is the message `/text`."""
     text = line.strip()
     if text.startswith("//"):
         return text[1:]
@@ -135,7 +135,7 @@ def cli_arguments(slash: SlashCommand) -> list[str] | None:
 
 
 def unknown_command_message(slash: SlashCommand) -> str:
-    """Return what is said of a command that is none."""
+    """Return the error for an unknown command."""
     acts = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name)
     if acts:
         act = slash.rest.split()[0]
@@ -263,7 +263,7 @@ class ChatInput:
         return _input_line(f"May it? [y/N{'/a' if always else ''}] ").strip().lower()
 
     def _discard_typed(self) -> bool:
-        """Take away what was typed and not read yet, say so, and tell whether its last line was only begun."""
+        """Discard typed input that was not read yet, say so, and return whether its last line is unfinished."""
         typed = _read_pending() if self.is_terminal else b""
         if typed.strip():
             print_line(dim("What was typed before this question is dropped."))

@@ -68,7 +68,7 @@ _EXIT_INTERRUPTED = 128 + signal.SIGINT
 
 @dataclass(kw_only=True)
 class Chat:
-    """One chat, on one terminal or pipe; `is_recorded` tells whether what is said is kept."""
+    """One chat, on one terminal or pipe; `is_recorded` says whether its messages are stored."""
 
     options: ChatOptions
     main_thread: MainThreadRunner
@@ -94,7 +94,7 @@ class Chat:
         return 128 + self.main_thread.end_signal if self.main_thread.end_signal else self.code
 
     async def run_once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
-        """Say `text` and return what came of it, None when it was stopped, and the session. Raises as `stream` does.
+        """Send `text` and return the result, None if it was stopped, and the session. Raises what `stream` raises.
 
         `code` is 1 afterwards when something was to be kept and is not.
         """
@@ -306,7 +306,7 @@ class Chat:
         await self._call(lambda: print_line(notice))
 
     async def _has_other_store(self) -> bool:
-        """Tell whether the agent remembers elsewhere than in the root, which the command line's own commands show."""
+        """Return whether the agent's memory is in another store than the root that the commands show."""
         if self.options.incognito:
             return False
         if self.agent is None and (self.options.settings.store == "layered" or not self.options.target.exists):

@@ -62,14 +62,14 @@ _PERMISSIONS_USAGE = (
 
 
 def starts_session(slash: SlashCommand) -> bool:
-    """Tell whether a command changes what stands, so that it may be the first thing of a session."""
+    """Return whether a command changes the work state, so that a session may begin with it."""
     return slash.name in {"permissions", "plan"} and slash.rest.partition(" ")[0] in {"allow", "ask", "deny", "on"}
 
 
 async def run_state_command(
     agent: "HarnessAgent", slash: SlashCommand, target: Target, *, has_model: bool
 ) -> list[str]:
-    """Carry out one of `STATE_COMMANDS` and return what is said of it. Raises `RicordoError`."""
+    """Run one of `STATE_COMMANDS` and return its output. Raises `RicordoError`."""
     act, _, rest = slash.rest.partition(" ")
     rest = rest.strip()
     match slash.name:
@@ -85,7 +85,7 @@ async def run_state_command(
 
 
 def permanent_rule(approval: "Approval", rules: "Sequence[PermissionRule]") -> str:
-    """Return the pattern of just the call that is asked about, by which it is let through from now on.
+    """Return the pattern that allows exactly this call from now on.
 
     It is empty where none can be written that says it and no other, or where another of `rules` would decide.
     """
@@ -122,7 +122,7 @@ def permanent_rule(approval: "Approval", rules: "Sequence[PermissionRule]") -> s
 
 
 def has_session_state(agent: "HarnessAgent") -> bool:
-    """Tell whether anything stands beside the window, so that the session is worth going on with."""
+    """Return whether the session has a plan, todos, tasks or rules, so that it is worth resuming."""
     from ricordo.workspace.agent_state import WorkState
 
     return agent.state.work_state != WorkState()
@@ -238,7 +238,7 @@ async def _drop_plan(planning: "PlanMode", target: Target) -> list[str]:
 
 
 async def _format_plan(planning: "PlanMode", target: Target) -> list[str]:
-    """Tell whether the agent plans, and its plan."""
+    """Return the lines about plan mode and the plan."""
     from ricordo.workspace.layout import WORKSPACE
 
     plan = planning.plan
@@ -332,7 +332,7 @@ async def load_store_entries(agent: "HarnessAgent", slash: SlashCommand) -> "Seq
 async def run_memory_command(
     agent: "HarnessAgent", slash: SlashCommand, approve: "Callable[[Approval], Awaitable[bool]] | None"
 ) -> list[str]:
-    """Carry out `/memory` on the store of `agent` and return what is said of it; `approve` asks before one goes.
+    """Run `/memory` on the store of `agent` and return its output; `approve` is asked before a memory is forgotten.
 
     It lists only a store that can't list its entries itself: the command line's own command lists every other one.
     Raises `RicordoError`.

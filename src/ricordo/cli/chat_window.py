@@ -166,7 +166,7 @@ def _allocate_cells(sizes: list[int], count: int) -> list[int]:
 
 
 def _columns() -> int:
-    """Return how many columns the terminal has; 0 where there is none."""
+    """Return the number of columns of the terminal; 0 without a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
@@ -179,7 +179,7 @@ _UNUSED_FOCUS_NOTE = "The focus was not heeded: rules write the summary, and rul
 
 
 async def run_window_command(agent: "HarnessAgent", slash: SlashCommand, settings: "Settings") -> list[str]:
-    """Carry out one of `WINDOW_COMMANDS` and return what is said of it. Raises `RicordoError`."""
+    """Run one of `WINDOW_COMMANDS` and return its output. Raises `RicordoError`."""
     words = _split_words(slash.rest)
     match slash.name:
         case "compact":
@@ -316,7 +316,7 @@ async def _undo_command(agent: "HarnessAgent", handles: Sequence[str]) -> list[s
 
 
 def _idle_reason(result: "CompactionResult") -> str:
-    """Say why nothing was done; empty where something was, or where a failure is told."""
+    """Return why nothing was done; empty if something was done or failed."""
     if any(each.status in {"done", "failed"} for each in result):
         return ""
     reasons = {each.act: each.reason for each in result if each.reason}
@@ -340,7 +340,7 @@ def _chat_handle_hint(handle: str) -> Iterator[None]:
 async def remove_message(
     agent: "HarnessAgent", message_ref: str, *, prefix: str = "/", suffix: str = ""
 ) -> "tuple[Compaction, list[str]]":
-    """Take a message out of the window; return what brings it back, and what is said of it. Raises `RicordoError`."""
+    """Remove a message from the window; return the handle that restores it, and the output. Raises `RicordoError`."""
     before = {message.id: message for message in agent.window}
     message_id = await _resolve_message_id(agent, message_ref, prefix)
     with _add_line_hint(agent, prefix):
@@ -357,7 +357,7 @@ async def remove_message(
 async def edit_message(
     agent: "HarnessAgent", message_ref: str, text: str, *, prefix: str = "/", suffix: str = ""
 ) -> "tuple[Compaction, list[str]]":
-    """Let a message of the window say `text`; return what takes that back, and what is said of it.
+    """Replace the text of a message of the window; return the handle that restores it, and the output.
 
     Raises: RicordoError.
     """

@@ -153,7 +153,7 @@ _UNRECORDED_MESSAGE = "nothing that is said now is kept"
 
 
 class _WarningPrinter(logging.Handler):
-    """Prints a record; who waits for another try is told for how long."""
+    """Prints warnings; a warning about a retry says how long the wait is."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it."""
@@ -191,7 +191,7 @@ def print_warnings() -> Iterator[None]:
 
 @contextmanager
 def hide_unrecorded_warning() -> Iterator[None]:
-    """Pass over, in the block, the warning that what is said is not kept: nothing is said there."""
+    """Hide, in the block, the warning that messages are not stored; no message is sent there."""
     logger = logging.getLogger("ricordo.agent")
     logger.addFilter(_is_other_warning)
     try:

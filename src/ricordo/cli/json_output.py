@@ -99,7 +99,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
 
 
 def explanation_document(explanation: "Explanation", target: Target) -> dict[str, JsonValue]:
-    """Describe hits with what each signal gave to their scores, and the best candidates that are none with the reason.
+    """Return hits with the share of each signal in their scores, and the best rejected candidates with the reason.
 
     `signals` are in 0..1; `shares` sum to the score; `replacement` is the place of what stands for a rejected one.
     """

@@ -32,6 +32,6 @@ def run() -> None:
 
 
 def _exit_at_once(*args: object) -> None:
-    """End at once: nothing was done yet, so nothing is to be closed."""
+    """Exit at once: nothing is open yet."""
     del args
     os._exit(_EXIT_INTERRUPTED)

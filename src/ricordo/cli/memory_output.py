@@ -69,7 +69,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
 
 
 def print_explanation(explanation: "Explanation", target: Target) -> None:
-    """Print hits with what each signal gave to their scores, then the best candidates that are none, and why."""
+    """Print hits with the share of each signal in their scores, then the best rejected candidates with the reason."""
     if not explanation.hits:
         print_line("Nothing found.")
     is_scored = any(hit.score for hit in explanation.hits)
@@ -205,7 +205,7 @@ def explain_hits(
     everything: bool = False,
     around: bool = False,
 ) -> None:
-    """Print why hits are hits and others are none; `everything` looks beyond memories."""
+    """Print why hits were chosen and others rejected; `everything` searches more than memories."""
     from ricordo.messages.tokens import Tokens
     from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, Query
 
@@ -245,7 +245,7 @@ def print_contradictions(others: "Sequence[Entry]", entry_id: str) -> None:
 
 
 def print_confirmation_effect(others: "Sequence[Entry]") -> None:
-    """Print what comes of those that contradict a memory which was confirmed just now."""
+    """Print the effect of a confirmation on the memories that contradict the confirmed one."""
     for other in others:
         print_line(wrap(f"It contradicts {escape(other.id)}: {_shorten_line(other.content)}", "  "))
         if other.pinned or other.by == "hand" or other.rule:

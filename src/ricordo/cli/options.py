@@ -65,7 +65,7 @@ def record_json_flag(context: typer.Context, arguments: Sequence[str]) -> None:
 
 
 def wants_json(context: typer.Context) -> bool:
-    """Tell whether `--json` was given before or after the name of the command."""
+    """Return whether `--json` was given before or after the name of the command."""
     return bool(context.meta.get("ricordo.as_json") or context.meta.get("ricordo.expects_json"))
 
 

@@ -57,7 +57,7 @@ class RecordedTurn:
 
     @property
     def is_exchange(self) -> bool:
-        """Whether something was said and replied to, so that it can be lived through."""
+        """Whether the turn has a user message and a reply, so that it can be replayed."""
         return bool(self.user_messages and self.replies)
 
 
@@ -164,13 +164,13 @@ class RecordedClock:
 
 
 class RecordedModel(WholeReplies):
-    """A model that says again what was said. `start_turn` hands it the turn to be lived through.
+    """A model that gives the recorded replies. `start_turn` sets the turn to replay.
 
     `largest_tokens` are the estimated tokens of the largest window it was sent.
     """
 
     def __init__(self, clock: RecordedClock, *, on_window: Callable[[Sequence[Message]], None] | None = None) -> None:
-        """Let `clock` show when each reply was given; `on_window` is told each window that is sent."""
+        """Advance `clock` to the time of each reply; `on_window` gets each window that is sent."""
         self.name = "recorded"
         self.window: int | None = None
         self.largest_tokens = 0
@@ -220,7 +220,7 @@ class RecordedTool:
         self._results = turn.results
 
     async def __call__(self, arguments: Mapping[str, JsonValue], context: "ToolContext") -> "ToolOutput":
-        """Return the recorded result of the call. Raises `ToolFailed` for a recorded error, and where there is none."""
+        """Return the recorded result of the call. Raises `ToolFailed` for a recorded error or without a result."""
         del arguments
         waiting = self._results.get(context.call_id)
         result = waiting.popleft() if waiting else None

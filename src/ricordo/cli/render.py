@@ -143,13 +143,13 @@ def _plural_of(noun: str) -> str:
 
 
 def is_colourful() -> bool:
-    """Tell whether colours may be printed: to a terminal that shows them, unless NO_COLOR is set."""
+    """Return whether colours may be printed: to a terminal that supports them, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
 def progress_bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told how much more of `total` was done; it shows nothing when nobody can see it."""
+    """Yield a function that adds progress towards `total`; nothing is shown without a terminal."""
     if not sys.stderr.isatty():
         yield lambda more: None
         return

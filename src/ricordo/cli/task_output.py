@@ -32,7 +32,7 @@ _COLUMN_NAMES = ("id", "type", "state", "progress", "title", "age", "session")
 
 
 def is_active(task: "Task") -> bool:
-    """Tell whether a task waits or runs, as far as anybody knows."""
+    """Return whether a task waits or runs, as far as known."""
     return task.state in {"pending", "running"}
 
 
@@ -56,7 +56,7 @@ def format_task_table(tasks: Sequence["Task"]) -> list[str]:
 
 
 def format_task(task: "Task") -> list[str]:
-    """Tell all of a task: its facts, one a line, then its result or why there is none."""
+    """Return all lines about a task: one for each field, then its result or its error."""
     facts = {
         "type": f"{task.type} {task.worker}".strip(),
         "state": displayed_state(task),

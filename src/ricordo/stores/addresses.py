@@ -200,7 +200,7 @@ def _parse_options(text: str, address: str) -> dict[str, str]:
         name, sign, value = part.partition("=")
         name = _percent_decode(name)
         if not sign or not name or name in options:
-            raise InvalidSetting(f"{address!r} has an option that is none: each is written once, as name=value.")
+            raise InvalidSetting(f"{address!r} has an invalid option: write each option once, as name=value.")
         options[name] = _percent_decode(value)
     return options
 

@@ -180,7 +180,9 @@ class Entry:
             raise InvalidEntry("The source of an entry names messages by their ids, none of which is empty.")
         for key, _ in self.extra:
             if not _FIELD_NAME_PATTERN.fullmatch(key) or key in _RESERVED_FIELDS:
-                raise InvalidEntry("A further field of an entry has a name of letters that is none of our own.")
+                raise InvalidEntry(
+                    "The name of an extra field begins with a letter and is not the name of a built-in field."
+                )
 
     def _check_rule(self) -> None:
         if self.rule is None:

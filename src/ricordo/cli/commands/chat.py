@@ -157,7 +157,7 @@ def _check_options(*, two: bool, json: bool, files: bool) -> None:
 
 
 def _connect_model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
-    """Return the model, connected, or None when there is none, which is said."""
+    """Return the connected model; print a note and return None without a model."""
     from ricordo.runtime.models import load_agent_model
 
     if settings.model is not None and settings.model != _OFFLINE:

@@ -92,7 +92,7 @@ def context(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the preamble, which is what a new session is told from memory, and what fills the window of a session.
+    """Show the preamble, which is the memory in the prompt of a new session, and the content of a session's window.
 
     Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
     allows, unless a budget is given, and then only it is shown. The tokens are estimated. With --remove or --edit one
@@ -160,7 +160,7 @@ def _format_left_out(cut: "MemoryCut") -> str:
 
 
 async def _load_usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
-    """Return what fills the window of a session, of a new one where there is none, and whether it is new."""
+    """Return the usage of the window of a session, of a new one if there is no session, and whether it is new."""
     session_id = await find_session_id(target, session)
     async with open_session_agent(target, session_id, with_model=False) as agent:
         return await agent.get_context_usage(), session_id is None

@@ -65,7 +65,7 @@ class _Question:
     expects: str | None
 
     def is_answered_by(self, answer: Mapping[str, Any]) -> bool:
-        """Tell whether the answer holds the words, or is that it is not in memory where there are none."""
+        """Return whether the answer contains the words; without words, whether nothing was found."""
         hit = answer["hit"]
         if self.expects is None:
             return hit is None
@@ -91,7 +91,7 @@ def demo(
         if as_json:
             first, result = _run_replay(demo_root, conversation)
             second, answers = _run_ask(demo_root, questions)
-            print_json({"lived": result, "answers": list(answers), "processes": [first, second]})
+            print_json({"replay": result, "answers": list(answers), "processes": [first, second]})
             return
         window = f"with a window of about {_BUDGET:,} tokens"
         print_line(wrap(f"An agent goes through a built-in conversation {window}, and its process ends."))
@@ -99,7 +99,7 @@ def demo(
         first = _show_replay(demo_root, conversation)
         _show_memory(demo_root)
         second = _show_answers(demo_root, questions)
-        processes = f"Process {first} lived and learned, process {second} answered"
+        processes = f"Process {first} replayed and learned, process {second} answered"
         print_line(wrap(f"\n{processes}; between them lay nothing but files."))
         _show_next_steps(demo_root, is_kept=keep or root is not None)
 
@@ -124,7 +124,7 @@ def _run_replay(demo_root: _DemoRoot, conversation: Path) -> tuple[int, Any]:
 def _show_replay(demo_root: _DemoRoot, conversation: Path) -> int:
     process, document = _run_replay(demo_root, conversation)
     reports = document["sessions"]
-    print_line(f"\n{bold(f'1. Living (process {process})')}")
+    print_line(f"\n{bold(f'1. Replay (process {process})')}")
     print_line("   session, and its tokens:      said   largest window sent   left at the end")
     for report in reports:
         sizes = f"{report['said_tokens']:>9,}{report['largest_tokens']:>22,}{report['left_tokens']:>18,}"

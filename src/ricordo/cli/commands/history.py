@@ -316,7 +316,7 @@ def _run_document(run: "BackgroundRun") -> "JsonValue":
 
 
 def _writer(item: "HistoryItem", user: str) -> str:
-    """Return who did it, as `user` is told of it: another user is named."""
+    """Return the author as shown to `user`; another user is named."""
     from ricordo.workspace.history.log import PERSON
 
     if item.user in {"", user}:

@@ -111,7 +111,7 @@ class ImportFile:
 
 
 async def import_files(target: Target, imports: Sequence[ImportFile], totals: ImportTotals) -> None:
-    """Take in the files, one after the other, and count what came of it in `totals`.
+    """Import the files, one after the other, and add the results to `totals`.
 
     A file that can't be read is tallied and the next one read.
     """

@@ -244,7 +244,7 @@ def _job_document(record: "JobRecord") -> "dict[str, JsonValue]":
 
 @dataclass(frozen=True, kw_only=True)
 class _ConsolidationOutcome:
-    """What came of it: what was done, or what would be, with the lines that differ; `note` is about the model."""
+    """The result: the changes, made or proposed, with the lines that differ; `note` is about the model."""
 
     done: "ConsolidationResult | None" = None
     proposal: "Proposal | None" = None
@@ -299,7 +299,7 @@ async def _run_consolidation(target: Target, *, deep: bool, dry_run: bool, appro
 
 
 async def _with_model(parts: "Dependencies") -> "tuple[Dependencies, str]":
-    """Return the parts with the model of the settings, and why there is none that could be loaded."""
+    """Return the parts with the model of the settings, and the reason if it could not be loaded."""
     from anyio.to_thread import run_sync
 
     from ricordo.models.config import OFFLINE
@@ -317,7 +317,7 @@ async def _with_model(parts: "Dependencies") -> "tuple[Dependencies, str]":
 
 
 async def _diff_proposal(workspace: "Workspace", proposal: "Proposal") -> list[str]:
-    """Return the lines that a proposal changes, as a unified diff of what each document is to be."""
+    """Return the changes of a proposal as a unified diff of each document."""
     lines: list[str] = []
     for path, data in sorted(proposal.documents.items()):
         try:

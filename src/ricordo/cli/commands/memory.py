@@ -125,7 +125,7 @@ class _EntryFilter:
     metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def matches(self, entry: "Entry") -> bool:
-        """Tell whether `entry` is shown."""
+        """Return whether the filter lets `entry` through."""
         return (
             (entry.id.startswith(self.part) or entry.id.endswith(self.part))
             and (not self.kinds or entry.kind in self.kinds)

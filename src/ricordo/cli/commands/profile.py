@@ -108,7 +108,7 @@ def add(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a fact to the profile; a root is created when there is none."""
+    """Add a fact to the profile; without a root, one is created."""
     target = find_target(root, user, project)
 
     async def save(memory: "Memory") -> "Fact":

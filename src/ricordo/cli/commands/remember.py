@@ -121,7 +121,7 @@ def remember(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Save a memory; a root is created when there is none.
+    """Save a memory; without a root, one is created.
 
     It is yours alone in the project, unless --shared saves it for all who work there. With --deny or --ask an agent's
     tool calls are checked against it until it is forgotten.

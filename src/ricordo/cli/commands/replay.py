@@ -77,7 +77,7 @@ class SessionReplay:
 
 @dataclass(kw_only=True)
 class ReplayResult:
-    """All sessions that were lived through, and what was learned and curated; `skipped_sessions` were there before."""
+    """The replayed sessions, and the numbers of learned and curated entries; `skipped_sessions` existed before."""
 
     sessions: list[SessionReplay] = field(default_factory=list)
     skipped_sessions: list[str] = field(default_factory=list)
@@ -185,7 +185,7 @@ class _Replayer:
         )
 
     def _fit_settings(self) -> "Settings":
-        """Return the settings as a record is lived through: it plays the model, and can't be asked to consolidate.
+        """Return the settings for a replay: the record plays the model, so consolidation runs without a model.
 
         No more memory is in the prompt than half of the window, and of the profile a tenth of it.
         """
@@ -208,7 +208,7 @@ class _Replayer:
 
 
 async def _replay_turn(agent: "HarnessAgent", turn: RecordedTurn) -> None:
-    """Live through one turn; one that has nothing said to the agent, or nothing replied, is only taken in."""
+    """Replay one turn; a turn without a user message or without a reply is only recorded."""
     if not turn.is_exchange:
         await agent.record(turn.messages)
         return

@@ -44,7 +44,7 @@ __all__ = ["SearchMode", "describe_search_mode", "doctor", "status"]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchMode:
-    """The id of the embedder, None where there is none; `description` says it in one line, `ok` that it can be used."""
+    """The id of the embedder, None without one; `description` is one line about it, `ok` says that it can be used."""
 
     embedder: str | None
     description: str
@@ -97,12 +97,12 @@ class _RootSummary:
 
     @property
     def is_healthy(self) -> bool:
-        """Tell whether neither the index nor the inbox needs to be looked at."""
+        """Return whether neither the index nor the inbox needs attention."""
         return self.freshness.state != "broken" and self.inbox.ok
 
 
 def status(root: Path | None, user: str | None, project: str | None, as_json: bool) -> None:
-    """Print where memory lives and how much there is; where there is none, where it would be created."""
+    """Print the place and size of the memory; without a memory, the place where it would be created."""
     try:
         target = find_target(root, user, project)
     except RootNotTrusted as error:

@@ -35,7 +35,7 @@ def resolve_address(text: str, target: Target) -> "Address":
 
 
 def store_exists(address: "Address") -> bool:
-    """Tell whether opening the store would create nothing: each of the folders that it names exists."""
+    """Return whether every folder that the address names exists, so that opening the store creates nothing."""
     from ricordo.runtime.store_folders import expand_home
     from ricordo.stores.addresses import SCHEMES, parse_address, split_addresses
 
@@ -47,7 +47,7 @@ def store_exists(address: "Address") -> bool:
 
 
 def _path_exists(path: Path) -> bool:
-    """Tell whether it is there; what can't even be looked at is not, and says so when it is opened."""
+    """Return whether the path exists; False if it can't be read, which opening it reports."""
     try:
         return path.exists()
     except OSError:
@@ -183,7 +183,7 @@ async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *
 
 
 def _fanout_message(source: "Address", destination: "Address") -> str:
-    """Say what is to be written in the place of a migration into several stores, of which the first alone is listed."""
+    """Return the commands that replace a migration into a fanout, which lists only the entries of its first store."""
     from ricordo.stores.addresses import split_addresses
 
     commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in split_addresses(destination.place))
@@ -216,7 +216,7 @@ def _format_migration(addresses: "tuple[Address, Address]", result: "Migration",
 
 
 def _format_forgotten(migration: "Migration") -> "list[str]":
-    """Return what is said of memories that were forgotten where they would go to; nothing for none."""
+    """Return the line about memories that were forgotten at the destination; empty if there are none."""
     were = "was" if migration.forgotten == 1 else "were"
     return [f"{migration.forgotten:,} {were} forgotten there, and not taken in again."] if migration.forgotten else []
 

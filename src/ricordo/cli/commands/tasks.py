@@ -183,7 +183,7 @@ async def _cancel_and_wait(target: Target, task_id: str) -> "tuple[Task, Task]":
 
 
 def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
-    """Say what came of the wish of `user` to stop a task, and whose it is where it is another's."""
+    """Return the result of a stop request of `user`, with the owner of another user's task."""
     from ricordo.agent.tools.tasks import short_id
 
     whose = f" of {escape(after.user)}" if after.user not in {"", user} else ""

@@ -431,7 +431,7 @@ class FactSimilarity:
             try:
                 rows = await self._embedder.embed(missing)
             except ModelError as error:
-                _LOG.warning("What says the same is told by words alone: %s", error)
+                _LOG.warning("Similar facts are compared by words alone: %s", error)
                 return None
             self._vectors.update(zip(missing, rows, strict=True))
         vectors = {text: self._vectors[text] for text in unique_texts}
