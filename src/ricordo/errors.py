@@ -272,7 +272,7 @@ class IndexUnavailable(RicordoError):
 
 
 class MemoryClosed(RicordoError):
-    """This memory is closed: open it again."""
+    """This memory is closed: open it again, best in an `async with` block."""
 
 
 class PoolExhausted(RicordoError):

@@ -67,7 +67,7 @@ class Bench:
 
     async def summed_up(self) -> None:
         """Wait until the only session has its summary."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while "pending" in self.file:  # noqa: ASYNC110  (a file tells nobody)
                 await anyio.sleep(0.01)
 
@@ -236,7 +236,7 @@ async def test_the_next_agent_makes_each_of_several_summaries_that_failed(bench:
     asked = len(bench.asked)
     bench.closing = lambda: Say(ANSWER)
     async with bench.agent("four", scope=scope):
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while any("pending" in text for text in bench.files.values()):  # noqa: ASYNC110  (a file tells nobody)
                 await anyio.sleep(0.01)
     assert len(bench.asked) == asked + 3

@@ -381,17 +381,16 @@ async def test_the_answer_waits_for_no_flush_closing_takes_its_limit_and_the_res
         reached.set()
         return Hang()
 
-    at_once = replace(settings(root, consolidates=True), flush=FlushConfig(), inbox=at_once_inbox(settings(root)))
+    patient = FlushConfig(closing_seconds=600.0)
+    at_once = replace(settings(root, consolidates=True), flush=patient, inbox=at_once_inbox(settings(root)))
     flush = FlushConfig(closing_seconds=0.05)
-    with anyio.fail_after(15):
+    with anyio.fail_after(20):
         async with agent(root, ScriptedModel(hanging), flush, settings=at_once, on_event=events.append) as one:
             await one.send(FACT)
             assert one.window[-1].text == "Noted."
             assert not [event for event in events if event.stage in {"extract", "index", "consolidate"}
                         and event.status == "finished"]  # fmt: skip
             await reached.wait()
-            began = anyio.current_time()
-        assert anyio.current_time() - began < 1.9, "less than it takes by default"
         assert ledgers(root) == ""
         async with agent(root, ScriptedModel(noting), settings=at_once, session="next") as one:
             assert await one.drain() == 0

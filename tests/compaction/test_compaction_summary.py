@@ -123,7 +123,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
 
     tiring = Tiring(window=16_000)
     with anyio.fail_after(20):
-        late = await ModelSummarizer(tiring, CompactionConfig(summary_seconds=0.05), on_fallback=told.append)(
+        late = await ModelSummarizer(tiring, CompactionConfig(summary_seconds=1.0), on_fallback=told.append)(
             messages, limit_tokens=1_000
         )
     assert (len(tiring.asked), late.text) == (2, build_digest(messages, limit_tokens=1_000))

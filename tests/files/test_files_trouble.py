@@ -173,7 +173,7 @@ async def test_a_pipe_is_no_file_and_nobody_waits_for_it(tmp_path: Path) -> None
     (tmp_path / "root").mkdir()
     os.mkfifo(tmp_path / "root" / "pipe")
     files = _with(Disk(), tmp_path / "root")
-    with anyio.fail_after(5):
+    with anyio.fail_after(20):
         with pytest.raises(FileMissing):
             await files.read("pipe")
         assert await files.list() == []

@@ -264,9 +264,9 @@ def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]
     "unit", ["a", ". ", "we always use ", "\n", "!", "- x\n", "我", "no, ", "“", "I ", "\n\n", "x\n\n"]
 )
 def test_a_megabyte_of_garbage_is_read_in_linear_time(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     extract_from_utterances([Utterance(message_id="m", role="user", text=unit * (1_000_000 // len(unit)))], CONFIG)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_long_conversation_takes_no_more_than_seconds() -> None:
@@ -281,9 +281,9 @@ def test_a_long_conversation_takes_no_more_than_seconds() -> None:
         )
         for at in range(600)
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     assert extract_from_utterances(utterances, CONFIG)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_what_code_always_does_is_no_rule_of_the_team() -> None:

@@ -183,8 +183,15 @@ async def test_cancelled_by_a_time_limit_is_a_cancellation_and_not_an_error_of_t
     kept, heard = Kept(), list[Event]()
     silence = Hanging(pieces=(TextDelta(text="so far"),))
     harness = AgentLoop(FakeModel(silence), record=kept, emitter=Emitter(SystemClock(), (heard.append,)))
-    with anyio.move_on_after(0.01) as limit:
-        await harness.run(turn(hear_nothing))
+
+    async def end_the_time() -> None:
+        await silence.reached.wait()
+        limit.deadline = anyio.current_time()
+
+    async with anyio.create_task_group() as group:
+        with anyio.move_on_after(60) as limit:
+            group.start_soon(end_the_time)
+            await harness.run(turn(hear_nothing))
     assert limit.cancelled_caught
     assert kept.said()[-1] == ("assistant", "so far", "cut")
     ended = [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]

@@ -348,7 +348,7 @@ async def test_what_a_listener_raises_ends_the_turn_as_itself_and_leaves_no_call
 
     tools = [FunctionTool("echo", echo), FunctionTool("hang", hang)]
     model = FakeModel(calling(call("echo"), call("hang")))
-    with anyio.fail_after(5), pytest.raises(BrokenPipeError, match="nobody listens"):
+    with anyio.fail_after(20), pytest.raises(BrokenPipeError, match="nobody listens"):
         await AgentLoop(model, tools=tools, record=record).run(turn(listener=listen))
     assert pair_calls(kept).pending == ()
     assert [each.is_error for each in kept[-1].tool_results] == [False, True]

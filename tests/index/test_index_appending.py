@@ -245,12 +245,12 @@ async def test_an_index_that_somebody_locks_refuses_no_append_and_is_waited_for_
 
 @pytest.mark.req("FC-LOCKED")
 async def test_a_file_that_somebody_locks_keeps_nobody_from_searching(tmp_path: Path) -> None:
-    index = await begun(tmp_path, LocalFiles(tmp_path, busy_seconds=4))
+    index = await begun(tmp_path, LocalFiles(tmp_path, busy_seconds=60))
     lock = FileLock(next((tmp_path / "locks").glob("files-*.lock")), thread_local=False)
     await anyio.to_thread.run_sync(lock.acquire)
     async with anyio.create_task_group() as group:
         group.start_soon(index.append, LEDGER, bullet("quokka"))
-        with anyio.fail_after(2):
+        with anyio.fail_after(20):
             assert await lines_of(index, "wombat", "quokka") == [[3], []]
         await anyio.to_thread.run_sync(lock.release)
     assert await lines_of(index, "wombat", "quokka") == [[3], [4]]

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -343,7 +342,6 @@ async def test_opening_needs_no_disk_but_that_of_the_index(tmp_path: Path) -> No
     files = InMemoryFiles()
     await files.append(MEMORY, b"- The mascot is a wombat.\n")
     index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
-    begun = time.monotonic()
-    assert places(await index.search("wombat")) == [(MEMORY, 1)]
-    assert time.monotonic() - begun < 5
+    with anyio.fail_after(20):
+        assert places(await index.search("wombat")) == [(MEMORY, 1)]
     await index.close()

@@ -108,7 +108,7 @@ def test_any_sentence_is_read_without_an_error(sentence: str, language: Language
 @pytest.mark.parametrize("unit", ["not ", "we ", "from ", "a", "no, ", "我", '"', "used to ", "i really "])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_pattern_runs_away(unit: str, language: Language) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     detect_acts(unit * 2000, language)
     is_correction(unit * 2000)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 5

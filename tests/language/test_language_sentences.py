@@ -79,6 +79,6 @@ def test_no_word_of_a_plain_text_is_lost(text: str) -> None:
     "unit", [".", "!", '!"', ". ", "a.", "\n", " ", "-", "\t", "`", ">", "…", "1.", "。", "(", "\n- "]
 )
 def test_a_long_run_of_one_mark_is_cut_in_linear_time(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     split_sentences(unit * (300_000 // len(unit)))
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20

@@ -198,7 +198,7 @@ async def test_a_hang_ends_in_time(name: str, stream: bool) -> None:
 async def test_a_stream_that_stops_half_way_ends_in_time() -> None:
     given: list[ReplyEvent] = []
     with serving([Hold(Say("One two three."))]) as server, pytest.raises(ModelTimeout):
-        await drain(reach(server, MODELS[0], timeout=1.0, retry=NOW).stream(ASK), given)
+        await drain(reach(server, MODELS[0], timeout=2.0, retry=NOW).stream(ASK), given)
     assert len(server.requests) == 1
     assert given
 

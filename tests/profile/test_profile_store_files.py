@@ -316,7 +316,7 @@ async def test_profiles_of_different_agents_never_meet(tmp_path: Path) -> None:
     locks = {path.name for path in (tmp_path / "locks").iterdir() if not path.name.startswith("files-")}
     assert locks == {"changes.lock", "consolidate.lock", "profiles.lock"}
     for name in ("changes", "consolidate", "profiles"):
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             async with LocalFiles(tmp_path, busy_seconds=0).lock(name):
                 pass
 
