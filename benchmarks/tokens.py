@@ -33,7 +33,7 @@ def row(kind: str, text: str) -> str:
     estimate = estimate_text(text)
     counters = [load_token_counter(name) for name in VOCABULARIES]
     if not all(isinstance(counter, VocabularyCounter) for counter in counters):
-        sys.exit("This benchmark needs the extra: pip install 'ricordo[tokens]'")
+        sys.exit("This benchmark needs the extra: pip install '.[tokens]'")
     ratios = " | ".join(f"{estimate / counter.count(text):.2f}" for counter in counters)
     long = text * (SIZE // len(text) + 1)
     ours, encoding = seconds(lambda: estimate_text(long)), seconds(lambda: len(long.encode()))

@@ -371,3 +371,11 @@ class LeaseLost(RicordoError):
 
 class ExtraMissing(RicordoError):
     """An optional part is not installed."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of Ricordo, and where to run it.
+
+    It names the source folder and no package index: Ricordo is not published there yet.
+    """
+    return f"`pip install '.[{extra}]'` in the source folder of Ricordo"

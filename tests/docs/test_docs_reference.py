@@ -39,6 +39,19 @@ def test_guides_import_from_the_package_and_a_few_named_rooms_only() -> None:
     assert {row for row in imported if row[1] not in NAMED_ROOMS} == set()
 
 
+def test_no_text_names_a_package_index_that_has_no_ricordo_yet() -> None:
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "benchmarks").rglob("*.py"),
+    ]
+    named = re.compile(r"(?:pip|pipx|uv tool|uv) (?:install|add|run) [^\n`]*ricordo(?:\[|\b(?!/))")
+    found = {(path.name, hit) for path in pages for hit in named.findall(path.read_text(encoding="utf-8"))}
+    assert len(pages) > 100
+    assert found == set()
+
+
 def test_the_python_reference_has_every_public_method_and_what_it_returns() -> None:
     page = (REFERENCE / "python.md").read_text(encoding="utf-8")
     methods = [f"### Memory.{name}" for name, member in vars(Memory).items() if name[0] != "_" and callable(member)]

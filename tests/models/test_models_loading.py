@@ -54,7 +54,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named() -> None:
         "    except ExtraMissing as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.count("pip install 'ricordo[models]'") == 2
+    assert done.stdout.count("pip install '.[models]'") == 2
 
 
 @pytest.mark.parametrize("name", ["gpt-5", "nobody:gpt-5", "", ":"])

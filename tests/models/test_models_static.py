@@ -48,7 +48,7 @@ async def test_without_its_packages_the_error_names_the_extra(missing: str, monk
     monkeypatch.setattr(
         "ricordo.models.embedders.static.find_spec", lambda name: None if name == missing else found(name)
     )
-    with pytest.raises(ExtraMissing, match=r"pip install 'ricordo\[embed\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install '\.\[embed\]'"):
         load_embedder("static")
 
 

@@ -448,6 +448,6 @@ async def test_a_package_that_is_not_installed_is_named_with_what_installs_it(mo
         raise ModuleNotFoundError("No module named 'lmdb'", name="lmdb")
 
     monkeypatch.setattr(built_in_stores, "import_module", missing)
-    with pytest.raises(ExtraMissing, match=r"kv needs lmdb: pip install 'ricordo\[kv\]'"):
+    with pytest.raises(ExtraMissing, match=r"kv needs lmdb\. Install it with `pip install '\.\[kv\]'`"):
         async with open_store("kv:./notes", scope=SCOPE):
             pass

@@ -29,6 +29,7 @@ from ricordo.errors import (
     ModelTimeout,
     ModelUnavailable,
     ReplyInvalid,
+    install_command,
 )
 from ricordo.lazy import lazy_compile
 
@@ -375,9 +376,11 @@ def create_key_error(model: str, variable: str) -> ModelKeyMissing:
 def create_extra_error(model: str, error: ImportError) -> ExtraMissing:
     """Return the error with the command that installs the package that `model` needs."""
     match = _EXTRA.search(str(error))
-    is_own_extra = match is None or match[1] in _OWN_EXTRAS
-    package = "ricordo[models]" if is_own_extra or match is None else f"pydantic-ai-slim[{match[1]}]"
-    return ExtraMissing(f"{model} needs a package that is not installed. Install it with: pip install '{package}'")
+    if match is None or match[1] in _OWN_EXTRAS:
+        command = install_command("models")
+    else:
+        command = f"`pip install 'pydantic-ai-slim[{match[1]}]'`"
+    return ExtraMissing(f"{model} needs a package that is not installed. Install it with {command}.")
 
 
 def _translate_by_status(case: _Failure) -> ModelError | None:

@@ -107,7 +107,7 @@ class Memory:
         without it such a root is refused before anything in it is read. Without `settings` they are loaded from
         config.toml and the environment. `on_event` receives events, which never hold content. `embedder` finds by
         meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If neither it nor config.toml
-        or the environment name one, it is `static` where `ricordo[embed]` is installed; `settings` with None find by
+        or the environment name one, it is `static` where the extra `embed` is installed; `settings` with None find by
         words. `reranker`, an object or a name, reorders the best hits. `actor` is the user recorded for changes, and
         for `undo`, if the scope names no user. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a
         secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a

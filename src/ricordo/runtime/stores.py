@@ -22,7 +22,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, IdSource
 from ricordo.concurrency import run_even_if_cancelled
-from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting
+from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting, install_command
 from ricordo.events import EventSink
 from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import lazy_compile
@@ -79,7 +79,7 @@ def import_store(scheme: str, built_in: BuiltInStore) -> StoreFactory:
         if (error.name or "").startswith("ricordo"):
             raise
         raise ExtraMissing(
-            f"The store {scheme} needs {error.name}: pip install 'ricordo[{built_in.extra}]' installs it."
+            f"The store {scheme} needs {error.name}. Install it with {install_command(built_in.extra)}."
         ) from error
     return factory
 
@@ -376,7 +376,7 @@ def _describe_scheme(name: str) -> StoreScheme:
         return _LAYERED_SCHEME
     built_in = BUILT_IN_STORES[name]
     return StoreScheme(
-        name=name, description=built_in.description, requires=f"ricordo[{built_in.extra}]" if built_in.extra else ""
+        name=name, description=built_in.description, requires=f"the extra {built_in.extra}" if built_in.extra else ""
     )
 
 

@@ -21,7 +21,7 @@ import typer
 
 from ricordo.cli.options import JsonOption, RootOption
 from ricordo.cli.render import bold, dim, escape, format_size, pluralize, print_json, print_line, wrap
-from ricordo.errors import RicordoError
+from ricordo.errors import RicordoError, install_command
 from ricordo.lazy import lazy_compile
 
 __all__ = ["demo"]
@@ -273,7 +273,7 @@ def _print_answer(answer: Mapping[str, Any], demo_root: _DemoRoot) -> None:
 
 def _show_next_steps(demo_root: _DemoRoot, *, is_kept: bool) -> None:
     print_line(f"\n{bold('With a model')}")
-    print_line("   pip install 'ricordo[models]'")
+    print_line(f"   install the extra: {install_command('models')}")
     print_line("   set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
     print_line("   ricordo chat --model anthropic:claude-sonnet-5")
     print_line("   or set RICORDO_MODEL. Without a model, chat quotes memory.")

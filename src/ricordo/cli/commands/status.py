@@ -31,6 +31,7 @@ from ricordo.errors import (
     RootNotTrusted,
     ScopeError,
     StorageError,
+    install_command,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _describe_embedder(settings: "Settings") -> SearchMode:
         return SearchMode(embedder=None, description=f"by words alone: {error}", ok=False)
     if embedder is not None:
         return SearchMode(embedder=embedder.model_id, description=f"by words and by meaning, with {embedder.model_id}")
-    more = "" if settings.embedder is None else "; pip install 'ricordo[embed]' adds meaning"
+    more = "" if settings.embedder is None else f"; {install_command('embed')} adds meaning"
     return SearchMode(embedder=None, description=f"by words alone{more}")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
-from ricordo.errors import ExtraMissing
+from ricordo.errors import ExtraMissing, install_command
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -91,7 +91,7 @@ def _find_package() -> Path:
     """Return the folder of the package with the model without importing it. Raises `ExtraMissing`."""
     if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
         raise ExtraMissing(
-            "The minilm embedder needs a package that is not installed. Install it with: pip install 'ricordo[minilm]'"
+            f"The minilm embedder needs a package that is not installed. Install it with {install_command('minilm')}."
         )
     spec = find_spec(_PACKAGE)
     assert spec is not None

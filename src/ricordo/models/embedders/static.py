@@ -14,7 +14,7 @@ import numpy as np
 from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
-from ricordo.errors import ExtraMissing
+from ricordo.errors import ExtraMissing, install_command
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
@@ -85,7 +85,7 @@ def _find_package() -> Path:
     locations = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not locations or find_spec("tokenizers") is None:
         raise ExtraMissing(
-            "The static embedder needs a package that is not installed. Install it with: pip install 'ricordo[embed]'"
+            f"The static embedder needs a package that is not installed. Install it with {install_command('embed')}."
         )
     return Path(locations[0])
 
