@@ -12,11 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.clock import Clock
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 
 if TYPE_CHECKING:

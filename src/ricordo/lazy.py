@@ -1,12 +1,21 @@
-"""Lazy exports: a package loads each of its names at first use, so importing the package costs almost nothing."""
+"""Work of an import that waits for its first use: the names of a package, patterns, and the methods of dataclasses.
 
+A process that runs one command uses few of them, so importing costs almost nothing.
+"""
+
+import dataclasses
 import re
 import sys
 from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
 from importlib import import_module
-from typing import AnyStr, Generic, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Generic, cast
 
-__all__ = ["lazy_compile", "lazy_exports"]
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+__all__ = ["dataclass", "lazy_compile", "lazy_exports"]
 
 
 def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -50,3 +59,75 @@ def lazy_compile(pattern: AnyStr | Callable[[], AnyStr], flags: int = 0) -> re.P
     be passed to the functions of `re`. Raises at the first use: `re.error`.
     """
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+
+
+if not TYPE_CHECKING:
+
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False) -> Any:
+        """Make a class a dataclass as `dataclasses.dataclass` does, but compile its methods at their first use.
+
+        Compiling the methods takes ten times as long as the rest, and a process uses few of the hundreds of classes
+        that it loads. `InitVar` can't be used.
+        """
+        if cls is None:
+            return partial(dataclass, frozen=frozen, kw_only=kw_only)
+        # without a docstring the standard decorator writes one with the signature, which would compile `__init__`
+        cls.__doc__ = cls.__doc__ or cls.__name__
+        # a class and its base must agree on `frozen`; without such a base, nothing needs to be compiled for it
+        is_derived = any(map(dataclasses.is_dataclass, cls.__bases__))
+        dataclasses.dataclass(init=False, repr=False, eq=False, frozen=frozen and is_derived, kw_only=kw_only)(cls)
+        cls.__dataclass_params__.frozen = frozen
+        if frozen and not is_derived:
+            cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
+        for name in ("__init__", "__repr__", "__eq__"):
+            if name not in vars(cls):
+                setattr(cls, name, _LazyMethod(cls, name))
+        if vars(cls).get("__hash__") is None:
+            cls.__hash__ = _LazyMethod(cls, "__hash__") if frozen else None
+        return cls
+
+
+class _LazyMethod:
+    """A method of a dataclass that is compiled at its first use, and then gives way to what was compiled."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        method = _compile_method(self._owner, self._name)
+        setattr(self._owner, self._name, method)
+        return method.__get__(instance, owner)
+
+
+def _compile_method(cls: Any, name: str) -> Callable[..., object]:
+    """Return the method called `name` of a standard dataclass with the fields of `cls`."""
+    fields = {each.name: copy(each) for each in dataclasses.fields(cls)}
+    members: dict[str, object] = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+    }
+    members |= {"__annotations__": {each.name: each.type for each in fields.values()}}
+    if hasattr(cls, "__post_init__"):
+        members["__post_init__"] = cls.__post_init__
+    decorate = dataclasses.dataclass(
+        init=name == "__init__",
+        repr=name == "__repr__",
+        eq=name == "__eq__",
+        unsafe_hash=name == "__hash__",
+        frozen=name == "__init__" and cls.__dataclass_params__.frozen,
+    )
+    method: Callable[..., object] = vars(decorate(type(cls.__name__, (), members | fields)))[name]
+    return method
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)

@@ -8,11 +8,10 @@ Invariant: two different names never share a folder, even on a file system that 
 
 import hashlib
 import re
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["Scope", "encode_folder_name", "name_digest", "owner_part"]
 

@@ -3,12 +3,19 @@
 What counts is which modules are loaded, not how long it takes: that is the same on every machine.
 """
 
+import dataclasses
+import inspect
 import json
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from ricordo import Scope, lazy
 
 # Loaded by nothing that only imports the package or asks for help.
 HEAVY = {
@@ -94,3 +101,77 @@ def test_everyday_processes_load_few_modules(code: str, most: int, unwanted: set
 
 def test_the_measure_sees_what_is_loaded(tmp_path: Path) -> None:
     assert _loaded("import yaml", tmp_path) & HEAVY == {"yaml"}
+
+
+def _make_class(decorate: Callable[..., Any]) -> Any:
+    @decorate(frozen=True, kw_only=True)
+    class Place:
+        name: str
+        floors: tuple[int, ...] = (1, 2)
+        notes: list[str] = dataclasses.field(default_factory=list, compare=False)
+        key: str = dataclasses.field(default="", repr=False)
+        size: int = dataclasses.field(default=3, init=False)
+
+        def __post_init__(self) -> None:
+            if not self.name:
+                raise ValueError("a place has a name")
+
+    @decorate(frozen=True, kw_only=True)
+    class House(Place):
+        rooms: int = 1
+
+    @decorate
+    class Cursor:
+        line: int
+        column: int = 0
+
+    return Place, House, Cursor
+
+
+def _describe(act: Callable[[], object]) -> object:
+    try:
+        return act()
+    except (TypeError, ValueError, AttributeError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda place, house, cursor: [inspect.signature(each) for each in (place, house, cursor)],
+        lambda place, house, cursor: [repr(place(name="a", notes=["n"])), repr(house(name="a")), repr(cursor(1, 2))],
+        lambda place, house, cursor: [place(name="a") == place(name="a", notes=["n"])],
+        lambda place, house, cursor: [place(name="a") == house(name="a")],
+        lambda place, house, cursor: [cursor(1) == cursor(1, 0), cursor(1) == cursor(2), cursor(1) == 1],
+        lambda place, house, cursor: [hash(place(name="a")), hash(house(name="a", rooms=2))],
+        lambda place, house, cursor: hash(cursor(1)),
+        lambda place, house, cursor: place(),
+        lambda place, house, cursor: place("a"),
+        lambda place, house, cursor: place(name=""),
+        lambda place, house, cursor: setattr(place(name="a"), "name", "b"),
+        lambda place, house, cursor: setattr(house(name="a"), "other", "b"),
+        lambda place, house, cursor: delattr(house(name="a"), "rooms"),
+        lambda place, house, cursor: setattr(type("Own", (place,), {})(name="a"), "other", "b"),
+        lambda place, house, cursor: setattr(type("Own", (place,), {})(name="a"), "key", "b"),
+        lambda place, house, cursor: dataclasses.asdict(dataclasses.replace(house(name="a"), rooms=4)),
+        lambda place, house, cursor: place(name="a").notes is place(name="a").notes,
+        lambda place, house, cursor: dataclasses.dataclass(type("Open", (place,), {})),
+        lambda place, house, cursor: dataclasses.dataclass(frozen=True)(type("Closed", (house,), {})).__name__,
+        lambda place, house, cursor: [each.__match_args__ for each in (place, house, cursor)],
+    ],
+)  # fmt: skip
+def test_a_lazy_dataclass_acts_as_a_standard_one(act: Callable[..., object]) -> None:
+    lazy_classes, standard_classes = _make_class(lazy.dataclass), _make_class(dataclasses.dataclass)
+    assert _describe(lambda: act(*lazy_classes)) == _describe(lambda: act(*standard_classes))
+
+
+def test_a_lazy_dataclass_compiles_a_method_once_and_only_when_it_is_used() -> None:
+    place, _, _ = _make_class(lazy.dataclass)
+    methods = ("__init__", "__repr__", "__eq__", "__hash__")
+    assert not any(inspect.isfunction(vars(place)[name]) for name in methods)
+    first = place(name="a")
+    assert [name for name in methods if inspect.isfunction(vars(place)[name])] == ["__init__"]
+    compiled = vars(place)["__init__"]
+    assert place(name="a") == first
+    assert vars(place)["__init__"] is compiled
+    assert pickle.loads(pickle.dumps(Scope(user="me"))) == Scope(user="me")

@@ -7,7 +7,6 @@ consolidation write to the root's memory, so both are off with another store.
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,7 @@ from ricordo.context.prompt import MEMORY_FILES
 from ricordo.curation.forget import forget_copies
 from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.runtime.roots import create_key
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.store_folders import expand_home

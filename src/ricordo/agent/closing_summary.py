@@ -7,7 +7,7 @@ Invariant: the error text of a model is never a summary.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
 import anyio
@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from ricordo.context.summary.request import render_block, render_messages, split_into_batches
 from ricordo.errors import InvalidMessage, ReplyInvalid
 from ricordo.guard import FencedItem, cut
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, Text, Usage, get_mark
 from ricordo.messages.json_text import loads
 from ricordo.models import ChatModel

@@ -7,13 +7,14 @@ not affect other lines. If several lines have one handle, the last counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.clock import format_rfc3339
 from ricordo.context import Act
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, codec
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_text
 from ricordo.workspace.transcript import BrokenLine

@@ -7,7 +7,7 @@ A request that can't be made to fit is refused with an explanation before it is 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import anyio
@@ -22,6 +22,7 @@ from ricordo.context.plan import overflow_target
 from ricordo.context.summary_message import find_instructions
 from ricordo.errors import ModelOverflow, RicordoError
 from ricordo.events import Emitter, Stage, StageProgress
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Calibration, RequestEstimate, TokenCorrection, estimate_request, estimate_text
 from ricordo.models import ChatModel
 from ricordo.models.contract import declared_window, max_messages

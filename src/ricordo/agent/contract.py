@@ -7,7 +7,7 @@ that shortens the window passes on a new request, and the response holds the win
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from functools import reduce
 from types import TracebackType
@@ -17,6 +17,7 @@ import anyio
 
 from ricordo.agent.tools.schema import OutputType
 from ricordo.errors import RicordoError
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, ToolCall, ToolResult, ToolSpec, Usage
 from ricordo.models import Delta, Reply
 from ricordo.scope import Scope

@@ -9,7 +9,7 @@ adds it. A cancellation is never treated as an error.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from decimal import Decimal
 from functools import partial
 
@@ -45,6 +45,7 @@ from ricordo.clock import SystemClock
 from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import InvalidSetting, OutputInvalid, ReplyInvalid, RicordoError
 from ricordo.events import Emitter
+from ricordo.lazy import dataclass
 from ricordo.messages import (
     JsonValue,
     Message,
@@ -308,7 +309,7 @@ class AgentLoop:
         steps: Sequence[StepMiddleware] = (),
         turns: Sequence[TurnMiddleware] = (),
         record: Recorder | None = None,
-        limits: TurnLimits = TurnLimits(),
+        limits: TurnLimits | None = None,
         parallel: int = 8,
         tool_timeout: float | None = None,
         gate: PermissionGate | None = None,
@@ -336,8 +337,8 @@ class AgentLoop:
         self._steps = tuple(steps)
         self._turns = tuple(turns)
         self._record = record
-        self._max_iters = limits.max_iters or _DEFAULT_MAX_ITERS
-        self._limits = limits
+        self._limits = limits or TurnLimits()
+        self._max_iters = self._limits.max_iters or _DEFAULT_MAX_ITERS
         self._emitter = emitter or Emitter(SystemClock())
         self._call_options = ToolCallOptions(
             tools=tools_by_name, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from ricordo.context.preamble import MemorySnapshot, Preamble, PreambleItem, Sho
 from ricordo.context.turn_recall import RecalledMemory, render_memories, select_memories
 from ricordo.events import Emitter
 from ricordo.guard import FencedItem, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
 from ricordo.search.config import DEFAULT_OPENING_MEMORIES

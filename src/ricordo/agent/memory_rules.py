@@ -7,13 +7,14 @@ Invariant: a document that exists but can't be read is never treated as one with
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageFailed
 from ricordo.guard.permissions import PermissionRule
+from ricordo.lazy import dataclass
 from ricordo.storage import FileInfo, FileStore
 from ricordo.workspace.entry import Entry, parse_memory_rule
 from ricordo.workspace.entry_codec import RULE_FIELD_START, LocatedEntry, parse_entries, preview_line

@@ -1,7 +1,7 @@
 """The options of an agent, and what a sub-agent has from its parent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import NoneType
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -19,6 +19,7 @@ from ricordo.events import EventSink
 from ricordo.extraction.config import FlushConfig
 from ricordo.guard import has_secret
 from ricordo.guard.permissions import PermissionRule, parse_rule
+from ricordo.lazy import dataclass
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.config import validate_model_name
 from ricordo.runtime.settings import OPT_IN_TOOLS, Settings

@@ -10,7 +10,7 @@ Invariant: an update never comes between a call and its result.
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -53,6 +53,7 @@ from ricordo.curation.profile.storage import ProfileStore
 from ricordo.errors import EntryNotFound, FileMissing, RicordoError
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, Trust
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, Text, count_fingerprints, get_mark, with_ids, with_mark
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.roots import create_key, scope_folder

@@ -9,7 +9,7 @@ recorded, and not before. A failure to build a reminder ends no turn.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from ricordo.agent.contract import ModelRequest, ModelResponse, Recorder, StepHandler
@@ -17,6 +17,7 @@ from ricordo.errors import RicordoError
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.guard.permissions import render_rule
 from ricordo.jobs.tasks import Task
+from ricordo.lazy import dataclass
 from ricordo.messages import (
     Message,
     Text,

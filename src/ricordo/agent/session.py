@@ -1,7 +1,7 @@
 """AgentSession: an open session of an agent and its operations other than sending a message."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import overload
 
@@ -27,6 +27,7 @@ from ricordo.context.plan import resolve_thresholds
 from ricordo.context.usage import ContextReport, build_context_report
 from ricordo.curation.consolidator import ConsolidationResult
 from ricordo.events import Emitter
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel

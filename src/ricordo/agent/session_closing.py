@@ -9,7 +9,7 @@ Invariant: the summary never makes leaving an agent fail, or take longer than it
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
@@ -28,6 +28,7 @@ from ricordo.agent.turn_middleware import UsageTotals
 from ricordo.concurrency import background_task
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, Usage
 from ricordo.models import ChatModel
 from ricordo.models.config import OFFLINE

@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from ricordo.context.tool_results import set_read_tool
 from ricordo.errors import ScopeMismatch
 from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.messages.tokens import Tokens
 from ricordo.models import ChatModel

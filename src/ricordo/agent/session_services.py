@@ -7,7 +7,7 @@ tool and within its rules.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from ricordo.context.strategies.summarize import RereadFile
 from ricordo.errors import RicordoError
 from ricordo.guard.permissions import PermissionRule
 from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore, Task, TaskRunner, TaskStore
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.tokens import estimate_text
 from ricordo.runtime.roots import cache_folder

@@ -11,7 +11,7 @@ saved.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -32,6 +32,7 @@ from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import StorageError
 from ricordo.guard import Redactor
 from ricordo.guard.scanner import SECRET_MARK
+from ricordo.lazy import dataclass
 from ricordo.messages import (
     Message,
     Pairing,

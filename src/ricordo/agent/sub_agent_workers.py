@@ -4,7 +4,7 @@ Invariant: a sub-agent is bound by its parent's rules and plan mode, and asks th
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Literal
 
@@ -21,6 +21,7 @@ from ricordo.clock import IdSource
 from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress, TaskProgress
 from ricordo.jobs.tasks.runner import run_in_worker_thread
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, Text, get_mark
 from ricordo.models import ModelSettings
 from ricordo.models.config import OFFLINE

@@ -5,13 +5,13 @@ given; it has memory only if enabled.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from ricordo.context.strategies import Reductions, check_reductions
 from ricordo.errors import InvalidSetting
 from ricordo.jobs.tasks import ReportProgress
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.config import validate_model_name
 

@@ -9,7 +9,7 @@ run. A result has at least one part, is valid UTF-8, and holds no traceback.
 import base64
 import math
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, cast
 
 import anyio
@@ -18,7 +18,7 @@ from ricordo.agent.contract import ToolFinished, ToolStarted, Turn, TurnEvent
 from ricordo.agent.tools import Tool, ToolContext, ToolOutput
 from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.events import Emitter
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Text, ToolCall, ToolResult, Unknown
 from ricordo.messages.json_text import dumps, loads
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ricordo.agent.agent_store import AgentStore
@@ -23,6 +23,7 @@ from ricordo.context.config import ToolResultEvictionConfig
 from ricordo.context.strategies import Reductions
 from ricordo.context.strategies.evict import READ_TOOL
 from ricordo.context.tool_results import evicted_parts
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.runtime.settings import OPT_IN_TOOLS
 from ricordo.runtime.workspace import Dependencies, Workspace, working_directory_files

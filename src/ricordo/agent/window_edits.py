@@ -7,13 +7,14 @@ messages that it replaces. A call and its result are removed together.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.agent.compaction_journal import CompactionRecord, Journal, JournalMessage
 from ricordo.context.contract import Reduction, Window
 from ricordo.context.plan import changed_reduction
 from ricordo.context.summary_message import release_pins, released_pins
 from ricordo.errors import MessageNotFound, UndoRefused
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, Part, Text, count_fingerprints, is_pinned, split_groups, with_ids, with_pin
 
 __all__ = ["RestoredWindow", "edit_message", "is_restored", "remove_message", "restore_window"]

@@ -6,7 +6,7 @@ quotes memory with its file and line.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from ricordo.cli.error_handling import hide_unrecorded_warning
 from ricordo.cli.render import print_note
 from ricordo.cli.target import Target, load_scope, print_setting_errors
 from ricordo.errors import ExtraMissing, InvalidInput, ModelError
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup

@@ -4,7 +4,7 @@ Start-up is felt, so the module of a command is imported when the command runs o
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from ricordo import __version__
 from ricordo.cli.error_handling import Command, CommandGroup, NestedGroup
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
 from ricordo.cli.render import print_json, print_line
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup

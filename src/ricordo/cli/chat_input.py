@@ -15,10 +15,10 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.cli.render import bold, dim, escape, print_line
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,7 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ from ricordo.cli.task_output import is_active
 from ricordo.clock import SystemClock
 from ricordo.concurrency import background_task
 from ricordo.errors import InvalidInput, ModelRateLimited, RicordoError
+from ricordo.lazy import dataclass
 from ricordo.models.offline import is_question
 
 if TYPE_CHECKING:

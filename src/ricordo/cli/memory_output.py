@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from ricordo.cli.json_output import explanation_document
 from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
 from ricordo.cli.target import Target, with_memory
 from ricordo.errors import EntryNotFound, FileMissing, SessionNotFound
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.messages import Message

@@ -7,13 +7,14 @@ Invariant: each message of the record except system messages is in exactly one t
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import ReplyInvalid, ToolFailed
+from ricordo.lazy import dataclass
 from ricordo.messages import (
     JsonValue,
     Message,

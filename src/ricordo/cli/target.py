@@ -11,7 +11,7 @@ is neither skipped nor claimed anew.
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +25,7 @@ from ricordo.errors import (
     RootNotFound,
     StorageError,
 )
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.guard import Redactor

@@ -7,10 +7,11 @@ Invariant: every constructed configuration is valid. An invalid value raises `In
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Budget, Share, Tokens
 from ricordo.models.config import ModelSettings, validate_model_name
 

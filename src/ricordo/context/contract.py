@@ -6,11 +6,11 @@ returns the window unchanged and reports why. It never replaces history with an 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, Self, TypeAlias
 
 from ricordo.extraction.contract import Finding
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.storage import FileStore
 

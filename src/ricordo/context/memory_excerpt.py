@@ -10,12 +10,12 @@ shown without the line that names the entry it contradicts.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from ricordo.curation.importance import entry_time, usefulness
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.workspace.documents import BoundName, IndexBounds
 from ricordo.workspace.entry import (

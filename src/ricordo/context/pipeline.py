@@ -8,7 +8,7 @@ provider rejected the window. Logs contain numbers and never content.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -33,6 +33,7 @@ from ricordo.context.strategies.summarize import Compact, FindOriginal, Hook, Re
 from ricordo.context.strategies.truncate import shorten_messages
 from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
 from ricordo.errors import RicordoError
+from ricordo.lazy import dataclass
 from ricordo.models import ChatModel
 from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model

@@ -9,7 +9,6 @@ and pinned messages are never dropped.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
 from math import ceil
@@ -18,6 +17,7 @@ from typing import Literal
 from ricordo.context.config import CompactionConfig
 from ricordo.context.contract import Act, Reduction, StrategyReport, Window
 from ricordo.context.summary_message import count_kept_messages, count_leading_system, is_carried_whole
+from ricordo.lazy import dataclass
 from ricordo.messages import Media, Message, count_provider_items, find_cut_points, get_mark, is_pinned, split_groups
 from ricordo.messages.tokens.budget import Budget, resolve_budget
 from ricordo.messages.tokens.estimate import estimate_message

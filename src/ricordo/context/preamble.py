@@ -10,7 +10,7 @@ Invariants: the same state gives the same bytes, never more than the budget.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.memory_excerpt import MemoryCut, MemoryExcerpt, excerpt_memory, memory_lines
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.language.sentences import split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text, safe_boundary
 from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry, is_contradiction_marker

@@ -8,11 +8,12 @@ requests and every instruction, whatever the summary omits. Instructions are nev
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from ricordo.guard import FencedItem, Trust, cut, parse_fence, render_fence
 from ricordo.language import content_words
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, Text, get_mark, is_pinned, with_ids, with_mark
 from ricordo.messages.tokens.estimate import estimate_text
 

@@ -8,10 +8,10 @@ evicted result from each end.
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.guard import cut
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, PartPosition, Text, ToolCall, ToolResult, Unknown, pair_calls
 from ricordo.messages.tokens import safe_boundary
 from ricordo.messages.tokens.estimate import estimate_message

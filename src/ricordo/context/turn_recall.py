@@ -6,10 +6,10 @@ Invariants: in one session no entry is shown in two turns. A turn and a session 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ricordo.context.config import TurnRecallConfig
 from ricordo.guard import FencedItem, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import estimate_text
 
 __all__ = ["RecalledMemory", "parse_shown_memories", "render_memories", "select_memories"]

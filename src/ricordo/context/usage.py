@@ -5,9 +5,9 @@ and the free tokens add up to the window, unless the request alone is larger.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import floor
 
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import RequestEstimate
 from ricordo.messages.tokens.estimate import estimate_message

@@ -11,7 +11,7 @@ is rejected as a whole, with its flaw.
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Protocol
@@ -34,7 +34,7 @@ from ricordo.curation.types import (
 )
 from ricordo.errors import InvalidMessage, ModelError, ModelOverflow, ModelTimeout, ReplyInvalid
 from ricordo.guard import FencedItem, Trust, contains_fence, cut, render_fence
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import cut_text, estimate_text

@@ -7,13 +7,13 @@ project usually has one at a time: naming another one means a change.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, lru_cache
 from itertools import chain
 
 from ricordo.language import content_words, detect_language, is_correction, split_words
 from ricordo.language.packs import LANGUAGES, pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "Claim",

@@ -13,14 +13,14 @@ no memory is deleted.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from ricordo.errors import InvalidSetting
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.models.config import ModelSettings, validate_model_name
 from ricordo.scope import Scope

@@ -7,7 +7,7 @@ no other writer waits for a model.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from anyio.to_thread import run_sync
 
@@ -40,6 +40,7 @@ from ricordo.guard.redact import Redactor
 from ricordo.jobs.tasks import ReportProgress, Task, TaskProgress, TaskStore
 from ricordo.jobs.tasks.runner import track_task
 from ricordo.jobs.turn_activity import TurnActivity
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileStore, compute_version
 from ricordo.workspace.entry_codec import parse_entries

@@ -6,7 +6,7 @@ again and answers do not quote it.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from ricordo.curation.rewording import find_dependent_lines, restore_own_words
 from ricordo.curation.run_state import PROPOSAL_PATH
 from ricordo.curation.undo import without_curated
 from ricordo.errors import EntryNotFound
+from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, remove_entries

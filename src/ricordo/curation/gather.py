@@ -6,7 +6,7 @@ change set, and no longer has it before the next one or in its current version.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
@@ -26,6 +26,7 @@ from ricordo.curation.run_state import (
 from ricordo.curation.types import CandidateEntry
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.guard.redact import Redactor
+from ricordo.lazy import dataclass
 from ricordo.storage import FileStore, compute_version
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.history.change_sets import Change, ChangeSets

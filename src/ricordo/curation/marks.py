@@ -5,7 +5,7 @@ that it was found by.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from ricordo.curation.contradictions import remove_links
 from ricordo.curation.rewording import REWORDED_FIELD
 from ricordo.errors import EntryNotFound, FileMissing
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore
 from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, with_metadata
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry

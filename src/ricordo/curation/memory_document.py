@@ -7,9 +7,8 @@ Invariant: the parts joined are the document, and an operation changes no bytes 
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.markdown import BYTE_ORDER_MARK, split_lines

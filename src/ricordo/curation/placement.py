@@ -10,7 +10,7 @@ Invariant: lines that are pinned, have no id, or are under a heading or in a top
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.concurrency import yield_point
 from ricordo.curation.config import ConsolidationConfig
@@ -32,6 +32,7 @@ from ricordo.curation.topics import (
     update_further_topics,
 )
 from ricordo.curation.types import CandidateEntry
+from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import preview_line, render_entry
 from ricordo.workspace.layout import MEMORY_PATH

@@ -9,7 +9,7 @@ that says the same, superseded by a named entry, or left in its ledger. No line 
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import TypeAlias
 
@@ -30,6 +30,7 @@ from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.rewording import is_reworded
 from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, is_generated
 from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
+from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry, EntryState
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date

@@ -10,7 +10,6 @@ or while it holds a pinned memory. A dry run lists exactly what is done.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from anyio.to_thread import run_sync
@@ -26,6 +25,7 @@ from ricordo.curation.config import (
 from ricordo.curation.forget import forget
 from ricordo.curation.run_state import find_unread_entries, load_cursor
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionConflict
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.scope import Scope, encode_folder_name
 from ricordo.storage import ABSENT, FileStore, StoredFile

@@ -15,7 +15,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b
@@ -27,6 +27,7 @@ from ricordo.concurrency import background_task, run_even_if_cancelled
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.types import RETIREMENT_REASONS, Advice, LineMerge, Retirement, Supersession
 from ricordo.errors import FileMissing, StorageError, VersionConflict
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.messages.types import JsonValue
 from ricordo.storage import ABSENT, FileStore, compute_version

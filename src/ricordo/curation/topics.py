@@ -11,14 +11,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from ricordo.concurrency import yield_point
 from ricordo.curation.importance import usefulness
 from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, split_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, preview_line

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
+from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
 

@@ -7,7 +7,7 @@ Invariant: lines that a person wrote are not changed; if a person edited one of 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import takewhile
 
 from anyio.to_thread import run_sync
@@ -24,6 +24,7 @@ from ricordo.curation.topics import update_description
 from ricordo.curation.types import CandidateEntry
 from ricordo.errors import ChangeNotFound, FileMissing, StorageError, UndoRefused
 from ricordo.guard import has_secret
+from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, remove_entries, render_entry

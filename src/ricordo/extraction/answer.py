@@ -7,7 +7,7 @@ to extract from, and contains no name or number that is missing from the convers
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.messages.json_text import loads
 

@@ -4,11 +4,11 @@ Invariant: every constructed configuration is valid. An invalid value raises `In
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from ricordo.errors import InvalidSetting
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.models.config import ModelSettings, validate_model_name
 

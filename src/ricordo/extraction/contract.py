@@ -5,10 +5,10 @@ part of the answer, and receives that part.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.types import Role
 from ricordo.scope import Scope

@@ -10,12 +10,13 @@ state cannot be read, is never listed as lagging.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage, StorageError
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.messages.types import JsonValue
 from ricordo.storage import ABSENT, FileStore

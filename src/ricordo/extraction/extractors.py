@@ -6,7 +6,7 @@ rules extract at once.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
@@ -31,6 +31,7 @@ from ricordo.extraction.preprocessing import ProcessedMessages, ProcessingConfig
 from ricordo.extraction.request import LessonsRequest, RequestMaterial, build_request
 from ricordo.extraction.tool_lessons import extract_tool_lessons
 from ricordo.language.acts import SignalDetector, default_detector
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import dumps
 from ricordo.models import ChatModel

@@ -7,7 +7,7 @@ recorded in the same way, so no message is extracted twice.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from zlib import crc32
 
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
@@ -35,6 +35,7 @@ from ricordo.extraction.rules import extract
 from ricordo.guard.redact import Redactor
 from ricordo.language import split_words
 from ricordo.language.acts import SignalDetector, default_detector
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
 from ricordo.scope import Scope
 from ricordo.storage import FileStore

@@ -4,12 +4,12 @@ Invariant: finding it changes nothing, and resuming it requests no work that is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ricordo.errors import StorageError
 from ricordo.extraction.cursor import find_unextracted_sessions
 from ricordo.jobs import Job, JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures, is_same_work
+from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
 from ricordo.workspace.history.checks import Check
 

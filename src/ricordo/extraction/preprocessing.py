@@ -11,7 +11,7 @@ every message is kept or counted once. A gap marks omitted text.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
@@ -19,7 +19,7 @@ from ricordo.guard.fence import parse_fence
 from ricordo.language import content_words, split_sentences, strip_accents
 from ricordo.language.acts import Signal, SignalDetector, default_detector, is_acknowledgement
 from ricordo.language.packs import pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
 
 __all__ = [

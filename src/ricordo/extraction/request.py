@@ -9,13 +9,13 @@ end.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.extraction.answer import LESSONS_PART, LESSONS_SCHEMA, MAX_LESSONS, is_learnable
 from ricordo.extraction.config import LEDGER_PLACEHOLDER, MEMORY_PLACEHOLDER, MESSAGES_PLACEHOLDER, FlushConfig
 from ricordo.extraction.contract import ExtractionSection
 from ricordo.guard import FencedItem, Trust, cut, cut_start, render_fence
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.tokens import cut_text, estimate_text, safe_boundary
 

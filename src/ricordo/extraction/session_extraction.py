@@ -7,7 +7,7 @@ Invariant: every extraction follows the policy of the configuration, whatever st
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from ricordo.concurrency import run_even_if_cancelled
@@ -18,6 +18,7 @@ from ricordo.extraction.contract import Finding
 from ricordo.extraction.flusher import Flusher, FlushResult
 from ricordo.extraction.throttle import Throttle
 from ricordo.jobs import Job
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry

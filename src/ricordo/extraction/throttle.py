@@ -5,11 +5,11 @@ Invariant: a slot has one holder at a time, by one compare-and-swap; a damaged f
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ricordo.clock import Clock, format_rfc3339
 from ricordo.errors import FileMissing, InvalidMessage, VersionConflict
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import loads
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileStore

@@ -9,13 +9,12 @@ lesson is based on the messages it names, and its quote is in the first of them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.language import detect_acts, jaccard, split_sentences, split_words
 from ricordo.language.acts import default_detector
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
 

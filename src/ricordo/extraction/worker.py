@@ -9,7 +9,6 @@ Invariant: no error of a job or of the inbox leaves `drain` or `serve`; each is 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +22,7 @@ from ricordo.events import Emitter
 from ricordo.jobs import Job, JobOutcome, JobQueue, JobRecord, Lease
 from ricordo.jobs.contract import job_key
 from ricordo.jobs.schedule import ConsolidationDue, FlushSignal, at_most_every, backoff
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ Invariant: every match of a rule starts with its literal prefix and holds at lea
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "CLOUD_RULES",

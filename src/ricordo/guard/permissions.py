@@ -18,12 +18,11 @@ change. The work is linear in the length of a command.
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.errors import InvalidSetting
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "COMMAND_TOOLS",

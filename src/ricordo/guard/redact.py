@@ -8,14 +8,14 @@ same object.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.keyword_secrets import name_strength
 from ricordo.guard.scanner import SECRET_MARK, find_secrets
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue

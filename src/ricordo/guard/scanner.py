@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.key_rules import (
@@ -25,7 +25,7 @@ from ricordo.guard.key_rules import (
 )
 from ricordo.guard.keyword_secrets import find_keyword_secrets
 from ricordo.guard.structured import STRUCTURED_RULES
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["KEY_RULES", "SECRET_MARK", "UndisguisedText", "find_secrets", "remove_disguises"]
 

@@ -10,7 +10,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value, is_word_passphrase
@@ -27,7 +26,7 @@ from ricordo.guard.private_keys import (
     find_seed_phrases,
 )
 from ricordo.language.packs import pack_phrases
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "CLIENT_FINDERS",

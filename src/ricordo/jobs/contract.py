@@ -6,11 +6,12 @@ takes the job. At most one job waits for each key; adding another one with the s
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 
 __all__ = [
     "InboxConfig",

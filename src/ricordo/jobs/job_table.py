@@ -13,13 +13,14 @@ import platform
 import secrets
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ricordo.errors import DocumentInvalid, LeaseLost
 from ricordo.jobs.contract import Job, JobOutcome, JobRecord, JobState, Lease, is_same_work, job_key, widen_job
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage.sqlite import Connection, Schema
 

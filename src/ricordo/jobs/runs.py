@@ -4,11 +4,12 @@ A model request belongs to the run during which it was made; in an extraction al
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from ricordo.jobs import JobQueue, JobRecord
+from ricordo.lazy import dataclass
 from ricordo.models.spending import RequestRecord, SpendingJournal, SpendingTotal
 
 __all__ = ["BackgroundRun", "list_background_runs", "read_background_runs"]

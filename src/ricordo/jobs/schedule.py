@@ -4,11 +4,12 @@ Invariant: a step that fails is recorded, and the others run.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from ricordo.events import Emitter, Stage
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 
 __all__ = ["ConsolidationDue", "CycleStep", "FlushSignal", "MaintenanceCycle", "StepResult", "at_most_every", "backoff"]

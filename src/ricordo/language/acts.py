@@ -12,7 +12,6 @@ any text.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ricordo.language.languages import UNSEGMENTED, Language, Script, detect_language, script_of
@@ -27,7 +26,7 @@ from ricordo.language.packs import (
     split_lines,
 )
 from ricordo.language.sentences import split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "SIGNALS",

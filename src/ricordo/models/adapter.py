@@ -10,7 +10,7 @@ import copy
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from functools import partial
 from typing import NoReturn, Self
@@ -38,6 +38,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, Part, Text, ToolCall, ToolSpec, Unknown, Usage
 from ricordo.messages.formats.pydantic_ai import from_pydantic_ai, to_pydantic_ai
 from ricordo.messages.tokens import estimate_request

@@ -1,10 +1,10 @@
 """Settings and names of models: replies, the retries of failed calls, and what memory may spend."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 
 __all__ = ["OFFLINE", "ModelSettings", "RetryConfig", "SpendingConfig", "provider_name", "validate_model_name"]
 

@@ -10,10 +10,11 @@ unchanged and has no known limits.
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec, Usage
 
 if TYPE_CHECKING:

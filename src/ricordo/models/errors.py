@@ -11,7 +11,7 @@ cancellation is not a failure and must not be passed in.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import reduce
@@ -31,7 +31,7 @@ from ricordo.errors import (
     ReplyInvalid,
     install_command,
 )
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "WINDOW_STOP",

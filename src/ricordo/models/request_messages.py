@@ -10,12 +10,12 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from hashlib import blake2b
 from typing import Literal, TypeAlias, TypeVar
 
 from ricordo.errors import InvalidMessage
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import (
     JsonValue,
     Media,

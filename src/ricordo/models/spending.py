@@ -13,7 +13,7 @@ import logging
 import math
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -21,6 +21,7 @@ from functools import partial
 from ricordo.clock import Clock, format_rfc3339
 from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import FileMissing, ReplyInvalid, SpendingLimitReached, StorageError
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.json_text import decode_json, dumps
 from ricordo.messages.tokens import estimate_message, estimate_request, estimate_text

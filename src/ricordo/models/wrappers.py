@@ -11,12 +11,13 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self, TypeAlias, TypeVar
 
 import anyio
 
 from ricordo.errors import InvalidSetting, ModelError, ModelRateLimited, ModelTimeout, ModelUnavailable, ReplyInvalid
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models.config import RetryConfig
 from ricordo.models.contract import (

@@ -8,12 +8,12 @@ Invariant: an error names the line if it is known. A missing file counts as a fi
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard import has_secret
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["CONFIG_FILE", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
 

@@ -6,7 +6,7 @@ If no model answered, or its part can't be used, the findings of the rules updat
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -26,6 +26,7 @@ from ricordo.extraction.flusher import Flusher
 from ricordo.extraction.rules import extract
 from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.jobs import JobQueue
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 from ricordo.models import ChatModel, Embedder
 from ricordo.models.config import OFFLINE

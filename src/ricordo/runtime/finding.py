@@ -1,9 +1,10 @@
 """Finding in an open memory: recall, search, explanation and answer over all visible places."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo import search
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.workspace import Workspace

@@ -7,12 +7,12 @@ embedder; a mark is sent instead.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.models import ChatModel, Embedder
 from ricordo.models.config import OFFLINE, provider_name

@@ -4,7 +4,7 @@ Invariant: ingestion neither waits for a model nor raises its errors to the call
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import NoneType
 
 from anyio.to_thread import run_sync
@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import InvalidMessage, InvalidQuery
 from ricordo.extraction.flusher import FlushResult
 from ricordo.jobs import Job
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.runtime import Workspace
 from ricordo.runtime.validation import check_type

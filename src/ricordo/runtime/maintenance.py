@@ -4,7 +4,7 @@ Without consolidation no ledger expires, because none has been consolidated.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -20,6 +20,7 @@ from ricordo.events import Emitter
 from ricordo.jobs.schedule import CycleStep, MaintenanceCycle
 from ricordo.jobs.tasks import FileTaskStore
 from ricordo.jobs.turn_activity import TurnActivity
+from ricordo.lazy import dataclass
 from ricordo.models import ChatModel
 from ricordo.models.config import OFFLINE
 from ricordo.models.provider import load_model

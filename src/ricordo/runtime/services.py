@@ -3,7 +3,6 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from ricordo.jobs import Job
 from ricordo.jobs.inbox import Inbox
 from ricordo.jobs.schedule import at_most_every
 from ricordo.jobs.turn_activity import TurnActivity
+from ricordo.lazy import dataclass
 from ricordo.models.config import OFFLINE
 from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings

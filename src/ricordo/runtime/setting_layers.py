@@ -12,7 +12,7 @@ an origin, and an error names it.
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from ricordo.errors import InvalidSetting
 from ricordo.guard import has_secret
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Share, Tokens
 
 __all__ = [

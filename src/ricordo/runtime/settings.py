@@ -11,7 +11,7 @@ import getpass
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.extraction.config import FlushConfig
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.jobs import InboxConfig
+from ricordo.lazy import dataclass
 from ricordo.models.config import OFFLINE, ModelSettings, SpendingConfig, provider_name
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.setting_layers import (

@@ -1,11 +1,12 @@
 """Every setting with its value and its origin, for display; secrets are hidden."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
 from ricordo.guard import has_secret
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Share, Tokens
 from ricordo.messages.types import JsonValue
 from ricordo.runtime.config_file import is_secret_name

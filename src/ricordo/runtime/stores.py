@@ -9,7 +9,7 @@ in it becomes a store.
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from hashlib import blake2b
@@ -25,7 +25,7 @@ from ricordo.concurrency import run_even_if_cancelled
 from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting, install_command
 from ricordo.events import EventSink
 from ricordo.guard import Redactor, has_secret
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.models import Embedder
 from ricordo.runtime.claiming import claim_trusted_root
 from ricordo.runtime.guarded_models import guard_embedder

@@ -10,14 +10,14 @@ import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from secrets import token_bytes
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
 from ricordo.guard import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_config
 from ricordo.runtime.roots import identity_from_key

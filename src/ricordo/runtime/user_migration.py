@@ -9,7 +9,7 @@ changes if there are several users. The report stays there for `doctor`.
 import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
@@ -21,6 +21,7 @@ from ricordo.curation.run_state import CURSOR_PATH, PROPOSAL_PATH
 from ricordo.curation.topics import update_description
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing
 from ricordo.jobs import JobQueue
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.runtime.user_migration_plan import (
     SessionOwners,

@@ -6,7 +6,7 @@ owner of a session is the user in its state, or else the one that all entries le
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anyio.to_thread import run_sync
 
@@ -14,6 +14,7 @@ from ricordo.curation.importance import MERGED_FIELD, field_ids
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.curation.topics import update_description
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.scope import encode_folder_name, owner_part
 from ricordo.storage import FileStore

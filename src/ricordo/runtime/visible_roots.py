@@ -6,13 +6,13 @@ own root for all projects. The narrowest is always open.
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import ScopeMismatch
+from ricordo.lazy import dataclass
 from ricordo.runtime.roots import owning_scope, scope_folder, user_root_path
 from ricordo.scope import Scope
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot

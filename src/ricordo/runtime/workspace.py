@@ -7,7 +7,7 @@ Invariant: the stored state of a session holds no forgotten text, except in the 
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from ricordo.extraction.worker import JobWorker
 from ricordo.guard import Redactor, has_secret
 from ricordo.jobs import Job, JobQueue
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
+from ricordo.lazy import dataclass
 from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
 from ricordo.runtime.models import BackgroundServices, choose_embedder
 from ricordo.runtime.rerankers import choose_reranker

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,6 +26,7 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.search.corpus import Array
 

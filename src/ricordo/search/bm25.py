@@ -11,8 +11,8 @@ shares of the corpus.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ricordo.lazy import dataclass
 from ricordo.search.contract import Chunk, Match
 from ricordo.search.documents import QueryWords, to_milliseconds
 

@@ -10,14 +10,14 @@ Invariant: rows depend only on the document's name, its bytes and the root's key
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ricordo import messages
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage
 from ricordo.guard import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
 from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms

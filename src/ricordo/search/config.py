@@ -1,7 +1,9 @@
 """The weights of recall. The defaults were measured; see the design notes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ricordo.lazy import dataclass
 
 __all__ = ["DEFAULT_OPENING_MEMORIES", "DEFAULT_RECALL", "HALF_LIVES", "RecallConfig"]
 

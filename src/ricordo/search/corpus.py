@@ -13,12 +13,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ricordo.lazy import dataclass
 from ricordo.search.bm25 import K1, USUAL_LENGTH, B
 from ricordo.search.contract import ALL_SORTS
 

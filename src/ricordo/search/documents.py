@@ -10,7 +10,6 @@ Invariant: a term contains no white space and no quote, so terms joined by space
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, repeat
@@ -20,7 +19,7 @@ from ricordo.guard import has_secret
 from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
 from ricordo.language.dates import month_numbers
 from ricordo.language.words import GENERIC_WEIGHT, is_generic
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.contract import Chunk, DocumentSort, Query
 from ricordo.storage.contract import FileInfo
 from ricordo.workspace.layout import session_from_stem

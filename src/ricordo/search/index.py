@@ -7,7 +7,6 @@ files if the database can't be used, are scanned. So an index error never makes 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -17,6 +16,7 @@ import anyio.to_thread
 
 from ricordo.errors import StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.search.contract import (
     ALL_SORTS,
     Candidates,

@@ -7,13 +7,14 @@ kill leaves a consistent index that is behind the files.
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import anyio.to_thread
 
 from ricordo.errors import FileMissing, RicordoError, StorageBusy, StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.search.chunking import TailContext, build_rows, build_tail_rows, following_terms, is_self_contained
 from ricordo.search.documents import Checksum, DocumentFingerprint, SearchDocument
 from ricordo.search.tables import (

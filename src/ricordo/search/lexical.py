@@ -7,11 +7,12 @@ Invariant: matches, order and signals are those of `bm25.rank_candidates` over t
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 
+from ricordo.lazy import dataclass
 from ricordo.search.bm25 import (
     MAX_IDENTICAL,
     MAX_PER_GROUP,

@@ -6,7 +6,7 @@ before. A system clock that is more than a day behind is trusted.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, partial
 
@@ -14,6 +14,7 @@ from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 from ricordo.search.contract import Hit, SearchIndex, SearchSource
 from ricordo.search.documents import classify_document

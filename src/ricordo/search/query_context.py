@@ -6,7 +6,7 @@ A time without a year is the latest one. Passages of the two weeks after a time 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from ricordo.language import DateMention, find_dates
 from ricordo.language.dates import month_numbers
 from ricordo.language.packs import PhraseKind, pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Passage
 from ricordo.search.documents import query_words

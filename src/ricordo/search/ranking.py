@@ -8,7 +8,7 @@ nothing to do with the question. The current successor of a superseded memory is
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
@@ -17,7 +17,7 @@ from math import ceil
 from typing import Protocol, TypeAlias, TypeVar
 
 from ricordo.language import jaccard
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Explanation, Hit, Passage, Query, RejectedHit

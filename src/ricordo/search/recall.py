@@ -6,7 +6,7 @@ The module also attaches neighbours to hits and selects the hits that are releva
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Protocol
@@ -15,7 +15,7 @@ import anyio
 
 from ricordo.concurrency import compute
 from ricordo.errors import InvalidQuery, StorageError
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import (

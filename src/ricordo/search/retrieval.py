@@ -6,7 +6,7 @@ Invariant: a chunk that is no longer at the location where it was found has no n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.search.bm25 import (
     LITERAL_SCORE,
     Candidate,

@@ -13,7 +13,7 @@ another process wrote in the meantime is never overwritten.
 import json
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import numpy as np
 
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.search.bm25 import SCORE_STEPS, unranked_matches
 from ricordo.search.chunking import embedding_text, embedding_text_id, hash64

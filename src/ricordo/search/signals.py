@@ -8,11 +8,12 @@ Invariant: the order is the same as if all passages were scored.
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
+from ricordo.lazy import dataclass
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
 from ricordo.search.query_context import (

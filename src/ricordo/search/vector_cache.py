@@ -6,7 +6,7 @@ error is raised to the caller.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.lazy import dataclass
 from ricordo.search.ann import (
     MIN_BOUNDED_NUMBERS,
     BackgroundBuild,

@@ -6,13 +6,13 @@ Invariant: the file is a cache. If lost or damaged it starts empty, and no datab
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import adler32, crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.lazy import dataclass
 from ricordo.search.tables import CacheDatabase
 from ricordo.storage.sqlite import Commit, Connection, Database, Schema
 

@@ -8,13 +8,13 @@ rounding.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ricordo.lazy import dataclass
 from ricordo.search.ann import GraphLookup, VectorBounds, cosines
 from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Array, Corpus
 from ricordo.search.vector_cache import VectorSnapshot

@@ -12,11 +12,12 @@ name, and the document itself is unchanged.
 
 import unicodedata
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Protocol, runtime_checkable
 
 from ricordo.errors import AlreadyExists, PathRefused
+from ricordo.lazy import dataclass
 
 __all__ = [
     "ABSENT",

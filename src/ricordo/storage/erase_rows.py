@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from ricordo.lazy import dataclass
 from ricordo.storage.sqlite import translate_driver_error
 
 __all__ = ["SQLITE_MAGIC", "erase_rows", "read_values"]

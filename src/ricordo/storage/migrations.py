@@ -9,10 +9,10 @@ another owner, or of a newer Ricordo, is not changed.
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ricordo.errors import DocumentInvalid, StorageFailed
+from ricordo.lazy import dataclass
 
 __all__ = ["Commit", "Schema", "check_shape", "commit_transaction", "count_applied_steps", "migrate"]
 

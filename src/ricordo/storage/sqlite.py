@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
@@ -26,6 +25,7 @@ import anyio
 
 from ricordo.concurrency import run_even_if_cancelled, run_in_thread
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageFull, StorageReadOnly
+from ricordo.lazy import dataclass
 from ricordo.storage.migrations import Commit, Schema, check_shape, commit_transaction, count_applied_steps, migrate
 
 __all__ = [

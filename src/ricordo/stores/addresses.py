@@ -12,14 +12,14 @@ Invariant: `parse_address(str(address))` equals the address.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, unquote
 
 from ricordo import models
 from ricordo.errors import InvalidSetting
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -21,6 +21,7 @@ from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble, PreambleItem, ShownEntry
 from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope, encode_folder_name
 from ricordo.search.contract import MEMORY_SORTS, Chunk, DocumentSort, Hit, Query

@@ -9,7 +9,7 @@ only the methods of that protocol, so callers never reach the driver's own `writ
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -25,6 +25,7 @@ from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.guard import Redactor, has_secret
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_SORTS, Hit, Query

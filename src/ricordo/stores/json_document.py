@@ -12,11 +12,12 @@ entries stay unchanged. A document that can't be read is renamed before a new on
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidMessage, StorageError
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object
 from ricordo.scope import Scope

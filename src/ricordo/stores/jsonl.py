@@ -8,14 +8,14 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 
 from anyio.to_thread import run_sync
 
 from ricordo.context.preamble import Preamble
 from ricordo.errors import DocumentInvalid, InvalidMessage
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import dumps, loads, require_object
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope

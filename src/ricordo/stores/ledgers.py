@@ -6,12 +6,13 @@ when a clock runs backwards. Invariant: only the folder `memory/` of one owner i
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from operator import is_
 
 from ricordo.context.preamble import Preamble
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
 from ricordo.search.contract import Hit
 from ricordo.storage import AppendedRange, FileInfo, FileStore, StoredFile

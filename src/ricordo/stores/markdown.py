@@ -7,7 +7,6 @@ preamble, which never exceeds the budget.
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -15,6 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble, PreambleItem, ShownEntry
 from ricordo.guard import Trust, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
 from ricordo.search.contract import Hit, Query

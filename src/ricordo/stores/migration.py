@@ -5,11 +5,12 @@ second run finds them. Invariant: an entry counts as moved only if it was read b
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.clock import truncate_to_milliseconds
 from ricordo.errors import InvalidInput, RicordoError, StorageError
 from ricordo.guard import has_secret
+from ricordo.lazy import dataclass
 from ricordo.stores.contract import KeepsTombstones, Store, entries_as_stored
 from ricordo.workspace.entry import Entry
 

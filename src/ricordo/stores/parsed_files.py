@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from secrets import randbelow
 from typing import Generic, TypeVar
@@ -18,7 +18,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageBusy, VersionConflict
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.chunking import is_self_contained_block
 from ricordo.search.documents import Checksum, DocumentFingerprint
 from ricordo.storage import ABSENT, AppendedRange, FileInfo, FileStore, StoredFile

@@ -9,7 +9,7 @@ Invariant: results equal the content of the files, even after an edit by a perso
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.guard import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.parsed_files import ParsedFile, log_damage

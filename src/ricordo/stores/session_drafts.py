@@ -9,7 +9,7 @@ Invariants: a torn line hides no other line. A draft is removed only in the vers
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
@@ -21,6 +21,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock, IdSource, format_rfc3339
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidMessage, StorageError, VersionConflict
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Usage
 from ricordo.messages.json_text import dumps, loads
 from ricordo.scope import encode_folder_name

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.json_text import require_object, require_objects, require_text
 from ricordo.testing.script import Fail, ScriptedReply

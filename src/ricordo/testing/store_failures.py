@@ -11,13 +11,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import StorageError
+from ricordo.lazy import dataclass
 from ricordo.storage.disk import Disk
 from ricordo.testing.store_subject import StoreCheck, StoreSubject, list_entries, recall_newest, require, store_check
 from ricordo.workspace.entry import Entry

@@ -6,13 +6,13 @@ Invariant: a check knows nothing of a store except this module and the store con
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from ricordo.clock import Clock
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 from ricordo.models import Embedder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.stores import close_store, open_backend

@@ -12,11 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from ricordo.errors import InvalidMessage, InvalidSetting
 from ricordo.guard.permissions import PermissionRule, ToolPattern, parse_rule, render_rule
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, codec
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_objects, require_text
 

@@ -4,11 +4,11 @@ An operation refuses ambiguous input instead of guessing. Every prompt begins wi
 it larger than its bounds; consolidation keeps it within them.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ricordo.errors import AlreadyExists, EditRefused, IndexTooLarge, InvalidInput, PathRefused, VersionConflict
 from ricordo.guard.redact import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import estimate_text
 from ricordo.storage import ABSENT, FileStore
 from ricordo.storage.contract import safe_path

@@ -6,7 +6,7 @@ that is missing or not active contradicts nothing.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -14,7 +14,7 @@ from ricordo.errors import InvalidEntry, InvalidSetting
 from ricordo.guard import Trust
 from ricordo.guard.fence import is_blank
 from ricordo.guard.permissions import PermissionRule, parse_rule
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
 
 __all__ = [

@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import get_args
@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 from ricordo.clock import encode_id, format_rfc3339, truncate_to_milliseconds
 from ricordo.concurrency import yield_point
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
 from ricordo.workspace.entry import Author, Entry, EntryState, Source, parse_memory_rule
 from ricordo.workspace.markdown import (

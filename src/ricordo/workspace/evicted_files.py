@@ -8,14 +8,14 @@ Invariant: only old files are removed, and only those of sessions with both a st
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.errors import FileMissing
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import encode_folder_name
 from ricordo.storage import FileInfo, FileStore
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path

@@ -8,13 +8,12 @@ pure.
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from urllib.parse import unquote
 
 from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage
 from ricordo.guard.redact import has_secret
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope, encode_folder_name, name_digest
 from ricordo.storage import FileStore
 

@@ -8,7 +8,7 @@ leading or trailing characters, without parsing documents that can't contain it.
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 
@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, StorageError
 from ricordo.guard.redact import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore, SupportsAppend
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry

@@ -10,13 +10,13 @@ object is an error, not an empty profile.
 import json
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import count
 
 from ricordo.errors import DocumentInvalid, InvalidInput
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.layout import CORRECTION, FACT_ID_PREFIX, HISTORY_SUMMARIES, USER_SUMMARIES
 

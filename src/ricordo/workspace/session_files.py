@@ -24,13 +24,13 @@ unchanged, in the order of saving.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 
 from ricordo.clock import format_rfc3339, truncate_to_milliseconds
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Usage
 from ricordo.storage.contract import compute_version
 from ricordo.workspace.entry import Entry

@@ -9,12 +9,13 @@ those of its file is not used. Unknown fields are preserved, and so are indexes 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 
 from ricordo.clock import format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import DocumentInvalid, InvalidMessage
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import loads
 from ricordo.storage import FileInfo

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest
 from typing import Literal
@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, InvalidQuery, SessionNotFound, StorageError
 from ricordo.guard import contains_fence
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Media, Message, Role, Text, ToolCall, ToolResult, decode_message
 from ricordo.messages.json_text import dumps, loads
 from ricordo.messages.tokens import safe_boundary

@@ -9,14 +9,13 @@ no owner and is shown only to the person at the machine.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound, StorageError
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, decode_message, get_mark
 from ricordo.messages.json_text import decode_json, loads, require_object
 from ricordo.scope import encode_folder_name

@@ -6,7 +6,7 @@ Words that occur in several messages count most, names and identifiers more than
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.language import (
@@ -24,7 +24,7 @@ from ricordo.language import (
 )
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.language.words import is_generic
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.cut import clip_line
 

@@ -8,12 +8,13 @@ reported and hides no other line.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from zlib import crc32
 
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.guard.redact import Redactor
+from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.messages.codec import decode_message, encode_message, find_overlap, fingerprint, with_ids, with_parents
 from ricordo.storage import FileStore

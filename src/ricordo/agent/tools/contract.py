@@ -5,9 +5,9 @@ Any exception of a tool becomes an error result, so a tool can't end a turn. The
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, get_args
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 from ricordo.scope import Scope
 

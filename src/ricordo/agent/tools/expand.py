@@ -4,7 +4,7 @@ Invariant: the joined pages are the whole record, and a page ends with a message
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from typing import Annotated, TypeAlias, overload
 
@@ -15,6 +15,7 @@ from ricordo.agent.tools.function import tool
 from ricordo.agent.tools.paging import Page, cut_page
 from ricordo.errors import NotFound, ToolFailed
 from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, Thinking
 from ricordo.storage import FileStore
 from ricordo.workspace.session_search import PastSessions, message_texts

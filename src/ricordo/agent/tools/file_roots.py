@@ -8,12 +8,12 @@ directory into a folder named `.ricordo`.
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from ricordo.errors import FileMissing, PathRefused, ToolFailed
+from ricordo.lazy import dataclass
 from ricordo.storage import FileInfo, FileStore
 from ricordo.storage.contract import safe_path
 from ricordo.workspace.layout import PROJECT_PREFIX, USERS, WORKSPACE

@@ -10,7 +10,6 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import islice
@@ -27,6 +26,7 @@ from ricordo.agent.tools.function import tool
 from ricordo.agent.tools.paging import decode_text
 from ricordo.errors import FileMissing, PathRefused, StorageError, ToolFailed
 from ricordo.guard import Redactor, cut
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileInfo
 from ricordo.storage.contract import safe_path

@@ -3,8 +3,7 @@
 Invariant: the joined pages are the whole text, character by character.
 """
 
-from dataclasses import dataclass
-
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import safe_boundary
 
 __all__ = ["Page", "cut_page", "decode_text", "describe_page"]

@@ -13,7 +13,6 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +28,7 @@ from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.guard import has_secret
 from ricordo.guard.keyword_secrets import name_strength
 from ricordo.jobs.tasks.contract import ReportProgress, TaskProgress
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["HeadTailBuffer", "drop_secret_variables", "shell_tool"]
 

@@ -6,7 +6,7 @@ list changes nothing.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import count
 from typing import Annotated
@@ -14,6 +14,7 @@ from typing import Annotated
 from ricordo.agent.tools.contract import Tool
 from ricordo.agent.tools.function import tool
 from ricordo.errors import StorageError, ToolFailed
+from ricordo.lazy import dataclass
 from ricordo.workspace.agent_state import Todo, TodoStatus, WorkStateHolder
 
 __all__ = ["MAX_TODOS", "MAX_TODO_CHARS", "TodoItem", "replace_todos", "todo_write_tool"]

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from shlex import quote
@@ -22,7 +21,7 @@ import typer
 from ricordo.cli.options import JsonOption, RootOption
 from ricordo.cli.render import bold, dim, escape, format_size, pluralize, print_json, print_line, wrap
 from ricordo.errors import RicordoError, install_command
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["demo"]
 

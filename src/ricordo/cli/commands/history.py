@@ -6,7 +6,6 @@ replaced.
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +26,7 @@ from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOpti
 from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, wrap
 from ricordo.cli.target import Target, load_redactor, require_target, with_memory
 from ricordo.errors import ChangeNotFound, EntryNotFound, FileMissing, InvalidQuery, StorageError
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +20,7 @@ from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOpt
 from ricordo.cli.render import bold, escape, pluralize, print_error, print_json, print_line, print_note
 from ricordo.cli.target import Target, find_target, open_memory, run_async
 from ricordo.errors import FileMissing, HistoryUnreadable, RicordoError
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.messages import Message

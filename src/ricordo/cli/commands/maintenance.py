@@ -1,7 +1,7 @@
 """`maintain`, `consolidate` and `spending`: the work of the background, done now, and what its models cost."""
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -13,6 +13,7 @@ from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOpt
 from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line
 from ricordo.cli.target import Target, load_scope, print_setting_errors, require_target, run_async
 from ricordo.errors import ExtraMissing, FileMissing, InvalidInput, ModelError
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ ledgers, keys and caches stay hidden also then.
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +44,7 @@ from ricordo.cli.options import (
 from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
 from ricordo.cli.target import require_target, run_async, with_memory
 from ricordo.errors import FileMissing, InvalidInput
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,7 @@ from ricordo.cli.recording import (
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, print_note, progress_bar
 from ricordo.cli.target import Target, find_target, load_scope, open_memory, run_async
 from ricordo.errors import HistoryUnreadable, ReplyInvalid
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent

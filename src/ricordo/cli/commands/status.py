@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +33,7 @@ from ricordo.errors import (
     StorageError,
     install_command,
 )
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue

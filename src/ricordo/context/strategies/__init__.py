@@ -5,7 +5,6 @@ line come the argument of `HarnessAgent`, its value for sub-agents, its table of
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType, NoneType
@@ -19,6 +18,7 @@ from ricordo.context.config import (
     TruncateArgsConfig,
 )
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.context.contract import Strategy, StrategyConfig, StrategyContext

@@ -13,7 +13,6 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from itertools import islice
@@ -28,7 +27,7 @@ from ricordo.context.plan import count_message_tokens
 from ricordo.context.tool_results import EvictedPiece, WidePiece, evicted_parts, join_texts, replace_with_previews
 from ricordo.errors import AlreadyExists, InvalidMessage, StorageError, StorageFailed
 from ricordo.guard import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair_calls
 from ricordo.messages.json_text import loads
 from ricordo.scope import encode_folder_name

@@ -4,11 +4,11 @@ Invariant: the message is a notice, because nobody wrote its text: it is neither
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ricordo.context.strategies.evict import READ_TOOL
 from ricordo.errors import InvalidMessage
 from ricordo.guard import FencedItem, Trust, render_fence
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, Text, with_ids, with_mark
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import cut_text, estimate_text

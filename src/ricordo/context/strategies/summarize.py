@@ -11,7 +11,7 @@ are in `dropped`, in order. A lease is either accepted or released, never both. 
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -60,6 +60,7 @@ from ricordo.context.summary_message import (
 )
 from ricordo.context.tool_results import CLEARED_KEY, evicted_paths, pointer_records, restore_original
 from ricordo.errors import RicordoError
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.messages.tokens.estimate import estimate_message, estimate_text
 

@@ -9,7 +9,7 @@ Invariant: it stays within the limit, and is empty only if the conversation is e
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.context.summary.sections import (
@@ -33,7 +33,7 @@ from ricordo.language import (
     strip_opener,
 )
 from ricordo.language.packs import pack_phrases
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens.cut import clip_line

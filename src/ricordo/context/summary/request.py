@@ -11,7 +11,7 @@ is the summary.
 import html
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.context.config import MESSAGES_PLACEHOLDER
 from ricordo.context.summary.prompts import (
@@ -39,7 +39,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.answer import LESSONS_SCHEMA, MAX_LESSONS, is_learnable
 from ricordo.guard import FencedItem, Trust, cut, cut_start, render_fence
 from ricordo.language import is_unsegmented
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Role, Text, ToolCall, ToolResult, get_mark
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import TokenCounter, cut_text, estimate_text, safe_boundary

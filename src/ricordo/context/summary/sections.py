@@ -9,12 +9,11 @@ same.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.language import containment, content_words, jaccard
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens.estimate import estimate_text
 
 __all__ = [

@@ -8,7 +8,7 @@ text without words and a text with invented quotes are rejected.
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -47,7 +47,7 @@ from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
 from ricordo.extraction.answer import parse_lessons
 from ricordo.extraction.contract import Finding
 from ricordo.guard import Redactor
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, Text
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel

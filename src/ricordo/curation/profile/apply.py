@@ -9,7 +9,7 @@ the same result.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from ricordo.curation.config import ProfileConfig
@@ -37,6 +37,7 @@ from ricordo.curation.profile.updates import (
 )
 from ricordo.guard.redact import has_secret
 from ricordo.language.sentences import split_sentences
+from ricordo.lazy import dataclass
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.profile import (
     HISTORY_SUMMARIES,

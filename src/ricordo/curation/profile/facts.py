@@ -13,7 +13,7 @@ embedder, similarity is decided by words alone.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import log2
 from typing import TYPE_CHECKING, TypeAlias
@@ -30,6 +30,7 @@ from ricordo.curation.profile.updates import (
 )
 from ricordo.errors import ModelError
 from ricordo.language.duplicates import find_duplicate
+from ricordo.lazy import dataclass
 from ricordo.messages.types import JsonValue
 from ricordo.models.contract import Embedder
 from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, format_profile_time, parse_profile_time

@@ -8,13 +8,13 @@ Invariant: an exported profile is imported unchanged, except for the revision an
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidInput
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import JsonValue
 from ricordo.storage import FileStore
 from ricordo.workspace.history.tombstones import content_digest

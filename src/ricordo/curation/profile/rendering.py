@@ -11,14 +11,13 @@ An empty profile has no block.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from ricordo.curation.config import InjectionConfig
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.language import content_words, detect_language, split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
 from ricordo.workspace.profile import Fact, Profile
 

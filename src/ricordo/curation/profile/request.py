@@ -10,7 +10,6 @@ prompt.
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -23,7 +22,7 @@ from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import FencedItem, Trust, render_fence
 from ricordo.guard.redact import cut, cut_start
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.messages.types import JsonValue, Message, Text
 from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile

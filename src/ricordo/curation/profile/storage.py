@@ -11,7 +11,7 @@ of its fact, so archiving twice writes once.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
@@ -22,6 +22,7 @@ from ricordo.curation.profile.updates import parse_confidence
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
 from ricordo.guard.redact import Redactor
 from ricordo.language import split_sentences
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileInfo, FileStore, compute_version
 from ricordo.workspace.entry import Entry, Source

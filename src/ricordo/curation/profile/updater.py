@@ -11,7 +11,7 @@ is applied again to the saved profile.
 import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TypeAlias
@@ -46,6 +46,7 @@ from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
 from ricordo.guard.fence import contains_fence
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import estimate_text
 from ricordo.messages.types import JsonValue, Media, Message, Text, get_mark
 from ricordo.models.contract import ChatModel, Embedder

@@ -11,13 +11,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import isfinite
 from typing import Literal
 
 from ricordo.language import split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.workspace.history.repetition import contains_literally, repeats_partly
 from ricordo.workspace.profile import Fact, FactSource, Profile
 

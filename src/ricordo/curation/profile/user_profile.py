@@ -5,7 +5,7 @@ a person added is never evicted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import TypeVar
@@ -31,6 +31,7 @@ from ricordo.curation.profile.storage import ProfileStore, SavedProfile
 from ricordo.curation.profile.updates import remove_statement
 from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidInput, InvalidQuery, VersionConflict
 from ricordo.guard.fence import is_blank
+from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
 from ricordo.workspace.history.tombstones import content_digest
 from ricordo.workspace.profile import (

@@ -6,13 +6,14 @@ version are preserved, and so are tasks of a newer version that can't be read he
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TypeVar, get_args
 
 from ricordo.clock import format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import DocumentInvalid, InvalidMessage
 from ricordo.jobs.tasks.contract import Task, TaskProgress, TaskState, TaskType
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps, loads, require_integer, require_object, require_objects, require_text
 

@@ -7,10 +7,11 @@ own end changes that. A record that can't be read is never overwritten.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 
 __all__ = ["ReportProgress", "Task", "TaskProgress", "TaskState", "TaskStore", "TaskType", "TaskWork"]

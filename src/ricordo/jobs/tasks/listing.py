@@ -6,7 +6,6 @@ document that can't be read hides no other.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from anyio.to_thread import run_sync
@@ -17,7 +16,7 @@ from ricordo.jobs.tasks.codec import decode_tasks
 from ricordo.jobs.tasks.contract import Task
 from ricordo.jobs.tasks.store import FileTaskStore, is_not_a_file
 from ricordo.jobs.tasks.transitions import find_by_id, orphan_if_silent, request_cancel, sort_by_creation
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import encode_folder_name
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, parse_record_path, tasks_path

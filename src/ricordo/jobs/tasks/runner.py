@@ -11,7 +11,7 @@ of the work is raised unchanged, and ends only its own task. A stop request of a
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, cast
@@ -46,6 +46,7 @@ from ricordo.jobs.tasks.transitions import (
     sort_by_creation,
     truncate_task,
 )
+from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 
 if TYPE_CHECKING:

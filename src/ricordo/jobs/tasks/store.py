@@ -8,7 +8,7 @@ own tasks again, so no task of a live process is lost. If the path is not a file
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from secrets import randbelow
 
@@ -36,6 +36,7 @@ from ricordo.jobs.tasks.transitions import (
     sort_by_creation,
     truncate_task,
 )
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import require_object
 from ricordo.storage import ABSENT, FileInfo, FileStore, StoredFile
 from ricordo.storage.contract import quarantine_document

@@ -6,10 +6,12 @@ human language stands outside the packs.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Literal, get_args
+
+from ricordo.lazy import dataclass
 
 __all__ = [
     "LANGUAGES",

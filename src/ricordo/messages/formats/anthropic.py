@@ -12,9 +12,9 @@ Invariant: `to_anthropic(from_anthropic(messages, system))` keeps the whole cont
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import dataclass
 from ricordo.messages.formats.media import (
     UNKNOWN_TYPE,
     guess_media_type,

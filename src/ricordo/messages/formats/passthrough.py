@@ -8,9 +8,10 @@ Null and absent are the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import dumps, loads
 from ricordo.messages.types import JsonValue, Message, Part, Unknown
 

@@ -7,10 +7,10 @@ found follows the row before it, so one torn line costs that line only. Only the
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ricordo.errors import InvalidMessage, RicordoError
+from ricordo.lazy import dataclass
 from ricordo.messages.importers.fields import read_identifier
 from ricordo.messages.importers.records import JsonRecord, read_lines
 from ricordo.messages.importers.shapes import is_claude_code

@@ -9,13 +9,13 @@ Invariant: nothing in a file ends the reading but its end. The one error is a fi
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
 from ricordo.errors import HistoryUnreadable, InvalidMessage
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.codec import fingerprint
 from ricordo.messages.importers.chat import read_chat_message, read_row
 from ricordo.messages.importers.claude_code import find_chain, read_rows

@@ -12,14 +12,14 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
 from ricordo.errors import FileMissing, HistoryUnreadable, InvalidMessage, StorageFailed
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import JsonValue, Message
 
 __all__ = [

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.importers.chatgpt import is_chatgpt, read_branch
 from ricordo.messages.importers.fields import (
     CONTENT_KEYS,

@@ -8,8 +8,9 @@ report outside moves the correction only to its limits, so one absurd report can
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 
 __all__ = ["Calibration", "TokenCorrection"]

@@ -11,12 +11,11 @@ a non-empty text is at least 1. Nothing opens a connection: a missing tokenizer 
 
 import string
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from weakref import ref
 
 from ricordo import messages
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import dumps
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ Invariant: each text has its row, in order, and each row has length 1. Any other
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic_ai.embeddings import EmbeddingModel
 
 from ricordo.errors import ModelTimeout, ReplyInvalid
+from ricordo.lazy import dataclass
 from ricordo.models.adapter import package_error_types
 from ricordo.models.connect import connect_embedder
 from ricordo.models.errors import raise_translated

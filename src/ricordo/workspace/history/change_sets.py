@@ -11,7 +11,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from secrets import randbelow
@@ -29,6 +29,7 @@ from ricordo.errors import (
     StorageError,
     VersionConflict,
 )
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json, escape_json
 from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
 from ricordo.storage.contract import safe_path

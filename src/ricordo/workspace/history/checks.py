@@ -5,14 +5,13 @@ be read, and an end in the middle of a sentence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.guard import has_secret
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.change_sets import ChangeSets

@@ -7,12 +7,13 @@ Invariant: a record that can't be read is not changed, and the other records are
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.language import content_words
+from ricordo.lazy import dataclass
 from ricordo.messages import Message, decode_message
 from ricordo.messages.json_text import loads
 from ricordo.messages.types import JsonValue

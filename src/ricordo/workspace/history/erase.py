@@ -10,7 +10,6 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from ricordo.errors import (
     StorageFailed,
     VersionConflict,
 )
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import FileStore
 from ricordo.storage.erase_rows import SQLITE_MAGIC, erase_rows, read_values

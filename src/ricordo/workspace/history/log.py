@@ -10,7 +10,7 @@ setting back the clock does not change it.
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import IdSource, decode_id
 from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.change_sets import Change, ChangeSets, read_newest_change_id

@@ -6,7 +6,7 @@ the same words, stay, because only a person can judge them. Nothing is changed h
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from anyio.to_thread import run_sync
@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.guard import Redactor
 from ricordo.language import content_words, split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.agent_state import salvage_state
 from ricordo.workspace.entry import Entry

@@ -6,10 +6,10 @@ interruption leaves unreferenced contents, which the next run removes.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ricordo.errors import FileMissing, InvalidSetting
+from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileInfo, FileStore
 from ricordo.workspace.history.change_sets import (
     CHANGES_FOLDER,

@@ -8,7 +8,7 @@ sentence, what follows the first colon of either, or a text in the arguments of 
 import json
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -18,7 +18,7 @@ from ricordo import messages
 from ricordo.clock import format_rfc3339
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.language.sentences import split_sentences
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json, dumps, loads
 from ricordo.storage import ABSENT, FileStore
 from ricordo.workspace.entry import Entry

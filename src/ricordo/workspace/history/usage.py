@@ -9,7 +9,7 @@ Invariant: this module does not decide how an entry ranks.
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -19,6 +19,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, format_rfc3339, truncate_to_milliseconds
 from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
+from ricordo.lazy import dataclass
 from ricordo.messages.json_text import dumps, loads
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import USAGE

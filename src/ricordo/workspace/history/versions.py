@@ -7,13 +7,14 @@ by then count; a bullet without a time counts from the day of its ledger.
 import difflib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
 from ricordo.guard import Redactor
+from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
