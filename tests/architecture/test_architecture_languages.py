@@ -11,7 +11,7 @@ from source_tree import Module, modules
 
 PACKS = "ricordo.language.packs."
 OTHER_LETTERS = {
-    "ricordo.agent.tools.memory_file_text": "characters that look like a slash",
+    "ricordo.agent.tools.memory_files": "characters that look like a slash",
     "ricordo.guard.fence": "characters that look like others",
     "ricordo.guard.scanner": "characters that look like others",
     "ricordo.testing.store_recall": "texts that stores are tried with",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, conversations, result, said
 from ricordo.agent import ToolContext
-from ricordo.cli.recording import (
+from ricordo.cli.commands.replay import (
     RecordedClock,
     RecordedModel,
     RecordedTool,

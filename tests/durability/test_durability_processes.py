@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from piped_processes import PipedProcess, start_script
 from ricordo import Entry, Memory, Scope
 from ricordo.errors import VersionConflict
-from ricordo.runtime.ingestion import RecordedSession
+from ricordo.runtime.extraction import RecordedSession
 from ricordo.storage import local as path_lock
 from ricordo.storage.local import LocalFiles
 

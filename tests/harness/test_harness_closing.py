@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, said
 from fake_models import FakeModel, reply
-from ricordo.agent.closing_summary import (
+from ricordo.agent.session_closing import (
     MAX_SUMMARY_BYTES,
     ClosingSummary,
     count_user_turns,

@@ -11,8 +11,8 @@ import pytest
 from command_line import ricordo
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting
-from ricordo.runtime import Settings, register_reranker, rerankers
-from ricordo.runtime.rerankers import choose_reranker, load_reranker
+from ricordo.runtime import Settings, models, register_reranker
+from ricordo.runtime.models import choose_reranker, load_reranker
 from ricordo.testing import Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -57,14 +57,14 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> None:
 
     named = {"longest": "Longest", "shortest": "Shortest", "empty": "NoReranker", "failing": "_fails", "old": "Gone"}
     points = [
-        EntryPoint(name=name, value=f"reranking_pack:{value}", group=rerankers.RERANKER_GROUP)
+        EntryPoint(name=name, value=f"reranking_pack:{value}", group=models.RERANKER_GROUP)
         for name, value in named.items()
     ]
-    points.append(EntryPoint(name="broken", value="a_pack_that_is_not_there:Longest", group=rerankers.RERANKER_GROUP))
+    points.append(EntryPoint(name="broken", value="a_pack_that_is_not_there:Longest", group=models.RERANKER_GROUP))
     found = EntryPoints(points)
     monkeypatch.setitem(sys.modules, "reranking_pack", sys.modules[Longest.__module__])
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found.select(group=group))
-    monkeypatch.setattr(rerankers, "_FACTORIES", {})
+    monkeypatch.setattr(models, "_FACTORIES", {})
     monkeypatch.setattr(Longest, "made", [])
 
 
@@ -135,7 +135,7 @@ def test_a_program_registers_one_before_an_installed_one_is_looked_for() -> None
     register_reranker("longest", Shortest)
     assert isinstance(load_reranker("longest"), Shortest)
     register_reranker("mine-1.0", Longest)
-    assert "mine-1.0" in rerankers.list_rerankers()
+    assert "mine-1.0" in models.list_rerankers()
     for name in ("", "none", "My own", "a:b", "-x"):
         with pytest.raises(InvalidSetting, match="name"):
             register_reranker(name, Longest)

@@ -268,7 +268,7 @@ for part in PARTS:
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.agent.closing_summary import summarize_by_rules
+from ricordo.agent.session_closing import summarize_by_rules
 from ricordo.messages import Message, Text
 from ricordo.scope import Scope
 from ricordo.stores.contract import StoreParts
@@ -297,7 +297,7 @@ def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_wi
     modules = {built_in.import_path.partition(":")[0] for built_in in BUILT_IN_STORES.values()}
     backends = [f"ricordo.stores.{name}" for name in sorted(modules)]
     tools = [f"ricordo.agent.tools.{name}" for name in ("memory", "memory_files")]
-    parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.agent.closing_summary"]
+    parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.agent.session_closing"]
     assert len(set(parts)) == len(parts)
     code = _PARTS.format(parts=parts)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 
 from hand_clock import HandClock
 from ricordo import Entry, Memory, Message, Scope
-from ricordo.agent.memory_rules import MemoryRules
+from ricordo.agent.permissions import MemoryRules
 from ricordo.curation import Consolidator
 from ricordo.errors import FileMissing, StorageError, StorageFailed, UndoRefused
 from ricordo.messages import Text

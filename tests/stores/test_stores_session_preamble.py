@@ -15,7 +15,7 @@ from ricordo.context.preamble import SESSION_BUDGET, compose_session_preamble, s
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
 from ricordo.runtime import open_store
-from ricordo.workspace.session_index import SessionRow
+from ricordo.workspace.session_catalog import SessionRow
 
 START = HandClock().now()
 PARAGRAPH = "We moved the golden fixtures to testdata/golden and fixed the two tests that still read the old folder."

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidQuery, TaskNotFound
 from ricordo.jobs import Task, TaskProgress, TaskState, complete_task
-from ricordo.jobs.tasks.transitions import (
+from ricordo.jobs.tasks.contract import (
     MAX_ERROR,
     MAX_RESULT,
     MAX_TITLE,

@@ -9,7 +9,7 @@ from hand_clock import HandClock
 from ricordo.errors import AlreadyExists, StorageReadOnly, TaskNotFound
 from ricordo.jobs import MemoryTaskStore, Task, complete_task
 from ricordo.jobs.tasks import ReadOnlyTaskStore
-from ricordo.jobs.tasks.transitions import request_cancel
+from ricordo.jobs.tasks.contract import request_cancel
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from ricordo.errors import AlreadyExists, TaskNotFound
 from ricordo.guard import Redactor
 from ricordo.jobs import FileTaskStore, MemoryTaskStore, Task, TaskState, complete_task
 from ricordo.jobs.tasks import TaskStore
-from ricordo.jobs.tasks.transitions import MAX_RESULT, cancel_task, fail_task
+from ricordo.jobs.tasks.contract import MAX_RESULT, cancel_task, fail_task
 from ricordo.testing import InMemoryFiles
 
 pytestmark = pytest.mark.anyio

@@ -16,10 +16,10 @@ from ricordo.agent.permissions import Permissions
 from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
 from ricordo.agent.session_opening import open_session
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
-from ricordo.agent.task_list import TaskList
 from ricordo.agent.tools import ApprovalHandler, Tool
 from ricordo.agent.tools.plan_mode import PlanMode
 from ricordo.agent.tools.schema import create_output_type
+from ricordo.agent.tools.tasks import TaskList
 from ricordo.clock import Clock
 from ricordo.concurrency import background_task
 from ricordo.context.contract import Strategy

@@ -21,8 +21,7 @@ from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.runtime.roots import create_key
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.store_folders import expand_home
-from ricordo.runtime.stores import StoreOpener, close_store, get_default_store
+from ricordo.runtime.stores import StoreOpener, close_store, expand_home, get_default_store
 from ricordo.runtime.workspace import Dependencies, Workspace
 from ricordo.scope import Scope
 from ricordo.search.memory_root import MemoryRoot

@@ -15,8 +15,8 @@ from anyio.to_thread import run_sync
 
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEvent
 from ricordo.clock import SystemClock
+from ricordo.concurrency import unwrap_cancellation
 from ricordo.context import Reduction, Strategy, StrategyReport, Window
-from ricordo.context.cancellation import unwrap_cancellation
 from ricordo.context.pipeline import RecordReduction, run_pipeline
 from ricordo.context.plan import overflow_target
 from ricordo.context.summary_message import find_instructions

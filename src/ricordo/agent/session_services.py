@@ -14,26 +14,23 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from ricordo.agent.contract import ModelRequest
-from ricordo.agent.memory_rules import MemoryRules, RuleSource
 from ricordo.agent.options import AgentOptions
-from ricordo.agent.permissions import PathResolver, Permissions, RuleGate
+from ricordo.agent.permissions import MemoryRules, PathResolver, Permissions, RuleGate, RuleSource
 from ricordo.agent.reminder import PLAN_BUDGET, TaskDelivery, build_reminder, build_reminder_message
-from ricordo.agent.task_list import TaskList
 from ricordo.agent.tools import ApprovalHandler, Tool, ToolContext
 from ricordo.agent.tools.files import file_tools
 from ricordo.agent.tools.plan_mode import PlanMode, plan_tools
-from ricordo.agent.tools.tasks import SessionTasks, SubAgentWorker, spawn_tool, task_tools
+from ricordo.agent.tools.tasks import SessionTasks, SubAgentWorker, TaskList, spawn_tool, task_tools
 from ricordo.agent.tools.todos import todo_write_tool
-from ricordo.context.strategies.evict import READ_TOOL
 from ricordo.context.strategies.summarize import RereadFile
+from ricordo.context.tool_results import READ_TOOL
 from ricordo.errors import RicordoError
 from ricordo.guard.permissions import PermissionRule
 from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore, Task, TaskRunner, TaskStore
 from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.tokens import estimate_text
-from ricordo.runtime.roots import cache_folder
-from ricordo.runtime.visible_roots import list_root_layers
+from ricordo.runtime.roots import cache_folder, list_root_layers
 from ricordo.runtime.workspace import Dependencies, Workspace, root_files, scratch_files, working_directory_files
 from ricordo.scope import Scope
 from ricordo.storage import FileStore

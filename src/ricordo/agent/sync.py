@@ -12,8 +12,8 @@ from ricordo.agent import TurnStream as AsyncStream
 from ricordo.agent.compactions import Compactions as AsyncCompactions
 from ricordo.agent.contract import TurnEvent, TurnResult
 from ricordo.agent.permissions import Permissions as AsyncPermissions
-from ricordo.agent.task_list import TaskList as AsyncTaskList
 from ricordo.agent.tools.plan_mode import PlanMode
+from ricordo.agent.tools.tasks import TaskList as AsyncTaskList
 from ricordo.guard.permissions import PermissionRule
 from ricordo.messages import Message
 from ricordo.runtime.sync import SyncMemory, SyncProxy, make_blocking, run_and_wait

@@ -21,8 +21,7 @@ from ricordo.agent.tools.sessions import session_tools
 from ricordo.agent.tools.tasks import SessionTasks
 from ricordo.context.config import ToolResultEvictionConfig
 from ricordo.context.strategies import Reductions
-from ricordo.context.strategies.evict import READ_TOOL
-from ricordo.context.tool_results import evicted_parts
+from ricordo.context.tool_results import READ_TOOL, evicted_parts
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.runtime.settings import OPT_IN_TOOLS

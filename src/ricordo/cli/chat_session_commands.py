@@ -22,7 +22,7 @@ from ricordo.cli.task_output import (
 from ricordo.errors import EntryNotFound, InvalidInput, StorageError, ToolFailed
 from ricordo.stores import Forgets, Lists
 from ricordo.stores.contract import build_preamble
-from ricordo.stores.remaining import remaining
+from ricordo.stores.erase import remaining
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ricordo.context.strategies.summarize import Compact, Hook
     from ricordo.context.strategies.truncate import TruncateArgs
     from ricordo.context.summary.digest import build_digest, extract_tags, extract_title
-    from ricordo.context.summary.prompts import SECTION_NAMES
+    from ricordo.context.summary.sections import SECTION_NAMES
     from ricordo.context.summary.summarizers import DigestSummarizer, ModelSummarizer
 
 __all__ = [
@@ -117,7 +117,7 @@ __getattr__ = lazy_exports(
         ".strategies.summarize": "Compact Hook",
         ".strategies.truncate": "TruncateArgs",
         ".summary.digest": "build_digest extract_tags extract_title",
-        ".summary.prompts": "SECTION_NAMES",
+        ".summary.sections": "SECTION_NAMES",
         ".summary.summarizers": "DigestSummarizer ModelSummarizer",
     },
 )

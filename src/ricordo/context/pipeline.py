@@ -15,7 +15,7 @@ from typing import TypeAlias
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
-from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.concurrency import unwrap_cancellation
 from ricordo.context.config import CompactionConfig
 from ricordo.context.contract import (
     Act,

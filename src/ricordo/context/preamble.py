@@ -25,7 +25,7 @@ from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry, is_contradiction_marker
 
 if TYPE_CHECKING:
-    from ricordo.workspace.session_index import SessionRow
+    from ricordo.workspace.session_catalog import SessionRow
 
 __all__ = [
     "MAX_SAVED",

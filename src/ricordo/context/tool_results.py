@@ -19,6 +19,7 @@ from ricordo.messages.tokens.estimate import estimate_message
 __all__ = [
     "CLEARED_KEY",
     "EVICTED_KEY",
+    "READ_TOOL",
     "REPEATED_KEY",
     "EvictedPiece",
     "LocatedResult",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 
+READ_TOOL = "read_file"
+"""The default tool that reads evicted results."""
 EVICTED_KEY = "ricordo.evicted"
 """Metadata key of the evicted pieces: `part` and `item` of each, and its `path`."""
 _READ_ON = "Read it in pages: `{reader}` with that path"

@@ -10,10 +10,9 @@ if TYPE_CHECKING:
     from ricordo.jobs.runs import BackgroundRun, list_background_runs, read_background_runs
     from ricordo.jobs.tasks import ReportProgress, TaskState
     from ricordo.jobs.tasks.codec import TaskDocument, decode_tasks, encode_tasks
-    from ricordo.jobs.tasks.contract import Task, TaskProgress
+    from ricordo.jobs.tasks.contract import Task, TaskProgress, complete_task
     from ricordo.jobs.tasks.runner import TaskPace, TaskRunner
     from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore
-    from ricordo.jobs.tasks.transitions import complete_task
 
 __all__ = [
     "BackgroundRun",
@@ -49,9 +48,8 @@ __getattr__ = lazy_exports(
         ".runs": "BackgroundRun list_background_runs read_background_runs",
         ".tasks": "ReportProgress TaskState",
         ".tasks.codec": "TaskDocument decode_tasks encode_tasks",
-        ".tasks.contract": "Task TaskProgress",
+        ".tasks.contract": "Task TaskProgress complete_task",
         ".tasks.runner": "TaskPace TaskRunner",
         ".tasks.store": "FileTaskStore MemoryTaskStore",
-        ".tasks.transitions": "complete_task",
     },
 )

@@ -11,12 +11,16 @@ from functools import cache, partial
 from typing import Any
 
 import httpx2
+from openai import AsyncOpenAI
+from openai.resources.chat import AsyncChat, AsyncCompletions
+from openai.resources.responses import AsyncResponses
+from openai.types.responses import Response
 from pydantic_ai.embeddings import EmbeddingModel, infer_embedding_model
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from ricordo.concurrency import compute
+from ricordo.concurrency import compute, run_in_thread
 from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
 from ricordo.messages.json_text import loads, require_object
 from ricordo.models.adapter import ProviderModel
@@ -25,7 +29,7 @@ from ricordo.models.contract import RequestBody, captured_requests
 from ricordo.models.errors import create_extra_error, create_key_error, find_missing_variable
 from ricordo.models.request_settings import choose_caching
 
-__all__ = ["collect_keys", "connect_embedder", "connect_model"]
+__all__ = ["collect_keys", "connect_embedder", "connect_model", "make_lean"]
 
 
 _OLLAMA_URL = "http://localhost:11434/v1"
@@ -112,7 +116,7 @@ def _create_provider(
             raise InvalidSetting(f"The provider {kind} takes no base_url.")
         provider.client.base_url = base_url
     if type(provider.client).__module__.partition(".")[0] == "openai":
-        from ricordo.models.openai_client import make_lean
+        from ricordo.models.connect import make_lean
 
         make_lean(provider.client)
     if hasattr(provider.client, "max_retries"):
@@ -160,3 +164,51 @@ def _connection_error(name: str, error: UserError) -> ModelError:
     if variable is not None:
         return create_key_error(name, variable)
     return ModelNotFound(f"{name} can't be reached by this name: {text}")
+
+
+class _LeanCompletions(AsyncCompletions):
+    async def create(self, *, messages: Any, extra_body: Any = None, **options: Any) -> Any:
+        """Request a completion as the package does."""
+        return await super().create(messages=[], extra_body=_beside(extra_body, messages=messages), **options)
+
+
+class _LeanResponses(AsyncResponses):
+    async def create(self, *, input: Any, extra_body: Any = None, **options: Any) -> Any:  # type: ignore[override]  # noqa: A002 - the wire's name
+        """Request a response as the package does."""
+        await run_in_thread(_make_types)
+        return await super().create(input=[], extra_body=_beside(extra_body, input=input), **options)
+
+
+class _LeanChat(AsyncChat):
+    @property
+    def completions(self) -> AsyncCompletions:
+        return _LeanCompletions(self._client)
+
+
+class _LeanOpenAI(AsyncOpenAI):
+    @property
+    def chat(self) -> AsyncChat:
+        return _LeanChat(self)
+
+    @property
+    def responses(self) -> AsyncResponses:
+        return _LeanResponses(self)
+
+
+def make_lean(client: object) -> None:
+    """Make a client of OpenAI's package send messages unchanged; any other client is not modified."""
+    if type(client) is AsyncOpenAI:
+        client.__class__ = _LeanOpenAI
+
+
+@cache
+def _make_types() -> None:
+    """Make the package create its response types by parsing a response."""
+    content_part = {"type": "output_text", "text": "", "annotations": []}
+    Response.construct(
+        output=[{"type": "message", "content": [content_part]}], tools=[{"type": "function", "name": "look"}]
+    )
+
+
+def _beside(extra_body: Any, **fields: Any) -> dict[str, Any]:
+    return {**(extra_body or {}), **fields}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.runtime.rerankers import register_reranker
+    from ricordo.runtime.models import register_reranker
     from ricordo.runtime.roots import find_root, new_root_path
     from ricordo.runtime.settings import Settings
     from ricordo.runtime.stores import open_store, register_store
@@ -27,7 +27,7 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".rerankers": "register_reranker",
+        ".models": "register_reranker",
         ".roots": "find_root new_root_path",
         ".settings": "Settings",
         ".stores": "open_store register_store",

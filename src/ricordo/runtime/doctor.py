@@ -24,7 +24,7 @@ from ricordo.extraction.overdue import check_unlearned
 from ricordo.jobs import JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures
 from ricordo.jobs.tasks.codec import decode_tasks
-from ricordo.jobs.tasks.listing import find_blocked_paths
+from ricordo.jobs.tasks.store import find_blocked_paths
 from ricordo.lazy import lazy_compile
 from ricordo.messages import json_text as jsontext
 from ricordo.runtime import Workspace

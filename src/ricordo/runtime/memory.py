@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ricordo.jobs import BackgroundRun
     from ricordo.messages import Message
     from ricordo.models import Embedder
-    from ricordo.runtime.ingestion import IngestReport, RecordedSession, SessionRecorder
+    from ricordo.runtime.extraction import IngestReport, RecordedSession, SessionRecorder
     from ricordo.search import Answer, Explanation, Hit, Reranker
     from ricordo.workspace import ChangeDiff, EraseResult
     from ricordo.workspace.history.checks import Check
@@ -588,7 +588,7 @@ class Memory:
 
     @cached_property
     def _recorder(self) -> "SessionRecorder":
-        from ricordo.runtime.ingestion import SessionRecorder
+        from ricordo.runtime.extraction import SessionRecorder
 
         return SessionRecorder()
 

@@ -26,13 +26,16 @@ from ricordo.jobs import Job, JobQueue
 from ricordo.jobs.turn_activity import TurnActivity, get_turn_activity
 from ricordo.lazy import dataclass
 from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
-from ricordo.runtime.models import BackgroundServices, choose_embedder
-from ricordo.runtime.rerankers import choose_reranker
+from ricordo.runtime.models import BackgroundServices, choose_embedder, choose_reranker
 from ricordo.runtime.roots import (
     LAYOUT_VERSION,
+    USER_LABEL,
+    RootLayer,
+    VisibleRoots,
     cache_folder,
     claim_folder,
     default_root,
+    list_root_layers,
     read_version,
     upgrade_version,
 )
@@ -40,7 +43,6 @@ from ricordo.runtime.services import Dependencies, RootServices, create_inbox, w
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
 from ricordo.runtime.validation import check_scope, check_type
-from ricordo.runtime.visible_roots import USER_LABEL, RootLayer, VisibleRoots, list_root_layers
 from ricordo.scope import Scope
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot, MonotonicClock

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
         StoreParts,
         Undoes,
     )
-    from ricordo.stores.erase import erase_everywhere, find_versions
+    from ricordo.stores.erase import erase_everywhere, find_versions, remaining_in_layers
     from ricordo.stores.in_memory import NoMemory
-    from ricordo.stores.remaining import remaining_in_layers
 
 __all__ = [
     "SCHEMES",
@@ -57,8 +56,7 @@ __getattr__ = lazy_exports(
         ".contract": (
             "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
         ),
-        ".erase": "erase_everywhere find_versions",
+        ".erase": "erase_everywhere find_versions remaining_in_layers",
         ".in_memory": "NoMemory",
-        ".remaining": "remaining_in_layers",
     },
 )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ricordo.events import Emitter
     from ricordo.messages import Usage
     from ricordo.search.memory_root import MemoryRoot
-    from ricordo.workspace.history.remaining import Remaining
+    from ricordo.workspace.history.repetition import Remaining
     from ricordo.workspace.history.tombstones import Tombstone
     from ricordo.workspace.history.versions import ChangeDiff
 

@@ -1,13 +1,18 @@
-"""Erase an entry or a text from all visible roots, one after the other, each under its own locks."""
+"""Erase an entry or a text from all visible roots, and find text that still repeats a forgotten memory.
+
+Roots are erased from one after the other, each under its own locks.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
 from ricordo.language.languages import joins_words
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.stores.contract import LayeredMemory
+from ricordo.stores.contract import LayeredMemory, Lists, Store
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.erase import (
     EraseResult,
@@ -20,11 +25,11 @@ from ricordo.workspace.history.erase import (
     finish_erasing,
     list_unfinished,
 )
-from ricordo.workspace.history.repetition import ErasePatterns
+from ricordo.workspace.history.repetition import ErasePatterns, Remaining, remaining_entries, remaining_in
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
 from ricordo.workspace.ledger import resolve_id
 
-__all__ = ["erase_everywhere", "find_versions"]
+__all__ = ["erase_everywhere", "find_versions", "remaining", "remaining_in_layers"]
 
 
 _MIN_LETTERS = 3
@@ -128,3 +133,22 @@ def _to_erase_root(place: MemoryRoot) -> EraseTarget:
         files=place.files, changes=place.changes, folder=Path(place.folder), index=Path(place.index_path),
         key=place.key, clock=place.clock,
     )  # fmt: skip
+
+
+async def remaining(store: Store, forgotten: Entry) -> list[Remaining]:
+    """Return the places in `store` that still contain forgotten text, with secrets replaced by marks.
+
+    For a store without places only the entries are checked; the result is empty if it can't list them. Raises:
+    StorageError.
+    """
+    if layers := store.offers(LayeredMemory):
+        return await remaining_in_layers(layers, forgotten)
+    lists = store.offers(Lists)
+    return await run_sync(remaining_entries, await lists.entries(), forgotten) if lists else []
+
+
+async def remaining_in_layers(layers: LayeredMemory, forgotten: Entry) -> list[Remaining]:
+    """Return where the visible places still contain forgotten text, narrowest place first."""
+    return [
+        each for place in await layers.places() for each in await remaining_in(place.files, forgotten, place.redactor)
+    ]

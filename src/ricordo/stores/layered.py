@@ -41,8 +41,7 @@ from ricordo.workspace.ledger import append_entries, find_entries, is_curated, r
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
     from ricordo.workspace.history.versions import ChangeDiff
-    from ricordo.workspace.session_catalog import SessionCatalog
-    from ricordo.workspace.session_index import SessionRow
+    from ricordo.workspace.session_catalog import SessionCatalog, SessionRow
 
 __all__ = [
     "SUMMARIZE_ACT",

@@ -36,8 +36,7 @@ from ricordo.stores.session_drafts import (
 )
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import derive_id
-from ricordo.workspace.session_catalog import SessionCatalog
-from ricordo.workspace.session_index import SessionRow
+from ricordo.workspace.session_catalog import SessionCatalog, SessionRow
 
 __all__ = ["LAST_SESSIONS", "SessionFilesStore", "open_session_files"]
 

@@ -29,8 +29,14 @@ if TYPE_CHECKING:
         server_error,
     )
     from ricordo.testing.server import LoopbackServer
-    from ricordo.testing.state_conformance import STATE_STORE_CHECKS, StateStoreCheck
-    from ricordo.testing.store_conformance import BUILT_IN_STORES, STORE_CHECKS, StoreCheck, StoreConformance
+    from ricordo.testing.store_conformance import (
+        BUILT_IN_STORES,
+        STATE_STORE_CHECKS,
+        STORE_CHECKS,
+        StateStoreCheck,
+        StoreCheck,
+        StoreConformance,
+    )
 
 __all__ = [
     "BUILT_IN_STORES",
@@ -72,8 +78,9 @@ __getattr__ = lazy_exports(
             "Say ScriptItem ScriptLike ScriptUsedUp overflow overloaded_error rate_limit_error server_error"
         ),
         ".server": "LoopbackServer",
-        ".state_conformance": "STATE_STORE_CHECKS StateStoreCheck",
         "ricordo.storage.in_memory": "InMemoryFiles",
-        ".store_conformance": "BUILT_IN_STORES STORE_CHECKS StoreCheck StoreConformance",
+        ".store_conformance": (
+            "BUILT_IN_STORES STATE_STORE_CHECKS STORE_CHECKS StateStoreCheck StoreCheck StoreConformance"
+        ),
     },
 )

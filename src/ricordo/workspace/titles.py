@@ -26,7 +26,7 @@ from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.language.words import is_generic
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, get_mark
-from ricordo.messages.tokens.cut import clip_line
+from ricordo.messages.tokens.budget import clip_line
 
 __all__ = ["extract_tags", "extract_title"]
 

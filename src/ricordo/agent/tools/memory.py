@@ -28,10 +28,10 @@ from ricordo.search.supersession import contradiction_markers
 from ricordo.storage import FileStore
 from ricordo.stores import Forgets, Lists, Store, Undoes
 from ricordo.stores.contract import LayeredMemory, RecordsUsage, record_shown
-from ricordo.stores.remaining import remaining
+from ricordo.stores.erase import remaining
 from ricordo.workspace.documents import DocumentLines, read_memory_lines
 from ricordo.workspace.entry import Entry, Source, name_contradiction
-from ricordo.workspace.history.remaining import Remaining
+from ricordo.workspace.history.repetition import Remaining
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
 from ricordo.workspace.ledger import resolve_id
 

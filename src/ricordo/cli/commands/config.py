@@ -159,7 +159,7 @@ def _trust_root(report: "TrustReport", settings: "Settings", *, as_json: bool) -
     from ricordo.clock import SystemClock
     from ricordo.runtime.claiming import trust_root
     from ricordo.runtime.roots import ROOT_FOLDER
-    from ricordo.runtime.store_folders import check_no_foreign_files
+    from ricordo.runtime.stores import check_no_foreign_files
     from ricordo.runtime.trust import is_vouched_for, restrict_modes
     from ricordo.runtime.workspace import root_files
     from ricordo.workspace.layout import PROJECT_FILE

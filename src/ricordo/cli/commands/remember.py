@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
     from ricordo.workspace.entry import Entry
-    from ricordo.workspace.history.remaining import Remaining
+    from ricordo.workspace.history.repetition import Remaining
 
 __all__ = [
     "confirm",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ricordo.guard import Redactor
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
-    from ricordo.runtime.ingestion import RecordedSession
+    from ricordo.runtime.extraction import RecordedSession
     from ricordo.runtime.memory import Memory
     from ricordo.workspace.session_search import (
         MessageExcerpt,

@@ -55,7 +55,7 @@ class SearchMode:
 
 def describe_search_mode(settings: "Settings") -> SearchMode:
     """Return by what the settings let memory be found, and what has a say in the order of the best."""
-    from ricordo.runtime.rerankers import choose_reranker
+    from ricordo.runtime.models import choose_reranker
 
     search_mode = _describe_embedder(settings)
     if settings.reranker in {None, "none"}:

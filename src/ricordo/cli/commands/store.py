@@ -36,7 +36,7 @@ def resolve_address(text: str, target: Target) -> "Address":
 
 def store_exists(address: "Address") -> bool:
     """Return whether every folder that the address names exists, so that opening the store creates nothing."""
-    from ricordo.runtime.store_folders import expand_home
+    from ricordo.runtime.stores import expand_home
     from ricordo.stores.addresses import SCHEMES, parse_address, split_addresses
 
     if address.scheme == "fanout":
@@ -71,7 +71,7 @@ async def load_store_scope(addresses: "Sequence[Address]", target: Target) -> "S
 
 
 def _existing_folders(addresses: "Sequence[Address]") -> list[Path]:
-    from ricordo.runtime.store_folders import expand_home
+    from ricordo.runtime.stores import expand_home
 
     places = [expand_home(address.place).absolute() for address in addresses if address.place]
     return [place for place in places if _path_exists(place) and place.is_dir()]

@@ -157,7 +157,7 @@ async def _load_tasks(target: Target) -> "TaskListing":
 
 async def _load_task(target: Target, task_id: str) -> "Task":
     from ricordo.jobs.tasks import find_task
-    from ricordo.jobs.tasks.transitions import orphan_if_silent
+    from ricordo.jobs.tasks.contract import orphan_if_silent
     from ricordo.runtime.workspace import root_files
 
     return orphan_if_silent((await find_task(root_files(target.user_folder), task_id))[1], datetime.now(UTC))

@@ -24,7 +24,14 @@ from anyio.to_thread import run_sync
 from ricordo.context.config import ToolResultEvictionConfig
 from ricordo.context.contract import Act, Reduction, StrategyContext, StrategyReport, Window
 from ricordo.context.plan import count_message_tokens
-from ricordo.context.tool_results import EvictedPiece, WidePiece, evicted_parts, join_texts, replace_with_previews
+from ricordo.context.tool_results import (
+    READ_TOOL,
+    EvictedPiece,
+    WidePiece,
+    evicted_parts,
+    join_texts,
+    replace_with_previews,
+)
 from ricordo.errors import AlreadyExists, InvalidMessage, StorageError, StorageFailed
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass, lazy_compile
@@ -34,7 +41,7 @@ from ricordo.scope import encode_folder_name
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["READ_TOOL", "EvictResults", "content_kind"]
+__all__ = ["EvictResults", "content_kind"]
 
 
 _SAMPLE_CHARS = 8_192
@@ -91,8 +98,6 @@ def _whole_lines(head: str) -> list[str]:
     return [line for line in head.split("\n")[:-1] if line.strip()]
 
 
-READ_TOOL = "read_file"
-"""The default tool that reads evicted results."""
 _UNSAFE_NAME_CHARS = lazy_compile(r"[^A-Za-z0-9_-]+")
 _TEXT_MEDIA_TYPE = lazy_compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
 _MAX_NAME_CHARS = 60

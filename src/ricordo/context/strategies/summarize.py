@@ -18,8 +18,7 @@ from typing import TypeAlias
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from ricordo.concurrency import compute, run_even_if_cancelled
-from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.concurrency import compute, run_even_if_cancelled, unwrap_cancellation
 from ricordo.context.config import CompactionConfig
 from ricordo.context.contract import (
     Act,
@@ -39,22 +38,20 @@ from ricordo.context.plan import (
     resolve_thresholds,
     unchanged_reduction,
 )
-from ricordo.context.strategies.restored_files import (
-    RestoredFile,
-    build_files_message,
-    find_recent_reads,
-    fit_file,
-    is_files_message,
-)
 from ricordo.context.strategies.truncate import shorten_messages
 from ricordo.context.summary.digest import build_digest
 from ricordo.context.summary.summarizers import find_flaw
 from ricordo.context.summary_message import (
+    RestoredFile,
     UserRequest,
+    build_files_message,
     build_summary_message,
     count_leading_system,
     find_instructions,
+    find_recent_reads,
+    fit_file,
     is_carried_whole,
+    is_files_message,
     select_requests,
     summary_handle,
 )

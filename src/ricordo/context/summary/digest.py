@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
 
-from ricordo.context.summary.prompts import SECTION_NAMES
 from ricordo.context.summary.sections import (
     CORRECTED_PREFIX,
     REPLACED_PREFIX,
+    SECTION_NAMES,
     DigestLine,
     cite_range,
     fit_lines,
@@ -36,7 +36,7 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
-from ricordo.messages.tokens.cut import clip_line
+from ricordo.messages.tokens.budget import clip_line
 from ricordo.workspace.titles import extract_tags, extract_title
 
 __all__ = ["DigestInput", "build_digest", "dialogue_lines", "extract_tags", "extract_title", "tool_lines"]

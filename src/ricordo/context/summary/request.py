@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ricordo.context.config import MESSAGES_PLACEHOLDER
-from ricordo.context.summary.prompts import (
+from ricordo.context.summary.sections import (
     DELTA_PROMPT,
     EARLIER_LINES_SOURCE,
     EARLIER_SUMMARY_SOURCE,
@@ -24,8 +24,6 @@ from ricordo.context.summary.prompts import (
     NEW_KIND,
     RETRY_PROMPT,
     SUMMARY_PROMPT,
-)
-from ricordo.context.summary.sections import (
     Citations,
     SummarySections,
     find_citations,

@@ -15,7 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
-from ricordo.context.cancellation import unwrap_cancellation
+from ricordo.concurrency import unwrap_cancellation
 from ricordo.context.config import CompactionConfig
 from ricordo.context.contract import CompactionSummary
 from ricordo.context.plan import count_message_tokens

@@ -6,9 +6,16 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskState, TaskStore, TaskType, TaskWork
-    from ricordo.jobs.tasks.listing import TaskListing, find_task, list_tasks, request_stop
     from ricordo.jobs.tasks.runner import TaskPace, TaskRunner, track_task
-    from ricordo.jobs.tasks.store import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore
+    from ricordo.jobs.tasks.store import (
+        FileTaskStore,
+        MemoryTaskStore,
+        ReadOnlyTaskStore,
+        TaskListing,
+        find_task,
+        list_tasks,
+        request_stop,
+    )
 
 __all__ = [
     "FileTaskStore",
@@ -34,8 +41,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".contract": "ReportProgress Task TaskProgress TaskState TaskStore TaskType TaskWork",
-        ".listing": "TaskListing find_task list_tasks request_stop",
         ".runner": "TaskPace TaskRunner track_task",
-        ".store": "FileTaskStore MemoryTaskStore ReadOnlyTaskStore",
+        ".store": "FileTaskStore MemoryTaskStore ReadOnlyTaskStore TaskListing find_task list_tasks request_stop",
     },
 )

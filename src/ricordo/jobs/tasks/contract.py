@@ -1,20 +1,50 @@
-"""Tasks: the record of a piece of background work, for everyone who wants to see or stop it.
+"""Tasks: the record of a piece of background work, for everyone who wants to see or stop it, and its transitions.
 
-The record is in a file of the workspace before the work begins, so the work of a killed process is known.
+The record is in a file of the workspace before the work begins, so the work of a killed process is known. The
+transitions are pure functions that all stores and runners share.
 
 Invariants: a task that ended never changes. A task whose process sends no heartbeats becomes `orphaned`, and only its
-own end changes that. A record that can't be read is never overwritten.
+own end changes that. A running one never becomes pending again. `id`, `type` and `created` never change, `seen` never
+goes backwards, and a stop request is not withdrawn. A record that can't be read is never overwritten. Only
+`truncate_task` cuts texts; a store calls it after it removed the secrets.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import datetime, timedelta
 from typing import Literal, Protocol, TypeAlias
 
-from ricordo.lazy import dataclass
+from ricordo.errors import InvalidQuery, TaskNotFound
+from ricordo.guard.redact import cut
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue
 
-__all__ = ["ReportProgress", "Task", "TaskProgress", "TaskState", "TaskStore", "TaskType", "TaskWork"]
+__all__ = [
+    "MAX_ERROR",
+    "MAX_RESULT",
+    "MAX_TASKS",
+    "MAX_TITLE",
+    "ORPHANED_AFTER",
+    "ReportProgress",
+    "Task",
+    "TaskProgress",
+    "TaskState",
+    "TaskStore",
+    "TaskType",
+    "TaskWork",
+    "apply_change",
+    "cancel_task",
+    "complete_task",
+    "drop_oldest_ended",
+    "fail_task",
+    "find_by_id",
+    "find_orphans",
+    "orphan_if_silent",
+    "record_heartbeat",
+    "request_cancel",
+    "sort_by_creation",
+    "truncate_task",
+]
 
 
 TaskType: TypeAlias = Literal["local_bash", "local_agent", "remote_agent", "dream"]
@@ -93,3 +123,141 @@ class TaskStore(Protocol):
         A task that has ended is not changed, whatever `change` returns. Raises: TaskNotFound; StorageError.
         """
         ...
+
+
+ORPHANED_AFTER = timedelta(minutes=10)
+"""How long a task may go without a heartbeat."""
+MAX_TASKS = 200
+"""The maximum number of tasks in a document, unless more than this have not ended."""
+MAX_TITLE = 80
+"""The maximum number of characters of a title."""
+MAX_RESULT = 100_000
+"""The maximum number of characters of a result."""
+MAX_ERROR = 2_000
+"""The maximum number of characters of an error."""
+MIN_ID_PART = 6
+"""The minimum number of characters of a partial id."""
+_PROCESS = lazy_compile(r"\bprocess \d+")
+
+
+def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:
+    """Return the result of `change`, restricted to valid transitions; `task` itself if nothing changes."""
+    if task.has_ended:
+        return task
+    new = change(task)
+    new = replace(
+        new,
+        id=task.id,
+        type=task.type,
+        created=task.created,
+        seen=max(task.seen, new.seen),
+        cancelling=task.cancelling or new.cancelling,
+    )
+    if not new.has_ended:
+        new = _restrict_transition(task, new)
+    elif new.ended is None:
+        new = replace(new, ended=new.seen)
+    return task if new == task else new
+
+
+def record_heartbeat(task: Task, now: datetime, *, progress: TaskProgress, works: bool) -> Task:
+    """Return `task` with a heartbeat; with `works`, a pending task becomes running."""
+    state: TaskState = "running" if works and task.state == "pending" else task.state
+    return replace(task, state=state, seen=now, progress=progress)
+
+
+def complete_task(task: Task, result: str, now: datetime) -> Task:
+    """Return `task` completed with `result`."""
+    return replace(task, state="completed", result=result, error="", seen=now, ended=now)
+
+
+def fail_task(task: Task, error: str, now: datetime) -> Task:
+    """Return `task` failed with `error`."""
+    return replace(task, state="failed", error=error, seen=now, ended=now)
+
+
+def cancel_task(task: Task, why: str, now: datetime) -> Task:
+    """Return `task` cancelled, with `why` as its error."""
+    return replace(task, state="cancelled", error=why, seen=now, ended=now)
+
+
+def orphan_if_silent(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task`, as orphaned if it has not ended and had no heartbeat for `after` or longer."""
+    if task.state not in {"pending", "running"} or now - task.seen < after:
+        return task
+    gone = "It gives no sign of life: the process that ran it is gone."
+    return replace(task, state="orphaned", error=f"{gone}{_describe_leftover(task)}")
+
+
+def request_cancel(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task` after a stop request of someone who does not run it.
+
+    A task whose process is gone is cancelled at once; any other is asked to stop, which its process notices.
+    """
+    if task.has_ended:
+        return task
+    if orphan_if_silent(task, now, after=after).state == "orphaned":
+        return cancel_task(task, f"It was cancelled after its process was gone.{_describe_leftover(task)}", now)
+    return replace(task, cancelling=True)
+
+
+def find_orphans(tasks: Sequence[Task], now: datetime, *, after: timedelta = ORPHANED_AFTER) -> tuple[Task, ...]:
+    """Return the tasks without a heartbeat for `after` or longer, as orphaned, without those that already were."""
+    return tuple(new for task in tasks if (new := orphan_if_silent(task, now, after=after)) is not task)
+
+
+def drop_oldest_ended(tasks: Sequence[Task], most: int = MAX_TASKS) -> tuple[Task, ...]:
+    """Return at most `most` tasks in order: those that ended first are dropped, those that have not ended never."""
+    ended = sorted((task for task in tasks if task.has_ended), key=lambda task: (task.ended or task.seen, task.id))
+    leaving = {task.id for task in ended[: max(0, len(tasks) - most)]}
+    return tuple(task for task in tasks if task.id not in leaving)
+
+
+def truncate_task(task: Task) -> Task:
+    """Return `task` with a result of at most 100,000 characters, including the notice that it was cut.
+
+    Its title is cut to 80 characters, its error to 2,000.
+    """
+    title, error, result = task.title, cut(task.error, MAX_ERROR), task.result
+    if len(title) > MAX_TITLE:
+        title = f"{cut(title, MAX_TITLE - 1).rstrip()}…"
+    if len(result) > MAX_RESULT:
+        notice = f"\n[cut: the result had {len(result):,} characters]"
+        result = cut(result, MAX_RESULT - len(notice)) + notice
+    new = replace(task, title=title, error=error, result=result)
+    return task if new == task else new
+
+
+def sort_by_creation(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return the tasks sorted by creation time."""
+    return tuple(sorted(tasks, key=lambda task: (task.created, task.id)))
+
+
+def find_by_id(tasks: Sequence[Task], wanted: str) -> Task:
+    """Return the task with this id, or the only one whose id begins or ends with these six or more characters.
+
+    Raises: TaskNotFound; InvalidQuery if there is more than one.
+    """
+    part = wanted if len(wanted) >= MIN_ID_PART else None
+    found = [task for task in tasks if task.id == wanted]
+    found = found or [task for task in tasks if part and (task.id.startswith(part) or task.id.endswith(part))]
+    if not found:
+        raise TaskNotFound(f"No task has the id {wanted[:60]!r}: `ricordo tasks` shows the ids.")
+    if len(found) > 1:
+        raise InvalidQuery(f"{len(found)} tasks have ids that begin or end with {wanted[:60]}: write more of the id.")
+    return found[0]
+
+
+def _describe_leftover(task: Task) -> str:
+    """Return a text on processes that a task may have left running; empty if it surely left none."""
+    if task.type != "local_bash" or task.state == "pending":
+        return ""
+    process = _PROCESS.search(task.progress.text)
+    return f" Its command may still run{f' as {process[0]}' if process else ''}."
+
+
+def _restrict_transition(task: Task, new: Task) -> Task:
+    """Return `new` with a state that may follow that of `task`, and without an end time."""
+    if task.state == "orphaned" or (task.state == "running" and new.state == "pending"):
+        new = replace(new, state=task.state, error=task.error)
+    return replace(new, ended=None)

@@ -32,8 +32,13 @@ from ricordo.errors import (
     TaskNotFound,
 )
 from ricordo.events import Emitter
-from ricordo.jobs.tasks.contract import ReportProgress, Task, TaskProgress, TaskStore, TaskType, TaskWork
-from ricordo.jobs.tasks.transitions import (
+from ricordo.jobs.tasks.contract import (
+    ReportProgress,
+    Task,
+    TaskProgress,
+    TaskStore,
+    TaskType,
+    TaskWork,
     apply_change,
     cancel_task,
     complete_task,

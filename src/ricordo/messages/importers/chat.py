@@ -11,7 +11,7 @@ from dataclasses import replace
 from ricordo.errors import InvalidMessage
 from ricordo.messages.formats import from_anthropic, from_openai
 from ricordo.messages.importers.claude_code import TranscriptRow
-from ricordo.messages.importers.fields import (
+from ricordo.messages.importers.records import (
     CONTENT_KEYS,
     ID_KEYS,
     NAME_KEYS,

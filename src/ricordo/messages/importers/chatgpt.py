@@ -6,7 +6,7 @@ thoughts and settings are left out.
 
 from collections.abc import Iterator, Mapping
 
-from ricordo.messages.importers.fields import read_identifier
+from ricordo.messages.importers.records import read_identifier
 from ricordo.messages.types import JsonValue
 
 __all__ = ["is_chatgpt", "read_branch"]

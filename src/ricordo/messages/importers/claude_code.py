@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.lazy import dataclass
-from ricordo.messages.importers.fields import read_identifier
-from ricordo.messages.importers.records import JsonRecord, read_lines
+from ricordo.messages.importers.records import JsonRecord, read_identifier, read_lines
 from ricordo.messages.importers.shapes import is_claude_code
 from ricordo.messages.json_text import loads
 from ricordo.messages.types import JsonValue

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from ricordo.errors import InvalidMessage
 from ricordo.lazy import lazy_compile
-from ricordo.messages.importers.fields import first_value, parse_time, read_identifier
+from ricordo.messages.importers.records import first_value, parse_time, read_identifier
 from ricordo.messages.types import JsonValue, Media, Message, Part, Text
 
 __all__ = ["iterate_sessions", "read_dialogue_turn"]

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.importers.chatgpt import is_chatgpt, read_branch
-from ricordo.messages.importers.fields import (
+from ricordo.messages.importers.records import (
     CONTENT_KEYS,
     MESSAGE_LISTS,
     SESSION_KEYS,

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.messages.tokens.budget import Budget, Share, Tokens, resolve_budget
+    from ricordo.messages.tokens.budget import Budget, Share, Tokens, cut_text, resolve_budget, safe_boundary
     from ricordo.messages.tokens.calibration import Calibration, TokenCorrection
-    from ricordo.messages.tokens.cut import cut_text, safe_boundary
     from ricordo.messages.tokens.estimate import (
         DEFAULT_VOCABULARY,
         Estimator,
@@ -43,9 +42,8 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".budget": "Budget Share Tokens resolve_budget",
+        ".budget": "Budget Share Tokens cut_text resolve_budget safe_boundary",
         ".calibration": "Calibration TokenCorrection",
-        ".cut": "cut_text safe_boundary",
         ".estimate": (
             "DEFAULT_VOCABULARY Estimator RequestEstimate TokenCounter VocabularyCounter "
             "estimate_message estimate_request estimate_text load_token_counter"
