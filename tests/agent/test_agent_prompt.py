@@ -1,7 +1,7 @@
 """The prompt of an agent: within its budget, the same bytes for a whole session, and what changes comes after it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from ricordo.context import Preamble, SavedEntry, compose_preamble
 from ricordo.curation import InjectionConfig, InMemoryProfileStore
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import JsonValue, Message, Tokens, estimate_text, get_mark
+from ricordo.messages import JsonValue, Message, Text, Tokens, estimate_text, get_mark
 from ricordo.models import ChatModel, load_model
 from ricordo.search import Hit, Query
 from ricordo.stores import Store, StoreParts
@@ -274,6 +274,33 @@ async def test_two_sessions_share_all_of_the_prompt_but_its_last_line(tmp_path: 
     assert "`first`" in first_end
     assert "2026-11-23" in second_end
     assert "`second`" in second_end
+
+
+@pytest.mark.req("AS-BUG-23")
+@pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
+async def test_the_cache_breakpoint_stands_before_the_line_that_differs_between_sessions(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    await curated(root, f"- {FACT}\n")
+    with serving([Say("Hello."), Say("Hello again."), Say("Good.")]) as server:
+        model = await _at(server, "anthropic:claude-sonnet-5")
+        for session in ("first", "second"):
+            async with agent(model, root, session) as one:
+                await one.send("Hello.")
+                whole = await one.system_prompt()
+        await model.complete([Message(role="system", parts=(Text(text="Be brief."),)), said("Hello.")])
+    (stable, end), (other_stable, other_end), plain = (_system_blocks(request.body) for request in server.requests)
+    assert stable == other_stable
+    assert stable["cache_control"]
+    assert "cache_control" not in end | other_end
+    assert "`first`" in str(end["text"])
+    assert f"{other_stable['text']}\n\n{other_end['text']}" == whole
+    assert [block["text"] for block in plain] == ["Be brief."]
+
+
+def _system_blocks(body: Mapping[str, JsonValue]) -> list[dict[str, JsonValue]]:
+    blocks = body["system"]
+    assert isinstance(blocks, list)
+    return [dict(block) for block in blocks if isinstance(block, dict)]
 
 
 @pytest.mark.req("AS-BUG-23")

@@ -115,6 +115,7 @@ class TypedResult(TurnResult, Generic[_Output]):
 class ModelRequest:
     """One request to the model: the system prompt, the window, and the available tools; `step` counts from 1.
 
+    `system_end` is the end of `system` that differs between sessions; a provider's cache breakpoint stands before it.
     `reminder` is sent after the window but is not part of it: it is never recorded or shortened.
     """
 
@@ -124,6 +125,7 @@ class ModelRequest:
     tools: tuple[ToolSpec, ...] = ()
     step: int = 1
     reminder: Message | None = None
+    system_end: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,7 @@ from ricordo.messages import (
     with_ids,
     with_mark,
 )
+from ricordo.messages.types import with_volatile_end
 from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, StopReason, TextDelta
 
 __all__ = ["AgentLoop", "PartialReply", "TurnLimits", "ask_model", "build_messages"]
@@ -119,7 +120,8 @@ async def _send_request(model: ChatModel, request: ModelRequest, partial_reply: 
 
 def build_messages(request: ModelRequest) -> tuple[Message, ...]:
     """Return the messages of a request: the system prompt, the window, and the reminder, if any."""
-    system = [Message(role="system", parts=(Text(text=request.system),))] if request.system else []
+    prompt = with_volatile_end(Message(role="system", parts=(Text(text=request.system),)), request.system_end)
+    system = [prompt] if request.system else []
     reminder = [] if request.reminder is None else [request.reminder]
     return (*system, *request.window, *reminder)
 

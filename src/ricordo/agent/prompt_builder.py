@@ -504,7 +504,8 @@ class PromptMiddleware:
 
     async def add_prompt(self, request: ModelRequest) -> ModelRequest:
         """Return `request` with the session's prompt. If building it fails, raise; the next request tries again."""
-        return replace(request, system=(await self._load_prompt(request)).text)
+        prompt = await self._load_prompt(request)
+        return replace(request, system=prompt.text, system_end=prompt.volatile_end)
 
     def invalidate(self) -> None:
         """Build the prompt again with the next request, which starts a new prefix."""
@@ -519,7 +520,7 @@ class PromptMiddleware:
         prompt = await self._load_prompt(request)
         if prompt is not self._completed:
             self._completed, self._profile_id, self._told_snapshots = prompt, "", {}
-        request = await self._add_profile(replace(request, system=prompt.text))
+        request = await self._add_profile(replace(request, system=prompt.text, system_end=prompt.volatile_end))
         update = await self._build_update(request, prompt.snapshot, current)
         return await step(replace(request, window=(*request.window, update)) if update else request)
 

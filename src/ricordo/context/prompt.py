@@ -105,6 +105,11 @@ class Prompt:
     snapshot: MemorySnapshot = field(default_factory=MemorySnapshot)
 
     @property
+    def volatile_end(self) -> str:
+        """The end of the text that differs between sessions with the same memory; empty if nothing does."""
+        return "\n\n".join(section.text for section in self.sections if not section.is_stable)
+
+    @property
     def memory(self) -> str:
         """The text of memory in the prompt; empty if it shows none."""
         return next((section.text for section in self.sections if section.name == "memory"), "")

@@ -47,9 +47,11 @@ __all__ = [
     "is_pinned",
     "pair_calls",
     "split_groups",
+    "volatile_end",
     "with_delivered_results",
     "with_mark",
     "with_pin",
+    "with_volatile_end",
 ]
 
 
@@ -200,6 +202,7 @@ _MARKS: tuple[Mark, ...] = get_args(Mark)
 _MARK_KEY = "ricordo"
 _PINNED_KEY = "ricordo.pinned"
 _DELIVERED_KEY = "ricordo.told"
+_VOLATILE_KEY = "ricordo.volatile"
 
 
 def with_mark(message: Message, mark: Mark) -> Message:
@@ -236,6 +239,17 @@ def delivered_results(message: Message) -> tuple[str, ...]:
     """Return the ids of the background results that the request of this reply delivered; empty for most messages."""
     stored_ids = message.metadata.get(_DELIVERED_KEY)
     return tuple(each for each in stored_ids if isinstance(each, str)) if isinstance(stored_ids, list) else ()
+
+
+def with_volatile_end(message: Message, end: str) -> Message:
+    """Return a system prompt that records its `end`, which differs between sessions; unchanged if that is empty."""
+    return replace(message, metadata={**message.metadata, _VOLATILE_KEY: end}) if end else message
+
+
+def volatile_end(message: Message) -> str:
+    """Return the end of a system prompt that differs between sessions; empty for other messages."""
+    end = message.metadata.get(_VOLATILE_KEY)
+    return end if isinstance(end, str) and message.role == "system" else ""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -61,7 +61,13 @@ from ricordo.models.request_messages import (
     prepare_messages,
     select_rules,
 )
-from ricordo.models.request_settings import CachingMode, cache_settings, thinking_settings, with_breakpoint
+from ricordo.models.request_settings import (
+    CachingMode,
+    cache_settings,
+    split_volatile_end,
+    thinking_settings,
+    with_breakpoint,
+)
 from ricordo.models.structured import ANSWER_TOOL, split_type_unions, with_parsed
 from ricordo.models.wrappers import MIN_REPLY_TOKENS, REPLY_MARGIN, limit_reply_tokens
 
@@ -324,11 +330,12 @@ class ProviderModel:
                 messages=rules.max_messages,
             )
         specs = tuple(map(make_tool_encodable, tools))
+        sent, end = split_volatile_end(self.caching, messages, prepared)
         return _PreparedRequest(
             messages=prepared,
             tools=specs,
-            package_messages=_to_package_messages(with_breakpoint(self.caching, prepared, specs)),
-            parameters=self._request_parameters(specs, schema),
+            package_messages=_to_package_messages(with_breakpoint(self.caching, sent, specs)),
+            parameters=replace(self._request_parameters(specs, schema), instruction_parts=end),
             settings=self._request_settings(prepared, specs),
         )
 

@@ -1,25 +1,37 @@
 """The settings of one request: prompt caching, thinking and temperature.
 
-Anthropic caches everything before a breakpoint, with at most four breakpoints: after the tools, after the system
-prompt, and after the newest message that is not a reminder. OpenAI gets a key shared by requests with the same
-beginning. Other servers get nothing that they might reject. Claude models before adaptive thinking get a thinking
-budget smaller than the reply, and no temperature; they do not think if a reply with tool calls lacks its own thinking.
+Anthropic caches everything before a breakpoint, with at most four breakpoints: after the tools, after the part of the
+system prompt that all sessions share, and after the newest message that is not a reminder. OpenAI gets a key shared by
+requests with the same beginning. Other servers get nothing that they might reject. Claude models before adaptive
+thinking get a thinking budget smaller than the reply, and no temperature; they do not think if a reply with tool calls
+lacks its own thinking.
 
 Invariant: the settings depend on the request alone, and no key identifies a user.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from pydantic_ai.messages import InstructionPart
 from pydantic_ai.models import Model
 from pydantic_ai.profiles.anthropic import ANTHROPIC_THINKING_BUDGET_MAP
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 
-from ricordo.messages import Message, Thinking, ToolSpec, Unknown, get_mark
+from ricordo.messages import Message, Text, Thinking, ToolSpec, Unknown, get_mark
+from ricordo.messages.types import volatile_end
 
-__all__ = ["CachingMode", "cache_key", "cache_settings", "choose_caching", "thinking_settings", "with_breakpoint"]
+__all__ = [
+    "CachingMode",
+    "cache_key",
+    "cache_settings",
+    "choose_caching",
+    "split_volatile_end",
+    "thinking_settings",
+    "with_breakpoint",
+]
 
 
 CachingMode: TypeAlias = Literal["none", "breakpoints", "key"]
@@ -74,6 +86,22 @@ def with_breakpoint(caching: CachingMode, messages: Sequence[Message], tools: Se
         if message.tool_results or (message.role == "user" and message.text.strip()):
             return (*messages[: index + 1], _CACHE_POINT, *messages[index + 1 :])
     return messages
+
+
+def split_volatile_end(
+    caching: CachingMode, messages: Sequence[Message], prepared: Sequence[Message]
+) -> tuple[Sequence[Message], list[InstructionPart] | None]:
+    """Return `prepared` without the volatile end of the system prompt, and that end, which follows the breakpoint.
+
+    The prompt stays whole for providers without breakpoints, and if other system messages of `messages` follow it.
+    """
+    end = next((volatile_end(message) for message in messages if message.role == "system"), "")
+    system = prepared[0].text
+    stable = system.removesuffix(end).rstrip("\n")
+    if caching != "breakpoints" or not end or not stable or not system.endswith(end):
+        return prepared, None
+    shortened = replace(prepared[0], parts=(Text(text=stable),))
+    return (shortened, *prepared[1:]), [InstructionPart(content=end, dynamic=True)]
 
 
 def _is_ongoing(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
