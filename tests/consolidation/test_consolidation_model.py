@@ -28,6 +28,7 @@ from ricordo.models import Reply, SpendingConfig, SpendingMeter
 from ricordo.storage import FileStore
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, list_history, parse_entries, render_prompt_lines
+from ricordo.workspace.entry_codec import inline_fields
 from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
@@ -193,7 +194,7 @@ async def test_a_request_holds_curated_memory_and_only_what_no_run_has_read() ->
     told = root.model.asked[2].split('source="ledger"')[1].split("</record>")[0]
     assert "only from trunk" in told
     assert second.content not in told
-    assert curated.decode().rstrip() in root.model.asked[2]
+    assert inline_fields(curated).decode().rstrip() in root.model.asked[2]
     # a copy, or a file that was only touched, does not
     copy = (await root.files.read(LEDGER)).data
     await root.files.create("workspace/memory/2026-11-22.md", copy)

@@ -1,5 +1,6 @@
 """A ledger of any length costs a prompt no more than a short one does: its beginning is not parsed."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,10 @@ async def test_of_a_ledger_with_many_thousand_lines_a_prompt_parses_the_last_one
     parsed = 0
     parse = entry_codec._parse_bullet
 
-    def counted(block: str) -> object:
+    def counted(block: str, collected: Mapping[str, str]) -> object:
         nonlocal parsed
         parsed += 1
-        return parse(block)
+        return parse(block, collected)
 
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         await memory.remember("We deploy only from main.")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from entry_strategies import ENTRIES
 from ricordo import Entry
 from ricordo.workspace import parse_entries, parse_entry, render_entry
+from ricordo.workspace.entry_codec import collect_fields, inline_fields, remove_entries, without_field_comment
 
 pytestmark = pytest.mark.req("GO-I1", "GO-I5")
 
@@ -97,3 +98,61 @@ def test_an_unreadable_field_is_kept_as_it_is() -> None:
 def test_escapes_are_rare_and_legible(content: str, shown: str) -> None:
     """Only what would be misread carries a backslash."""
     assert render_entry(Entry(content=content)) == f"- {shown} [kind:: fact] [by:: user]\n"
+
+
+IDS = st.integers(0, 9).map("01m7z{}".format)
+
+
+@given(st.lists(st.tuples(ENTRIES, IDS), max_size=6), st.sampled_from([b"", b"\n", b"- By hand\n", b"A last line."]))
+def test_fields_move_to_a_comment_and_back_without_a_change_of_any_entry(
+    rows: list[tuple[Entry, str]], tail: bytes
+) -> None:
+    """Curated memory is text for people: the entries, their order and their ids are the same in both forms."""
+    data = b"# Memory\n\n" + "".join(render_entry(replace(entry, id=name)) for entry, name in rows).encode() + tail
+    entries = [found.entry for found in parse_entries(data, "x.md")]
+    collected = collect_fields(data)
+    assert [found.entry for found in parse_entries(collected, "x.md")] == entries
+    assert [found.entry for found in parse_entries(inline_fields(collected), "x.md")] == entries
+    assert collect_fields(collected) == collected
+
+
+def test_curated_memory_shows_text_and_ids_and_loses_nothing_with_its_comment() -> None:
+    """What a person reads is the memory; its origin is in a comment, and a lost comment costs only that."""
+    entry = Entry(content="We deploy from main.", kind="decision", tags=("ops",), by="user", pinned=True, id="01m7z1")
+    data = f"# Memory\n\n{render_entry(entry)}".encode()
+    collected = collect_fields(data)
+    assert collected.startswith(
+        b"# Memory\n\n- We deploy from main. #ops [pinned:: yes] ^01m7z1\n\n<!-- ricordo-fields"
+    )
+    rest = parse_entries(without_field_comment(collected), "x.md")
+    assert [(found.entry.id, found.entry.content, found.entry.pinned) for found in rest] == [
+        ("01m7z1", entry.content, True)
+    ]
+    # a person edits the text, overrides a field, and writes a line below the comment
+    edited = collected.replace(b"main. #ops", b"the main branch. #ops [kind:: fact]") + b"- A line of mine\n"
+    first, second = [found.entry for found in parse_entries(edited, "x.md")]
+    assert (first.id, first.content, first.kind, first.by) == (
+        "01m7z1",
+        "We deploy from the main branch.",
+        "fact",
+        "user",
+    )
+    assert second.content == "A line of mine"
+    assert collect_fields(b"```\n" + data) == b"```\n" + data
+
+
+def test_fields_of_people_and_of_other_tools_stay_in_the_line() -> None:
+    """A line that a person wrote, or a field that we do not know, does not move."""
+    by_hand = b"- Call Ann [kind:: goal] ^ann\n"
+    foreign = b"- Pay [kind:: goal] [by:: user] [due:: 2026-01-01] [merged:: a] ^01m7z1\n"
+    assert collect_fields(by_hand) == by_hand
+    assert b"- Pay [due:: 2026-01-01] [merged:: a] ^01m7z1\n" in collect_fields(foreign)
+
+
+def test_a_removed_entry_leaves_no_fields_behind() -> None:
+    """Where a forgotten memory came from is forgotten with it."""
+    entries = [Entry(content=name, by="user", id=f"01m7z{name}") for name in "ab"]
+    data = collect_fields("".join(map(render_entry, entries)).encode())
+    rest = remove_entries(data, "x.md", {"01m7za"})
+    assert b"01m7za" not in rest
+    assert [found.entry for found in parse_entries(rest, "x.md")] == entries[1:]

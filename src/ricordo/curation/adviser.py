@@ -39,7 +39,7 @@ from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import loads
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.models import ChatModel, Reply
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.entry_codec import inline_fields, parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE
 
 __all__ = [
@@ -256,7 +256,7 @@ def build_requests(
 ) -> list[AdviceRequest]:
     """Return the requests, as many as the token limit needs; none without new entries, except in a dream."""
     excerpts = _build_excerpts(material)
-    memory = material.documents.get(MEMORY_PATH, b"")
+    memory = inline_fields(material.documents.get(MEMORY_PATH, b""))
     if not excerpts and not (material.deep and memory.strip()):
         return []
     max_tokens = config.max_input_tokens - estimate_text(RETRY_INSTRUCTION) - 40
@@ -307,7 +307,7 @@ def _build_excerpts(material: ConsolidationInput) -> list[_Excerpt]:
     topic_excerpts = [
         _Excerpt(source=path.removeprefix(f"{WORKSPACE}/"), text=bullet, names=frozenset({name}), curated=True)
         for path in topics
-        for name, bullet in _read_bullets(path, material.documents[path])
+        for name, bullet in _read_bullets(path, inline_fields(material.documents[path]))
     ]
     new_excerpts = [
         _Excerpt(

@@ -243,7 +243,7 @@ def with_links(entry: Entry, others: Sequence[str]) -> Entry:
 
 def link_contradictions(document: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
     """Return a document whose bullets name exactly the entries in `links`; a bullet without an id stays unchanged."""
-    return MemoryDocument(tuple(_link_part(part, links) for part in document.parts))
+    return document.with_parts(_link_part(part, links) for part in document.parts)
 
 
 def remove_links(document: bytes, path: str, removed_ids: Collection[str]) -> bytes:
@@ -284,7 +284,7 @@ def move_together(
                 parts.insert(index + 1, parts.pop(other_index))
             elif name in movable:
                 parts.insert(other_index - 1, parts.pop(index))
-    return MemoryDocument(tuple(parts))
+    return document.with_parts(parts)
 
 
 def _link_part(part: DocumentPart, links: Mapping[str, Sequence[str]]) -> DocumentPart:

@@ -19,7 +19,7 @@ from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore
 from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, with_metadata
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, long_entry_path
 from ricordo.workspace.ledger import find_entries, find_entry, is_long
@@ -202,7 +202,7 @@ async def _rewrite_bullets(
                 long_path = located.long_path if long == "" else long
                 bullet = render_entry(rewrite(located.entry), long=long_path).encode("utf-8", "surrogatepass")
                 data = data[: located.offset] + bullet + data[located.offset + located.length :]
-        return data
+        return collect_again(data)
 
     data = await compute(rewritten, size=len(stored.data), at_once=_AT_ONCE)
     return Edit(path=path, expected=stored.version, data=data)

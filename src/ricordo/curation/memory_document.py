@@ -1,16 +1,19 @@
 """A curated document as parts, so that generated parts can change while all others stay byte for byte. Pure.
 
-A part is one line of text, or one bullet with all lines that belong to it.
+A part is one line of text, or one bullet with all lines that belong to it and all its fields.
 
-Invariant: the parts joined are the document, and an operation changes no bytes of other parts.
+Invariant: an unchanged document is the same bytes, and an operation changes no bytes of other parts. A document that
+had the fields of its entries in a comment has them there again.
 """
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.entry_codec import collect_fields, inline_fields, parse_entries, without_field_comment
 from ricordo.workspace.markdown import BYTE_ORDER_MARK, split_lines
 
 __all__ = ["DocumentPart", "MemoryDocument", "parse_memory_document"]
@@ -47,27 +50,36 @@ class DocumentPart:
 
 @dataclass(frozen=True)
 class MemoryDocument:
-    """The parts of one document, in order."""
+    """The parts of one document, in order, and those that it was parsed from with their bytes."""
 
     parts: tuple[DocumentPart, ...] = ()
+    source: tuple[tuple[DocumentPart, ...], bytes] = ((), b"")
 
-    @property
+    @cached_property
     def data(self) -> bytes:
         """The bytes of the document."""
-        return b"".join(part.data for part in self.parts)
+        source_parts, source = self.source
+        if self.parts == source_parts:
+            return source
+        inline = b"".join(part.data for part in self.parts)
+        return collect_fields(inline) if without_field_comment(source) != source else inline
 
     @property
     def entries(self) -> list[Entry]:
         """The entries in order, whatever their state."""
         return [part.entry for part in self.parts if part.entry is not None]
 
+    def with_parts(self, parts: Iterable[DocumentPart]) -> "MemoryDocument":
+        """Return the document with other parts."""
+        return replace(self, parts=tuple(parts))
+
     def without(self, ids: Collection[str]) -> "MemoryDocument":
         """Return the document without the bullets of these entries."""
-        return MemoryDocument(tuple(part for part in self.parts if part.entry is None or part.entry.id not in ids))
+        return self.with_parts(part for part in self.parts if part.entry is None or part.entry.id not in ids)
 
     def replace_entry(self, entry_id: str, part: DocumentPart) -> "MemoryDocument":
         """Return the document with `part` instead of the bullet of this entry."""
-        return MemoryDocument(tuple(part if old.entry and old.entry.id == entry_id else old for old in self.parts))
+        return self.with_parts(part if old.entry and old.entry.id == entry_id else old for old in self.parts)
 
     def insert(self, part: DocumentPart, before: Callable[[DocumentPart], bool]) -> "MemoryDocument":
         """Return the document with `part` in its section, before the first part there that `before` accepts, else last.
@@ -105,7 +117,7 @@ class MemoryDocument:
                 while remaining and before(remaining[0], old):
                     new_parts.append(remaining.popleft())
             new_parts.append(old)
-        document = MemoryDocument(tuple(new_parts))
+        document = self.with_parts(new_parts)
         if remaining:
             # once a part goes to the end, each further part follows it
             last = remaining.popleft()
@@ -136,7 +148,7 @@ class MemoryDocument:
         within = [part for part in self.parts if part.section == title]
         if any(not part.heading and not part.is_blank for part in within) or sum(part.heading for part in within) != 1:
             return self
-        return MemoryDocument(tuple(part for part in self.parts if part.section != title))
+        return self.with_parts(part for part in self.parts if part.section != title)
 
     def _insert_first(self, index: int, part: DocumentPart) -> "MemoryDocument":
         """Return the document with the first part of a section after the heading before `index`; blank lines around."""
@@ -160,7 +172,7 @@ class MemoryDocument:
             if before and not before[-1].data.endswith(b"\n"):
                 before.append(DocumentPart(data=b"\n", section=before[-1].section))
             before.append(part)
-        return MemoryDocument((*before, *self.parts[index:]))
+        return self.with_parts((*before, *self.parts[index:]))
 
 
 def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
@@ -168,13 +180,15 @@ def parse_memory_document(document: bytes, path: str) -> MemoryDocument:
     parts: list[DocumentPart] = []
     state = _LineParser()
     offset = 0
-    for located in parse_entries(document, path):
-        parts += state.parse_lines(document[offset : located.offset])
+    inline = inline_fields(document)
+    for located in parse_entries(inline, path):
+        parts += state.parse_lines(inline[offset : located.offset])
         end = located.offset + located.length
-        block = document[located.offset : end]
+        block = inline[located.offset : end]
         parts.append(DocumentPart(data=block, section=state.section, entry=located.entry, long=located.long_path))
         offset = end
-    return MemoryDocument((*parts, *state.parse_lines(document[offset:])))
+    parts += state.parse_lines(inline[offset:])
+    return MemoryDocument(tuple(parts), (tuple(parts), document))
 
 
 class _LineParser:

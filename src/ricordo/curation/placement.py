@@ -122,7 +122,7 @@ def sort_by_use(
             )
             for index, part in zip(indexes, sorted_parts, strict=True):
                 parts[index] = part
-    return MemoryDocument(tuple(parts))
+    return memory.with_parts(parts)
 
 
 def _part_grade(part: DocumentPart, use_counts: Mapping[str, int]) -> tuple[bool, int]:
@@ -408,7 +408,7 @@ class _Arranger:
         entries = [entry for entry in document.entries if entry.state == "active"]
         line = description_line(read_topic(path, before).name, entries)
         index = next(index for index, part in enumerate(document.parts) if part.data.startswith(b"description: "))
-        return MemoryDocument(
+        return document.with_parts(
             (*document.parts[:index], replace(document.parts[index], data=line), *document.parts[index + 1 :])
         )
 
@@ -475,7 +475,7 @@ def _list_topics(
     listed_parts = [
         part for part in document.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)
     ]
-    rest = MemoryDocument(tuple(part for part in document.parts if part not in listed_parts))
+    rest = document.with_parts(part for part in document.parts if part not in listed_parts)
     lines = render_topic_list(select_listed_topics(topics, documents, rest.data, max_topics), rest.data)
     if [part.data for part in listed_parts] == lines:
         return document

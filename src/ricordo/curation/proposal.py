@@ -32,7 +32,7 @@ from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, 
 from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
 from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry, EntryState
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.entry_codec import collect_fields, parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date
 
 __all__ = ["ConsolidationInput", "find_faults", "is_due", "propose"]
@@ -228,7 +228,9 @@ def _find_changed_documents(
     before: Mapping[str, bytes], after: Mapping[str, MemoryDocument]
 ) -> dict[str, bytes | None]:
     documents = {path: document.data for path, document in after.items() if path != MEMORY_PATH or document.parts}
-    changed: dict[str, bytes | None] = {path: data for path, data in documents.items() if before.get(path) != data}
+    changed: dict[str, bytes | None] = {
+        path: collect_fields(data) for path, data in documents.items() if before.get(path) != data
+    }
     removed_paths = [path for path in before if path not in documents and path.startswith(f"{TOPICS}/")]
     return changed | dict.fromkeys(removed_paths)
 

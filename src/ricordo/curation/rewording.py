@@ -21,7 +21,7 @@ from ricordo.language.duplicates import contradicts
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.entry_codec import collect_again, parse_entries, render_entry
 
 __all__ = [
     "REWORDED_FIELD",
@@ -165,7 +165,7 @@ def restore_own_words(document: bytes, path: str, removed_ids: Collection[str], 
             )
             bullet = render_entry(restored, long=located.long_path).encode("utf-8", "surrogatepass")
         document = document[: located.offset] + bullet + document[located.offset + located.length :]
-    return document
+    return collect_again(document)
 
 
 def _depends_on(entry: Entry, removed_ids: Collection[str]) -> bool:

@@ -27,7 +27,7 @@ from ricordo.guard import has_secret
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, remove_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, remove_entries, render_entry
 from ricordo.workspace.history.change_sets import (
     CURATION_LOCK,
     Change,
@@ -244,7 +244,7 @@ def _reopen_superseded(
         bullet = render_entry(active, long=located.long_path).encode("utf-8", "surrogatepass")
         data = data[: located.offset] + bullet + data[located.offset + located.length :]
         reopened[entry.id] = CandidateEntry(entry=active, long=located.long_path)
-    return data, reopened
+    return collect_again(data), reopened
 
 
 def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[CandidateEntry]:

@@ -45,6 +45,7 @@ from ricordo.workspace.layout import (
     is_memory,
     parse_transcript_path,
 )
+from ricordo.workspace.markdown import is_utf8
 from ricordo.workspace.transcript import read_transcript
 
 __all__ = ["Check", "check_inbox", "check_memory", "check_root", "find_inactive_rules"]
@@ -208,19 +209,11 @@ def _check_readable(documents: Mapping[str, bytes | None], folders: Sequence[str
 
 
 def _check_encoding(documents: Mapping[str, bytes | None]) -> Check:
-    broken = [path for path, data in documents.items() if data is not None and not _is_utf8(data)]
+    broken = [path for path, data in documents.items() if data is not None and not is_utf8(data)]
     detail = "files that are not UTF-8"
     if broken:
         detail += f" throughout, and are changed by nothing here until they are saved as UTF-8: {', '.join(broken)}"
     return Check(name="encoding", ok=not broken, count=len(broken), detail=detail)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
@@ -228,7 +221,7 @@ def _check_damage(documents: Mapping[str, bytes | None]) -> Check:
     damage = [
         f"{path}: {each}"
         for path, data in documents.items()
-        if data and _is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
+        if data and is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
         for each in find_damage(data, parse_entries(data, path))
     ]
     detail = "places in memory files that were cut off or can't be read"

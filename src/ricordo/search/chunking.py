@@ -22,7 +22,7 @@ from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
 from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry, without_field_comment
 from ricordo.workspace.markdown import decode_lines, find_frame_lines
 
 if TYPE_CHECKING:
@@ -113,13 +113,21 @@ def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1
 
     `heading` is the heading above the data, for the tail of a document.
     """
-    lines = decode_lines(data)
     located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
     entry_lines = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
+    plain = without_field_comment(data, keep_lines=True) if document.sort == "curated" else data
+    lines = decode_lines(plain)
     if document.sort == "curated":
-        entry_lines |= find_frame_lines(data)
+        entry_lines |= find_frame_lines(plain)
     marked = list(_lines_with_headings(lines, heading))
-    chunks = [_entry_chunk(document, entry, lines, marked[entry.line - 1].heading) for entry in located]
+    markups = [
+        "\n".join(lines[one.line - 1 : one.end_line]) + "\n" if plain is data else _render_markup(one)
+        for one in located
+    ]
+    chunks = [
+        _entry_chunk(document, one, markup, marked[one.line - 1].heading)
+        for one, markup in zip(located, markups, strict=True)
+    ]
     for paragraph in _split_paragraphs(line for line in marked if line.number not in entry_lines):
         chunks += _chunk_paragraph(document, paragraph)
     chunks.sort(key=lambda chunk: (chunk.line_number, chunk.part))
@@ -143,7 +151,12 @@ def _parse_document_entries(document: SearchDocument, data: bytes) -> list[Locat
     return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
 
 
-def _entry_chunk(document: SearchDocument, located: LocatedEntry, lines: list[str], heading: str) -> Chunk:
+def _render_markup(located: LocatedEntry) -> str:
+    """Return the bullet of an entry with all its fields."""
+    return render_entry(located.entry, long=located.long_path)
+
+
+def _entry_chunk(document: SearchDocument, located: LocatedEntry, markup: str, heading: str) -> Chunk:
     entry = located.entry
     return Chunk(
         path=document.path,
@@ -151,7 +164,7 @@ def _entry_chunk(document: SearchDocument, located: LocatedEntry, lines: list[st
         end_line=located.end_line,
         content=entry.content,
         sort=document.sort,
-        markup="\n".join(lines[located.line - 1 : located.end_line]) + "\n",
+        markup=markup,
         heading=heading,
         entry_id=entry.id,
         kind=entry.kind,

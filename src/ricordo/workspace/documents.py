@@ -12,7 +12,7 @@ from ricordo.lazy import dataclass
 from ricordo.messages.tokens import estimate_text
 from ricordo.storage import ABSENT, FileStore
 from ricordo.storage.contract import safe_path
-from ricordo.workspace.entry_codec import render_prompt_lines
+from ricordo.workspace.entry_codec import collect_fields, render_prompt_lines, without_field_comment
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 from ricordo.workspace.markdown import decode_lines, to_utf8
@@ -35,7 +35,9 @@ _BOUND_NAMES: tuple[BoundName, ...] = ("lines", "bytes", "tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class IndexBounds:
-    """The maximum size of MEMORY.md; tokens are counted in the prompt, without the fields of entries.
+    """The maximum size of MEMORY.md, without the fields of entries that only say where they come from.
+
+    Tokens are counted in the prompt, which shows no fields at all.
 
     The defaults for lines and bytes are those of Claude Code for a file of this name.
     """
@@ -50,9 +52,12 @@ class IndexBounds:
 
     def measure(self, document: bytes, cap: BoundName) -> int:
         """Return the size of a document in the unit of one bound."""
-        if cap == "lines":
-            return document.count(b"\n") + (not document.endswith(b"\n"))
-        return len(document) if cap == "bytes" else estimate_text("\n".join(render_prompt_lines(document)))
+        if cap == "tokens":
+            return estimate_text("\n".join(render_prompt_lines(document)))
+        if cap == "bytes":
+            return len(without_field_comment(collect_fields(document)))
+        text = without_field_comment(document)
+        return text.count(b"\n") + (not text.endswith(b"\n"))
 
     def limit(self, cap: BoundName) -> int:
         """Return the value of one bound."""
@@ -178,7 +183,8 @@ async def read_memory_lines(
 ) -> DocumentLines:
     """Return lines of a memory document: curated memory, a ledger, a topic, an archive or a long entry.
 
-    A secret that a person wrote into it is replaced by a mark of `redactor`.
+    A secret that a person wrote into it is replaced by a mark of `redactor`. The comment with the fields of its entries
+    is left out.
 
     `end` beyond the document means its last line. Raises: PathRefused for any other file; InvalidInput for a range that
     starts below 1, after its end or after the document; FileMissing.
@@ -189,7 +195,7 @@ async def read_memory_lines(
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = decode_lines(redactor.clean_bytes(to_utf8(data)))
+    lines = decode_lines(redactor.clean_bytes(without_field_comment(to_utf8(data))))
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")

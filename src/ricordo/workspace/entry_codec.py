@@ -6,6 +6,9 @@ Further lines of the content are indented by two spaces, so they belong to the b
 paragraphs are separated by blank lines as usual. Tags, fields and the id are at the end of the last line. A field that
 is unknown, or whose value can't be parsed, is stored in `Entry.extra`. A bullet that a person wrote without any of this
 is a valid entry; its id is derived from the file, its text and its position among equal bullets.
+
+In curated memory, which people read, the fields that only say where an entry comes from are in a comment at the end of
+the file, one line for each id. A missing line loses no entry, and fields in a bullet override those in its line.
 """
 
 import hashlib
@@ -29,6 +32,8 @@ from ricordo.workspace.markdown import (
     decode_lines,
     escape_content,
     escape_value,
+    is_utf8,
+    is_utf16,
     split_lines,
     to_utf8,
     unescape,
@@ -38,13 +43,17 @@ __all__ = [
     "PINNED_FIELD",
     "RULE_FIELD_START",
     "LocatedEntry",
+    "collect_again",
+    "collect_fields",
     "derive_id",
+    "inline_fields",
     "parse_entries",
     "parse_entry",
     "preview_line",
     "remove_entries",
     "render_entry",
     "render_prompt_lines",
+    "without_field_comment",
 ]
 
 PINNED_FIELD = b"[pinned:: yes]"
@@ -131,11 +140,12 @@ def parse_entries(
     skipped, which is much cheaper than parsing them.
     """
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else to_utf8(document)
+    collected = _read_field_comments(data)
     seen: Counter[str] = Counter()
     located = []
     for line, end_line, offset, block in _iter_bullets(data):
         yield_point()
-        parsed = None if only and not only(block) else _parse_bullet(block.decode("utf-8", "replace"))
+        parsed = None if only and not only(block) else _parse_bullet(block.decode("utf-8", "replace"), collected)
         if parsed is None:
             continue
         entry, long = parsed
@@ -156,6 +166,12 @@ def remove_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
     for located in reversed(parse_entries(document, path)):
         if located.entry.id in ids:
             rest = rest[: located.offset] + rest[located.offset + located.length :]
+    if _COMMENT_START not in rest:
+        return rest
+    names = {name.encode() for name in ids}
+    for start, end in reversed(_find_field_comments(rest)):
+        lines = split_lines(rest[start:end])
+        rest = rest[:start] + b"".join(line for line in lines if line.split(b" ", 1)[0] not in names) + rest[end:]
     return rest
 
 
@@ -165,7 +181,7 @@ def render_prompt_lines(document: bytes) -> list[str]:
     Entries are shown without their fields. Superseded and retired entries and blank lines are left out, and so is a
     heading with only such entries below it.
     """
-    document = to_utf8(document).removeprefix(BYTE_ORDER_MARK)
+    document = without_field_comment(to_utf8(document).removeprefix(BYTE_ORDER_MARK))
     chunks, end = list[bytes](), 0
     for located in parse_entries(document, ""):
         active = located.entry.state == "active"
@@ -232,6 +248,11 @@ def _iter_fields(entry: Entry) -> Iterator[tuple[str, str]]:
 
 def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield (first line, last line, offset, bytes) of each bullet at the left margin, without trailing blank lines."""
+    return (block for block in _iter_blocks(data) if not block[3].startswith(_COMMENT_START))
+
+
+def _iter_blocks(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield (first line, last line, offset, bytes) of each bullet at the left margin, and of each field comment."""
     offset = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     lines = split_lines(data[offset:])
     number = 0
@@ -242,8 +263,8 @@ def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         mark = _FENCE_PATTERN.match(line)
         if number < skip or fence or mark:
             fence = _next_fence(fence, mark, line) if number >= skip else None
-        elif _BULLET_PATTERN.match(line):
-            end = _find_bullet_end(lines, number)
+        elif _BULLET_PATTERN.match(line) or line.startswith(_COMMENT_START):
+            end = (_find_bullet_end if _BULLET_PATTERN.match(line) else _find_comment_end)(lines, number)
             block = b"".join(lines[number:end])
             yield number + 1, end, offset, block
             number, offset = end, offset + len(block)
@@ -277,12 +298,14 @@ def _find_bullet_end(lines: list[bytes], start: int) -> int:
     return end
 
 
-def _parse_bullet(block: str) -> tuple[Entry, str | None] | None:
+def _parse_bullet(block: str, collected: Mapping[str, str]) -> tuple[Entry, str | None] | None:
     # a carriage return in the content is escaped, so one at the end of a line comes from an editor
     lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     lines[0] = lines[0][1:].lstrip(" ")
     lines[1:] = [line[2:] if line.startswith("  ") else line.removeprefix("\t") for line in lines[1:]]
     text, tags, field_pairs, entry_id = _split_suffix(lines[-1])
+    if entry_id in collected:
+        field_pairs = [*_missing_fields(collected[entry_id], field_pairs), *field_pairs]
     content = unescape("\n".join([*lines[:-1], text]))
     if not content.strip():
         return None
@@ -309,6 +332,159 @@ def _split_suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str
             field_pairs.append((match["key"], unescape(match["value"])))
         end = len(line[:end].rstrip(" \t"))
     return line[:end], tags[::-1], field_pairs[::-1], entry_id
+
+
+_COMMENT_START = b"<!-- ricordo-fields"
+_COMMENT_HEAD = _COMMENT_START + b": where each memory above comes from. A missing line loses no memory.\n"
+_COMMENT_LINE = lazy_compile(rb"[A-Za-z0-9-]+ \[[A-Za-z]")
+_COMMENT_END = b"-->"
+_OWN_FIELDS = frozenset({"merged", "replaced", "retired", "reworded", "successor"})
+"""The fields of a consolidation that a reader can do without."""
+_READER_FIELDS = frozenset({"pinned", "state", "rule", "long", "tag"})
+"""The fields that say how an entry is used, which stay in its bullet."""
+
+
+def collect_fields(document: bytes) -> bytes:
+    """Return a curated document whose bullets are text, tags and id, with their other fields in a comment at its end.
+
+    A bullet without an id, or with fields that a person wrote, stays unchanged, and so does a document that is not
+    UTF-8 or ends inside of code. No entry changes; `inline_fields` reverses it.
+    """
+    inline = inline_fields(document)
+    if is_utf16(document) or not is_utf8(document):
+        return document
+    chunks, rows, end = list[bytes](), dict[bytes, bytes](), 0
+    for _, _, offset, block in _iter_bullets(inline):
+        yield_point()
+        bullet, entry_id, moved = _split_bullet_fields(block)
+        if moved and rows.setdefault(entry_id, moved) == moved:
+            chunks += [inline[end:offset], bullet]
+            end = offset + len(block)
+    if not rows:
+        return inline
+    text = b"".join([*chunks, inline[end:]])
+    text += b"" if text.endswith(b"\n") else b"\n"
+    comment = b"".join(entry_id + b" " + moved + b"\n" for entry_id, moved in sorted(rows.items()))
+    collected = text + b"\n" + _COMMENT_HEAD + comment + _COMMENT_END + b"\n"
+    return collected if _find_field_comments(collected) else document
+
+
+def collect_again(document: bytes) -> bytes:
+    """Return a curated document that has the fields of its entries in a comment with all of them there."""
+    return collect_fields(document) if _find_field_comments(document) else document
+
+
+def inline_fields(document: bytes) -> bytes:
+    """Return a curated document with all fields of an entry in its bullet, and without the comment that had them."""
+    collected = _read_field_comments(document)
+    plain = without_field_comment(document)
+    if not collected or not is_utf8(document):
+        return plain if is_utf8(document) else document
+    chunks, end = list[bytes](), 0
+    for _, _, offset, block in _iter_bullets(plain):
+        chunks += [plain[end:offset], _add_bullet_fields(block, collected)]
+        end = offset + len(block)
+    return b"".join([*chunks, plain[end:]])
+
+
+def without_field_comment(document: bytes, *, keep_lines: bool = False) -> bytes:
+    """Return a document without the comment that has the fields of its entries, and the blank line above it.
+
+    With `keep_lines`, the lines of the comment are empty instead.
+    """
+    for start, end in reversed(_find_field_comments(document)):
+        is_last = end == len(document) and document[:start].endswith(b"\n\n") and not keep_lines
+        lines = b"\n" * document.count(b"\n", start, end) if keep_lines else b""
+        document = document[: start - 1 if is_last else start] + lines + document[end:]
+    return document
+
+
+def _find_field_comments(document: bytes) -> list[tuple[int, int]]:
+    """Return the start and end of each comment with fields, outside of code."""
+    if _COMMENT_START not in document:
+        return []
+    return [
+        (offset, offset + len(block))
+        for _, _, offset, block in _iter_blocks(document)
+        if block.startswith(_COMMENT_START)
+    ]
+
+
+def _find_comment_end(lines: list[bytes], start: int) -> int:
+    """Return the line number after a comment with fields, whether or not its last line is there."""
+    end = start + 1
+    while end < len(lines) and _COMMENT_LINE.match(lines[end]):
+        end += 1
+    return end + (end < len(lines) and lines[end].strip() == _COMMENT_END)
+
+
+def _read_field_comments(document: bytes) -> Mapping[str, str]:
+    """Return the text of the fields in the comments of a document, by entry id."""
+    rows = dict[str, str]()
+    for start, end in _find_field_comments(document):
+        for line in split_lines(document[start:end]):
+            if _COMMENT_LINE.match(line):
+                entry_id, _, text = line.decode("utf-8", "replace").strip().partition(" ")
+                rows.setdefault(entry_id, text)
+    return rows
+
+
+def _missing_fields(text: str, field_pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the fields in a line of the comment that the bullet does not override.
+
+    A bullet with an author has been written as a whole, after the comment.
+    """
+    keys = {key for key, _ in field_pairs}
+    pairs = _split_suffix(text)[2] if "by" not in keys else []
+    return [(key, value) for key, value in pairs if key not in _FIELD_CHECKS or key not in keys]
+
+
+def _split_bullet_fields(block: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a bullet without the fields that go to the comment, its id, and these fields.
+
+    The first field of another tool and those after it stay, so that fields of one name keep their order.
+    """
+    head, line, line_end = _split_last_line(block)
+    text, _, field_pairs, entry_id = _split_suffix(line)
+    if not entry_id or "by" not in [key for key, _ in field_pairs]:
+        return block, b"", b""
+    tokens = [*_SUFFIX_PATTERN.finditer(line, len(text))]
+    foreign = next((token.start() for token in tokens if token["key"] and _is_foreign(token)), len(line))
+    moved, kept = list[str](), list[str]()
+    for token in tokens:
+        is_moved = token["key"] and token["key"] not in _READER_FIELDS and token.start() < foreign
+        (moved if is_moved else kept).append(token.group())
+    fields_text = " ".join(moved)
+    if _COMMENT_END.decode() in fields_text:
+        return block, b"", b""
+    bullet = head + (line[: tokens[0].start()] + " ".join(kept)).encode() + line_end
+    return bullet, entry_id.encode(), fields_text.encode()
+
+
+def _is_foreign(token: re.Match[str]) -> bool:
+    """Tell whether a field belongs to another tool or a person."""
+    key = token["key"]
+    is_known = key in _FIELD_CHECKS and _FIELD_CHECKS[key](unescape(token["value"]))
+    return not is_known and key not in _OWN_FIELDS and key != "tag"
+
+
+def _add_bullet_fields(block: bytes, collected: Mapping[str, str]) -> bytes:
+    """Return a bullet with the fields that `collected` has for its id."""
+    head, line, line_end = _split_last_line(block)
+    text, _, field_pairs, entry_id = _split_suffix(line)
+    if entry_id not in collected:
+        return block
+    tokens = [*_SUFFIX_PATTERN.finditer(line, len(text))]
+    missing = [f"[{key}:: {escape_value(value)}]" for key, value in _missing_fields(collected[entry_id], field_pairs)]
+    start = next(token.start() for token in tokens if not token["tag"])
+    return head + "".join([line[:start], *(f"{field} " for field in missing), line[start:]]).encode() + line_end
+
+
+def _split_last_line(block: bytes) -> tuple[bytes, str, bytes]:
+    """Return a bullet as the bytes before its last line, that line, and its end."""
+    body = block.rstrip(b"\r\n")
+    start = len(b"".join(split_lines(body)[:-1]))
+    return block[:start], body[start:].decode(), block[len(body) :]
 
 
 def _split_fields(field_pairs: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:

@@ -23,6 +23,7 @@ __all__ = [
     "escape_content",
     "escape_value",
     "find_frame_lines",
+    "is_utf8",
     "is_utf16",
     "split_lines",
     "to_utf8",
@@ -42,6 +43,15 @@ _LONE_RETURN = lazy_compile(rb"\r(?!\n)")
 def is_utf16(document: bytes) -> bool:
     """Return whether the document is UTF-16: it begins with the mark, and contains zero bytes."""
     return document.startswith(_UTF16_MARKS) and b"\0" in document
+
+
+def is_utf8(document: bytes) -> bool:
+    """Return whether the document is UTF-8 throughout."""
+    try:
+        document.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def to_utf8(document: bytes) -> bytes:

@@ -17,7 +17,7 @@ from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
+from ricordo.workspace.entry_codec import LocatedEntry, inline_fields, parse_entries
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, ledger_date
@@ -122,6 +122,7 @@ def _entry_bullets(data: bytes, mark: bytes, path: str) -> list[bytes]:
     """Return the bullets of a document that contain `mark`."""
     if mark not in data:
         return []
+    data = inline_fields(data)
     located = parse_entries(data, path, only=lambda bullet: mark in bullet)
     return [data[one.offset : one.offset + one.length] for one in located]
 
