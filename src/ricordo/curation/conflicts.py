@@ -8,11 +8,13 @@ mutual, and no text is opposed to itself.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from math import inf
 
+from ricordo.curation.change_model import change_features, change_score, read_statement
 from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
-from ricordo.curation.importance import CORRECTION_TAG
+from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.language import content_words, is_correction, stem
 from ricordo.language.duplicates import is_same_statement
 from ricordo.language.packs import WordKind, pack_phrases, pack_table, pack_words
@@ -26,6 +28,7 @@ __all__ = [
     "is_opposed",
     "replaces",
     "says_the_same",
+    "score_change",
     "share_subject",
     "stance",
 ]
@@ -127,6 +130,23 @@ def replaces(newer: Entry, older: Entry) -> bool:
         or (corrects and _differ_in_one_number(new, old))
         or ((CORRECTION_TAG in newer.tags or is_correction(newer.content)) and _corrects_value(new, old))
     )
+
+
+def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
+    """Return how sure it is that `newer` changes what `older` says, though no rule says so, as log odds.
+
+    Minus infinity for what one message says, for two people who each speak about themselves, and for a denial of both.
+    `rarity` weighs a word, 0 for one that all memories have.
+    """
+    if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
+        return -inf
+    new, old = read_statement(newer.content), read_statement(older.content)
+    features = change_features(
+        new, old, rarity, same_kind=newer.kind == older.kind,
+        same_day=entry_time(newer).date() == entry_time(older).date(),
+        same_speaker=not have_different_speakers(newer, older),
+    )  # fmt: skip
+    return change_score(features)
 
 
 def announces_change(entry: Entry) -> bool:

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.concurrency import yield_point
+from ricordo.curation.change_model import read_statement
 from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
 from ricordo.curation.conflicts import contradict, stance
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
@@ -42,6 +43,7 @@ _ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
 _MIN_SHARED_SUBJECT = 0.6
 """The minimum share of a correction's subject words in the sentence with the other number."""
 _ROUNDING = 1e-9
+_MAX_POSTINGS, _MAX_ON_SUBJECT, _SMOOTHING = 200, 40, 20
 _SaidKey: TypeAlias = tuple[datetime, str]
 
 
@@ -55,10 +57,12 @@ class RelatedEntryIndex:
         self._attributes = _LazyIndex(lambda entry: claimed_attributes(entry.content))
         self._stances = _LazyIndex(lambda entry: [entry_stance[0]] if (entry_stance := stance(entry.content)) else [])
         self._replacing = _ReplacingEntries()
+        self._names: set[str] = set()
 
     def add(self, entry: Entry) -> None:
         """Add a memory under its id."""
         yield_point()
+        self._names.add(entry.id)
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
         self._attributes.add(entry)
@@ -72,6 +76,20 @@ class RelatedEntryIndex:
     def find_rivals(self, entry: Entry) -> set[str]:
         """Return the ids of memories that may replace this one, or be replaced by it."""
         return self._find_replaceable(entry) | self._find_later_replacing(entry)
+
+    def find_on_subject(self, entry: Entry) -> list[str]:
+        """Return the ids of the memories that share the rarest subject words with this one, the most alike first."""
+        scores: defaultdict[str, float] = defaultdict(float)
+        for word in read_statement(entry.content).subject:
+            names = self._words.find_any((word,)) - {entry.id}
+            weight = self.rarity(word)
+            for name in names if len(names) <= _MAX_POSTINGS else ():
+                scores[name] += weight
+        return sorted(scores, key=lambda name: (-scores[name], name))[:_MAX_ON_SUBJECT]
+
+    def rarity(self, word: str) -> float:
+        """Return the weight of a word: 0 if all memories have it, more the fewer do."""
+        return max(math.log((len(self._names) + _SMOOTHING) / (self._words.count(word) + 1)), 0.0)
 
     def find_opponents(self, entry: Entry) -> set[str]:
         """Return the ids of memories that affirm or deny the same words as this one."""
@@ -132,6 +150,11 @@ class _LazyIndex:
             self._read_pending()
             entry_ids |= self._ids_by_key.get(key, set())
         return entry_ids
+
+    def count(self, key: str) -> int:
+        """Return the number of memories with this key."""
+        self._read_pending()
+        return len(self._ids_by_key.get(key, ()))
 
     def _read_pending(self) -> None:
         for entry in self._pending:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from ricordo.concurrency import yield_point
+from ricordo.curation.change_model import CHANGE_THRESHOLD
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.conflicts import (
     announces_change,
@@ -18,6 +19,7 @@ from ricordo.curation.conflicts import (
     have_different_speakers,
     replaces,
     says_the_same,
+    score_change,
     share_subject,
 )
 from ricordo.curation.contradictions import (
@@ -48,6 +50,7 @@ __all__ = ["reconcile"]
 _LIMIT_DIVISOR = 10
 _MIN_PARENTS = 2
 _MIN_TOPIC_ENTRIES = 2
+_MAX_CHANGES = 1
 
 
 def reconcile(
@@ -145,6 +148,27 @@ class _Reconciler:
             yield_point()
             if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
                 self._decide_replacement(one.entry.id, other.entry.id)
+        self._decide_changes(one.entry.id)
+
+    def _decide_changes(self, name: str) -> None:
+        """Replace what the entry changes, and the entry if a later one changes it, where no rule found that."""
+        if name not in self.active:
+            return
+        entry = self.active[name].entry
+        rivals = [self.active[other] for other in self._related.find_on_subject(entry) if other in self.active]
+        scored = sorted(((self._score_change(self.active[name], other), other) for other in rivals), key=_score_key)
+        for score, other in scored[:_MAX_CHANGES]:
+            if score >= CHANGE_THRESHOLD and name in self.active and other.entry.id in self.active:
+                older, newer = sorted((self.active[name], other), key=_said_key)
+                if self._may_replace(newer.entry, older.entry):
+                    self._replace(older, newer)
+                    self._supersessions_left -= 1
+
+    def _score_change(self, one: CandidateEntry, other: CandidateEntry) -> float:
+        """Return the score that the later of two entries changes the other one."""
+        yield_point()
+        older, newer = (each.entry for each in sorted((one, other), key=_said_key))
+        return score_change(newer, older, self._related.rarity)
 
     def _is_same(self, new: Entry, other: Entry) -> bool:
         yield_point()
@@ -384,6 +408,10 @@ def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
     mention_texts = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
     mentioning = [one for one in parents if any(text in one.entry.content.casefold() for text in mention_texts)]
     return entry_time(max(mentioning or parents, key=_said_key).entry).date()
+
+
+def _score_key(row: tuple[float, CandidateEntry]) -> tuple[float, str]:
+    return -row[0], row[1].entry.id
 
 
 def _said_key(one: CandidateEntry) -> tuple[datetime, str]:

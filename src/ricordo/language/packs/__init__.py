@@ -148,6 +148,10 @@ TableKind = Literal[
     "period",  # phrases for a week, month or year, by its distance from the current one
     "unit",  # words for day, week, weekend, month and year
     "number",  # number words of dates
+    "numeral",  # number words and characters; a hundred and more multiply what stands before them
+    "numeral_join",  # words between two number words
+    "numeral_article",  # articles before a unit that stand for a number
+    "measure",  # words of units: the family of the unit, and its size in the base of that family
     "weekday_side",  # which weekday is meant, such as the last or the next one: -1, 0 or 1
     "unit_side",  # which week, month or year is meant: -1, 0 or 1
     "distance_lead",  # what stands before a distance: -1 into the past, 1 into the future
@@ -230,6 +234,7 @@ PhraseKind = Literal[
     "only",  # words behind a negation of a part only
     "clause_join",  # words that begin another clause
     "change",  # words that announce a change
+    "change_cue",  # words that many changes have, and some other statements
     "from",  # words before the old value of a change
     "to",  # words before the new value of a change
     "from_to",  # a change in a script without spaces, with the groups `old` and `new`
@@ -450,9 +455,10 @@ def pack_rows(kind: RowKind) -> tuple[str, ...]:
 
 
 @cache
-def pack_table(kind: TableKind) -> Mapping[str, str]:
-    """Return each word of a table with its value, of all languages in order; the last language wins."""
-    lines = (line for pack in language_packs() for line in re.split(r"[;\n]", pack.tables.get(kind, "")))
+def pack_table(kind: TableKind, language: Language | None = None) -> Mapping[str, str]:
+    """Return each word of a table with its value, of one language or of all in order; the last language wins."""
+    packs = language_packs() if language is None else (language_pack(language),)
+    lines = (line for pack in packs for line in re.split(r"[;\n]", pack.tables.get(kind, "")))
     pairs = (line.strip().split(" = ") for line in lines if line.strip())
     return {word: value for value, words in pairs for word in words.split("|")}
 

@@ -100,8 +100,29 @@ month 1 = nächsten monat; year -1 = letztes jahr; year 1 = nächstes jahr
         "weekday_side": "-1 = letzte|letzten; 1 = nächste|nächsten|kommende|kommenden",
         "distance_lead": "-1 = vor; 1 = in",
         "stance_opposite": "erlaubt = verboten; mag = hasst|liebt",
+        "numeral": """
+0 = null; 0.5 = halb|halbe|halbes; 1 = eins; 2 = zwei; 3 = drei; 4 = vier; 5 = fünf; 6 = sechs; 7 = sieben; 8 = acht;
+9 = neun; 10 = zehn; 11 = elf; 12 = zwölf; 13 = dreizehn; 14 = vierzehn; 15 = fünfzehn; 16 = sechzehn; 17 = siebzehn;
+18 = achtzehn; 19 = neunzehn; 20 = zwanzig; 30 = dreißig|dreissig; 40 = vierzig; 50 = fünfzig; 60 = sechzig;
+70 = siebzig;
+80 = achtzig; 90 = neunzig; 100 = hundert; 1000 = tausend; 1000000 = million|millionen
+""",
+        "numeral_join": "0 = und",
+        "numeral_article": "1 = ein|eine|einen|einem|einer; 0.5 = ein halbes",
+        "measure": """
+time 1 = sekunde|sekunden; time 60 = minute|minuten; time 3600 = stunde|stunden; time 86400 = tag|tage|tagen;
+time 604800 = woche|wochen; time 2592000 = monat|monate|monaten; time 7776000 = quartal|quartale;
+time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
+""",
     },
     phrases={
+        "change_cue": r"""
+jetzt|inzwischen|mittlerweile|nicht mehr|kein\w* mehr|statt(?:dessen)?|anstatt|ab sofort|ab jetzt
+  |ab (?:dem )?\w+|seit(?:dem)?
+(?:um|auf|ein)gestellt|umgestiegen|gewechselt|wechsel\w*|umgezogen|geändert|ändert sich|ersetzt|verschoben
+  |verlegt|erhöht
+gesenkt|verlängert|verkürzt|umbenannt|abgeschafft|aufgehört|beendet|neuerdings|neu|wieder|doch|künftig|nun
+""",
         "ordinal_month": r"""
 januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|mär|apr|jun|jul
 aug|sep|okt|nov|dez

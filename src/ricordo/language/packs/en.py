@@ -292,8 +292,37 @@ required = optional; public = private; true = false
 fly = flight; arrive = arrival; depart = departure; deliver = delivery; pay = payment
 """,
         "participle": "written = wrote",
+        "numeral": """
+0 = zero; 0.5 = half; 1 = one; 2 = two; 3 = three; 4 = four; 5 = five; 6 = six; 7 = seven; 8 = eight; 9 = nine;
+10 = ten; 11 = eleven; 12 = twelve|dozen; 13 = thirteen; 14 = fourteen; 15 = fifteen; 16 = sixteen; 17 = seventeen;
+18 = eighteen; 19 = nineteen; 20 = twenty; 30 = thirty; 40 = forty; 50 = fifty; 60 = sixty; 70 = seventy; 80 = eighty;
+90 = ninety; 100 = hundred; 1000 = thousand|grand; 1000000 = million
+""",
+        "numeral_join": "0 = and|and a",
+        "numeral_article": "1 = a|an; 0.5 = half a|half an",
+        "measure": """
+time 1 = second|seconds|secs; time 60 = minute|minutes|mins; time 3600 = hour|hours|hrs; time 86400 = day|days;
+time 604800 = week|weeks; time 1209600 = fortnight|fortnights; time 2592000 = month|months;
+time 7776000 = quarter|quarters; time 31536000 = year|years|yrs; EUR 1 = euro|euros; USD 1 = dollar|dollars|bucks;
+GBP 1 = pound|pounds|quid; share 1 = percent|per cent; data 1000000 = megabytes|megs|meg;
+data 1000000000 = gigabytes|gigs|gig;
+data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|kilometers; degree 1 = degrees
+""",
     },
     phrases={
+        "change_cue": r"""
+now|by now|nowadays|no longer|any ?more|no more|instead(?: of)?|rather than|from now on|as of|since|starting|effective
+from (?:\w+ ){1,4}on|from (?:today|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january
+  |february|march|april|may|june|july|august|september|october|november|december|next \w+)
+(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat|replac|swapp|bump|rais|lower|increas|reduc|shift
+  |extend|shorten|postpon|push|slipp|cancell?|dropp|retir|promot|reschedul|rotat)(?:e[ds]?|ed|ing|s)?\b(?: on
+  | over| to)?
+(?:went|gone|goes|going|comes?|came|is|are|was|were) (?:up|down|back|over|out|off)\b|took over|taken over
+  |hand(?:ed|s) over
+make (?:it|that)|became|becomes|left|quit|ended|stopped|is gone|are gone|used to|after all|turned out
+  |changed (?:my|our) minds?
+is over|scrap(?:ped)?|ditch(?:ed)?|got rid of|done with|new(?:ly)?|again|already|finally|this time|actually|correction
+""",
         "filler": r"""
 yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also
 actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no

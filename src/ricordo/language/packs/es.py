@@ -77,8 +77,31 @@ year -1 = el año pasado; year 1 = el próximo año
 10 = diez
 """,
         "distance_lead": "-1 = hace; 1 = en|dentro de",
+        "numeral": """
+0 = cero; 0.5 = medio|media; 1 = uno; 2 = dos; 3 = tres; 4 = cuatro; 5 = cinco; 6 = seis; 7 = siete; 8 = ocho;
+9 = nueve; 10 = diez; 11 = once; 12 = doce|docena; 13 = trece; 14 = catorce; 15 = quince; 16 = dieciséis;
+17 = diecisiete;
+18 = dieciocho; 19 = diecinueve; 20 = veinte; 21 = veintiuno|veintiún; 22 = veintidós; 23 = veintitrés;
+24 = veinticuatro;
+25 = veinticinco; 26 = veintiséis; 27 = veintisiete; 28 = veintiocho; 29 = veintinueve; 30 = treinta; 40 = cuarenta;
+50 = cincuenta; 60 = sesenta; 70 = setenta; 80 = ochenta; 90 = noventa; 100 = cien|ciento; 200 = doscientos;
+300 = trescientos;
+500 = quinientos; 1000 = mil; 1000000 = millón|millones
+""",
+        "numeral_join": "0 = y",
+        "numeral_article": "1 = un|una",
+        "measure": """
+time 1 = segundo|segundos; time 60 = minuto|minutos; time 3600 = hora|horas; time 86400 = día|días;
+time 604800 = semana|semanas; time 1296000 = quincena; time 2592000 = mes|meses; time 7776000 = trimestre|trimestres;
+time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
+""",
     },
     phrases={
+        "change_cue": r"""
+ahora|ya no|en (?:vez|lugar) de|a partir de|desde|cambi\w+|pas(?:a|ó|amos|ado) (?:a|de)|mud\w+|sub(?:e|ió|ido)
+  |baj(?:a|ó|ado)
+reemplaz\w+|sustitu\w+|retras\w+|aplaz\w+|adelant\w+|dej(?:ó|amos|ado|a) de|al final|nuev\w+|por fin|vuelve
+""",
         "ordinal_suffix": r"\s+de",
         "year_of": "de|del",
         "month_of": "de",

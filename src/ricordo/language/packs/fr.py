@@ -75,8 +75,29 @@ month 1 = le mois prochain; year -1 = l'année dernière|l'an dernier; year 1 = 
 0 = zéro; 1 = un|une; 2 = deux; 3 = trois; 4 = quatre; 5 = cinq; 6 = six; 7 = sept; 8 = huit; 9 = neuf; 10 = dix
 """,
         "distance_lead": "-1 = il y a; 1 = en|dans",
+        "numeral": """
+0 = zéro; 0.5 = demi|demie; 1 = un|une; 2 = deux; 3 = trois; 4 = quatre; 5 = cinq; 6 = six; 7 = sept; 8 = huit;
+9 = neuf; 10 = dix; 11 = onze; 12 = douze|douzaine; 13 = treize; 14 = quatorze; 15 = quinze; 16 = seize; 20 = vingt;
+30 = trente; 40 = quarante; 50 = cinquante; 60 = soixante; 80 = quatre-vingt|quatre-vingts; 100 = cent|cents;
+1000 = mille;
+1000000 = million|millions
+""",
+        "numeral_join": "0 = et",
+        "numeral_article": "1 = un|une",
+        "measure": """
+time 1 = seconde|secondes; time 60 = minute|minutes; time 3600 = heure|heures; time 86400 = jour|jours;
+time 604800 = semaine|semaines; time 2592000 = mois; time 7776000 = trimestre|trimestres;
+time 31536000 = an|ans|année|années;
+EUR 1 = euro|euros; share 1 = pour cent
+""",
     },
     phrases={
+        "change_cue": r"""
+maintenant|désormais|dorénavant|ne .{1,30} plus|plus (?:de|du|d')|au lieu de|à partir d\w+|dès|depuis|remplac\w+
+  |chang\w+
+pass(?:é|er|e|ons) (?:à|de)|déplac\w+|déménag\w+|augment\w+|baiss\w+|réduit\w*|report\w+|repouss\w+|renomm\w+
+  |finalement|nouveau|nouvelle
+""",
         "year_lead": "en|depuis",
         "weekday_lead": "le",
         "day_time": "matin|midi|soir|après-midi",

@@ -64,8 +64,32 @@ month 1 = il prossimo mese; year -1 = l'anno scorso; year 1 = l'anno prossimo
 10 = dieci
 """,
         "distance_lead": "1 = fra|tra",
+        "numeral": """
+0 = zero; 0.5 = mezzo|mezza; 1 = uno; 2 = due; 3 = tre|tré; 4 = quattro; 5 = cinque; 6 = sei; 7 = sette; 8 = otto;
+9 = nove; 10 = dieci; 11 = undici; 12 = dodici|dozzina; 13 = tredici; 14 = quattordici; 15 = quindici; 16 = sedici;
+17 = diciassette; 18 = diciotto; 19 = diciannove; 20 = venti; 21 = ventuno; 28 = ventotto; 30 = trenta;
+38 = trentotto;
+40 = quaranta; 48 = quarantotto; 50 = cinquanta; 60 = sessanta; 70 = settanta; 80 = ottanta; 90 = novanta;
+100 = cento;
+1000 = mille|mila; 1000000 = milione|milioni
+""",
+        "numeral_join": "0 = e",
+        "numeral_article": "1 = un|una|un'",
+        "measure": """
+time 1 = secondo|secondi; time 60 = minuto|minuti; time 3600 = ora|ore; time 86400 = giorno|giorni;
+time 604800 = settimana|settimane; time 2592000 = mese|mesi; time 7776000 = trimestre|trimestri;
+time 31536000 = anno|anni;
+EUR 1 = euro; share 1 = per cento
+""",
     },
     phrases={
+        "change_cue": r"""
+adesso|ora|ormai|non .{1,30} più|invece|al posto di|da (?:oggi|domani|lunedì|gennaio|febbraio|marzo|aprile|ora)
+  |a partire|dal(?:l')?
+cambi\w+|pass(?:a|ato|iamo) (?:a|da)|spost\w+|trasferi\w+|aument\w+|abbass\w+|ridott\w+|sostitui\w+|rimanda\w+
+  |rinvia\w+|anticip\w+
+smess\w+|nuov\w+|alla fine|torna\w*
+""",
         "ago": "fa",
         "year_lead": "nel",
         "weekday_lead": "il",

@@ -59,8 +59,30 @@ year -1 = ano passado; year 1 = próximo ano
 10 = dez
 """,
         "distance_lead": "-1 = há; 1 = em",
+        "numeral": """
+0 = zero; 0.5 = meio|meia; 1 = um|uma; 2 = dois|duas; 3 = três; 4 = quatro; 5 = cinco; 6 = seis; 7 = sete; 8 = oito;
+9 = nove; 10 = dez; 11 = onze; 12 = doze|dúzia; 13 = treze; 14 = catorze|quatorze; 15 = quinze;
+16 = dezesseis|dezasseis;
+17 = dezessete|dezassete; 18 = dezoito; 19 = dezenove|dezanove; 20 = vinte; 30 = trinta; 40 = quarenta;
+50 = cinquenta;
+60 = sessenta; 70 = setenta; 80 = oitenta; 90 = noventa; 100 = cem|cento; 200 = duzentos; 500 = quinhentos;
+1000 = mil;
+1000000 = milhão|milhões
+""",
+        "numeral_join": "0 = e",
+        "numeral_article": "1 = um|uma",
+        "measure": """
+time 1 = segundo|segundos; time 60 = minuto|minutos; time 3600 = hora|horas; time 86400 = dia|dias;
+time 604800 = semana|semanas; time 2592000 = mês|meses; time 7776000 = trimestre|trimestres; time 31536000 = ano|anos;
+EUR 1 = euro|euros; share 1 = por cento
+""",
     },
     phrases={
+        "change_cue": r"""
+agora|já não|não .{1,30} mais|em vez de|a partir de|desde|mud\w+|pass(?:a|ou|amos) (?:a|para|de)|troc\w+
+  |aument\w+|reduz\w+
+substitu\w+|adi(?:ado|ou|amos)|deix(?:ou|amos) de|nov[oa]s?|afinal
+""",
         "ago": "atrás",
         "ordinal_suffix": "º",
         "year_lead": "em",

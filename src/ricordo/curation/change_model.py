@@ -1,0 +1,288 @@
+"""Whether a later statement changes an earlier one: a linear model over features of the two. Pure.
+
+The rules of `conflicts.py` need a pattern; most changes come without one ("The price is 14.99", "it's seven now"). The
+model weighs what the two have in common: their subject, values of one type that differ, and words that announce a
+change. Its weights come from labelled conversations; `benchmarks/train_changes.py` writes them.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from ricordo.curation.claims import attribute_of, parse_statement
+from ricordo.language import Language, content_words, detect_language
+from ricordo.language.packs import language_pack, pack_phrases, pack_table, pack_words
+from ricordo.language.quantities import find_quantities
+from ricordo.language.words import stem, strip_accents
+from ricordo.lazy import lazy_compile
+from ricordo.messages.json_text import decode_json
+
+__all__ = ["CHANGE_THRESHOLD", "ComparedStatement", "change_features", "change_score", "read_statement"]
+
+
+CHANGE_THRESHOLD = 1.0
+"""The score from which a later statement takes the place of an earlier one."""
+_WEIGHTS_FILE = "change_weights.json"
+_MAX_CHARACTERS = 600
+_VALUE_SIGN = "="
+_EASTERN = "\u2e80"
+_EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
+_SLOT_WORDS = 2
+_SLOT_CHARACTERS = (2, 3)
+_SHORT = 3
+_MIN_TWIN, _MIN_TWIN_WITH_CUE = 0.6, 0.75
+_CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d.:])")
+_VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
+_WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
+_SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}: )")
+_SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
+_CUES = lazy_compile(
+    lambda: rf"(?<!\w)(?:{pack_phrases('change_cue', edges=True)})(?!\w)|{pack_phrases('change_cue', edges=False)}",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedStatement:
+    """What comparing needs: `subject` are the content words without amounts, `attributes` those that are no names.
+
+    `order` has the subject in order, `frame` with each amount as a sign of its type. `values` are the values by type,
+    `lead` is the name that the text begins with.
+    """
+
+    subject: frozenset[str]
+    attributes: frozenset[str]
+    order: tuple[str, ...]
+    frame: tuple[str, ...]
+    values: Mapping[str, frozenset[str]]
+    names: frozenset[str]
+    lead: str
+    has_cue: bool
+    negative: bool
+
+
+@lru_cache(maxsize=8192)
+def read_statement(text: str) -> ComparedStatement:
+    """Return the first 600 characters of a statement as they are compared."""
+    excerpt = text[:_MAX_CHARACTERS]
+    if match := _SPEAKER.match(excerpt):
+        excerpt = f"{match['question'] or ''} {excerpt[match.end() :]}".strip()
+    language = detect_language(excerpt)
+    values, masked, spans = _find_values(excerpt)
+    names, lead = _find_names(masked, capital_nouns=language_pack(language).capital_nouns)
+    generic = _generic_words()
+    frame = tuple(word for word in _frame(masked, spans, language) if word not in generic and not word[0].isdigit())
+    words = content_words(masked.casefold(), language)
+    order = tuple(word for word in words if word not in generic and not word[0].isdigit())
+    known_names = {form for name in (*names, lead) for form in (name, stem(name, language))}
+    return ComparedStatement(
+        subject=frozenset(order),
+        attributes=frozenset(order) - known_names,
+        order=order,
+        frame=frame,
+        values=values,
+        names=names,
+        lead=lead,
+        has_cue=_CUES.search(excerpt) is not None,
+        negative=parse_statement(text).is_negative,
+    )
+
+
+@cache
+def _generic_words() -> frozenset[str]:
+    raw = " ".join(pack_words("claim_generic") | pack_words("claim_generic_form") | pack_words("light"))
+    return frozenset(content_words(raw, "en")) | frozenset(raw.split())
+
+
+def _find_values(text: str) -> tuple[Mapping[str, frozenset[str]], str, list[tuple[int, int, str]]]:
+    """Return the typed values of a text, the text without its amounts and times, and where these stand."""
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    spans: list[tuple[int, int, str]] = []
+    for kind, pattern in (("version", _VERSION), ("clock", _CLOCK)):
+        for match in pattern.finditer(text):
+            value = f"{int(match[1])}:{match[2]}" if kind == "clock" else match[0]
+            values[kind].add(value)
+            spans.append((*match.span(), kind))
+    for quantity in find_quantities(text):
+        if any(start < quantity.end and quantity.start < end for start, end, _ in spans):
+            continue
+        unit = quantity.unit or "number"
+        values[unit].add(f"{quantity.value:g}")
+        spans.append((quantity.start, quantity.end, unit))
+    for match in _WORD.finditer(text):
+        folded = match[0].casefold()
+        for kind in ("weekday", "month"):
+            if folded in _calendar(kind) and (len(folded) > 3 or match[0][0].isupper()):
+                values[kind].add(_calendar(kind)[folded])
+                spans.append((*match.span(), kind))
+        if attribute_of(folded):
+            values[attribute_of(folded)].add(folded)
+            spans.append((*match.span(), attribute_of(folded)))
+    masked = text
+    for start, end, _ in spans:
+        masked = f"{masked[:start]}{' ' * (end - start)}{masked[end:]}"
+    return {kind: frozenset(each) for kind, each in values.items()}, masked, sorted(spans)
+
+
+def _frame_words(text: str, language: Language) -> list[str]:
+    """Return the content words of a text in order; characters in a script without spaces."""
+    words: list[str] = []
+    for number, run in enumerate(_EASTERN_RUN.split(text.casefold())):
+        is_eastern = number % 2 == 1
+        words += (
+            [char for char in run if char not in pack_words("stop", language)]
+            if is_eastern
+            else content_words(run, language)
+        )
+    return words
+
+
+def _frame(masked: str, spans: Sequence[tuple[int, int, str]], language: Language) -> tuple[str, ...]:
+    """Return the content words of a text in order, each value as a sign of its type."""
+    frame: list[str] = []
+    at = 0
+    for start, end, kind in spans:
+        frame += [*_frame_words(masked[at:start], language), f"{_VALUE_SIGN}{kind}"]
+        at = max(at, end)
+    return (*frame, *_frame_words(masked[at:], language))
+
+
+@cache
+def _calendar(kind: str) -> Mapping[str, str]:
+    table = pack_table("weekday" if kind == "weekday" else "month")
+    return {**table, **{f"{word}s": value for word, value in table.items()}}
+
+
+def _find_names(text: str, *, capital_nouns: bool) -> tuple[frozenset[str], str]:
+    """Return the words written as names, and the one that the text begins with."""
+    names: set[str] = set()
+    lead = ""
+    for match in _WORD.finditer(text):
+        word = match[0]
+        folded = strip_accents(word.casefold().removesuffix("'s").removesuffix("’s"))
+        if not word[0].isupper() or folded in _calendar("weekday") or folded in _calendar("month"):
+            continue
+        if folded in pack_words("stop") or folded in pack_words("not_name"):
+            continue
+        if _SENTENCE_START.search(text[: match.start()]):
+            if match.start() == 0 or not text[: match.start()].strip():
+                lead = folded
+            continue
+        if not capital_nouns or any(char.isupper() for char in word[1:]):
+            names.add(folded)
+    return frozenset(names), lead
+
+
+def change_features(
+    new: ComparedStatement,
+    old: ComparedStatement,
+    rarity: Callable[[str], float],
+    *,
+    same_kind: bool,
+    same_day: bool,
+    same_speaker: bool,
+) -> dict[str, float]:
+    """Return the features of a later statement and an earlier one; `rarity` weighs a word, 0 for one that all have."""
+    names = (new.subject - new.attributes) | (old.subject - old.attributes)
+    shared = new.subject & old.subject
+    attributes = shared - names
+    mine, theirs, both = (_weigh(words, rarity) for words in (new.subject, old.subject, shared))
+    share = both / max(min(mine, theirs), 0.1)
+    rarest = max(map(rarity, shared), default=0.0) / 3
+    rarest_attribute = max(map(rarity, attributes), default=0.0) / 3
+    other = _weigh(new.subject - names, rarity), _weigh(old.subject - names, rarity)
+    slots, frame = _compare_frames(new.frame, old.frame)
+    differs = _differing_types(new, old)
+    cue = float(new.has_cue)
+    return {
+        "shared": min(both, 15.0) / 5,
+        "share of the shorter": share,
+        "share of the longer": both / max(mine, theirs, 0.1),
+        "share of attributes": _weigh(attributes, rarity) / max(*other, 0.1),
+        "rarest attribute": rarest_attribute,
+        "no attribute": float(not attributes),
+        "begins with the attribute": float(
+            sum(attributes.issuperset(each.order[:1]) and bool(each.order) for each in (new, old))
+        ),
+        "begins with what the other says": float(
+            sum(bool(one.order) and one.order[0] in two.subject for one, two in ((new, old), (old, new)))
+        ),
+        "frame": frame,
+        "other words in one place": float(slots > 0),
+        "twin": frame * float((slots > 0 and bool(differs)) or slots > 1),
+        "only the value differs": frame * float(slots == 0 and bool(differs)),
+        "other value of a type": float(bool(differs - {"number"})),
+        "other number": float("number" in differs),
+        "same value of a type": float(bool(_same_types(new, old) - {"number"})),
+        "same number": float("number" in _same_types(new, old)),
+        "cue": cue,
+        "cue and share": cue * share,
+        "cue and rarest": cue * rarest,
+        "cue of the earlier": float(old.has_cue),
+        "denies": float(new.negative),
+        "begins with another name": float(
+            bool(new.lead and old.lead) and new.lead not in {old.lead, *old.names}
+        ),
+        "name of the earlier is missing": float(bool(old.names - new.names - {new.lead})),
+        "short": float(len(new.order) <= _SHORT),
+        "length of the earlier": min(len(old.order), 20) / 10,
+        "same kind": float(same_kind),
+        "same day": float(same_day),
+        "same speaker": float(same_speaker),
+    }  # fmt: skip
+
+
+def change_score(features: Mapping[str, float]) -> float:
+    """Return the log odds that the later statement changes the earlier one; minus infinity for a near miss.
+
+    What is said on one day without a word of change is a list, and not a change.
+    """
+    is_plain = not features["cue"]
+    if features["twin"] >= (_MIN_TWIN if is_plain else _MIN_TWIN_WITH_CUE) or (
+        is_plain and (features["no attribute"] or features["same day"])
+    ):
+        return -math.inf
+    weights = _load_weights()
+    return weights["bias"] + sum(weights[name] * value for name, value in features.items())
+
+
+@cache
+def _load_weights() -> Mapping[str, float]:
+    text = (files(__package__) / _WEIGHTS_FILE).read_text(encoding="utf-8")
+    weights: dict[str, float] = decode_json(text)
+    return weights
+
+
+def _weigh(words: Collection[str], rarity: Callable[[str], float]) -> float:
+    return sum(map(rarity, words))
+
+
+def _differing_types(new: ComparedStatement, old: ComparedStatement) -> set[str]:
+    """Return the types of which both have values, and none in common."""
+    return {kind for kind in new.values.keys() & old.values.keys() if not new.values[kind] & old.values[kind]}
+
+
+def _same_types(new: ComparedStatement, old: ComparedStatement) -> set[str]:
+    """Return the types of which both have a value in common."""
+    return {kind for kind in new.values.keys() & old.values.keys() if new.values[kind] & old.values[kind]}
+
+
+def _compare_frames(new: Sequence[str], old: Sequence[str]) -> tuple[int, float]:
+    """Return in how many places one has other words than the other, one or two each, and how alike they are (0..1)."""
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    slots = sum(
+        tag == "replace" and _is_slot(old[a:b]) and _is_slot(new[c:d]) for tag, a, b, c, d in matcher.get_opcodes()
+    )
+    return slots, matcher.ratio()
+
+
+def _is_slot(words: Sequence[str]) -> bool:
+    """Tell whether these are one or two words that are no values, or two or three characters of a longer word."""
+    if any(word[0] >= _EASTERN for word in words):
+        return len(words) in _SLOT_CHARACTERS
+    return len(words) <= _SLOT_WORDS and any(word[0] != _VALUE_SIGN for word in words)

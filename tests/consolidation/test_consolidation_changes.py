@@ -1,0 +1,78 @@
+"""Changes that are told in other words than what they change, and near misses that replace nothing."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from changes import Outcome, find_corpus, read_streams, replay
+from ricordo import Entry
+from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.reconciliation import reconcile
+from ricordo.curation.types import CandidateEntry
+
+pytestmark = pytest.mark.req("FC-CONFLICT")
+
+CHANGED = [
+    ("The price is 17.99 euros.", "The price is 14.99 euros."),
+    ("Sessions are kept for two weeks.", "Sessions are kept for a quarter now."),
+    ("The golden replays are forty.", "The golden replays are twelve now."),
+    ("The orchestra rehearses on Tuesdays at 20:45.", "From 15 January the orchestra rehearses on Thursdays at 20:30."),
+    ("Marta is the treasurer of the club.", "Ivo is the treasurer of the club since Marta's move."),
+    ("The renovation may cost 38,000 euros at most.", "The renovation may now cost forty-four thousand euros."),
+    ("Der Chor probt dienstags um acht.", "Der Chor probt jetzt donnerstags um acht."),
+    ("El almacén de Vigo abre a las ocho.", "El almacén de Vigo abre ahora a las nueve."),
+    ("测试环境的端口是 8081。", "测试环境的端口改成 9091 了。"),
+]
+NEAR_MISSES = [
+    ("The staging port is 5433.", "The production port is 5432."),
+    ("The unit price of the small box is 4.20 euros.", "The unit price of the large box is 7.90 euros."),
+    ("Pull requests of the api repo need one approval.", "Pull requests of the infra repo need two approvals."),
+    ("Igor maintains the parser.", "Salma maintains the lexer."),
+    ("Our flight to Oslo leaves on 4 June.", "Our flight to Rome leaves on 9 September."),
+    ("Lena is seven.", "Lena likes swimming."),
+    ("测试环境的端口是 8081。", "生产环境的端口是 80。"),
+]
+
+
+def said(*texts: str, apart: timedelta = timedelta(days=20)) -> list[CandidateEntry]:
+    begin = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    return [
+        CandidateEntry(entry=Entry(content=text, id=f"e{number}", time=begin + number * apart))
+        for number, text in enumerate(texts)
+    ]
+
+
+def replaced(entries: Sequence[CandidateEntry]) -> dict[str, str]:
+    done = reconcile((), entries, fixed=(), config=ConsolidationConfig())
+    return {one.old: one.new for one in done.superseded}
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGED)
+def test_a_change_in_other_words_takes_the_place_of_what_it_changes(old: str, new: str) -> None:
+    assert replaced(said(old, "The cellar floods in spring.", "We bake bread on holidays.", new)) == {"e0": "e3"}
+
+
+@pytest.mark.parametrize(("old", "new"), NEAR_MISSES)
+def test_the_same_words_about_another_subject_replace_nothing(old: str, new: str) -> None:
+    assert replaced(said(old, "The cellar floods in spring.", "We bake bread on holidays.", new)) == {}
+
+
+def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:
+    rooms = ("The blue room holds 12 people.", "The blue room holds 14 people.")
+    assert replaced(said(*rooms, apart=timedelta(minutes=5))) == {}
+    assert replaced(said(*rooms)) == {"e0": "e1"}
+
+
+def test_what_was_said_earlier_but_is_read_later_takes_no_place() -> None:
+    older, newer = said("The price is 17.99 euros.", "The price is 14.99 euros.")
+    first = reconcile((), [newer], fixed=(), config=ConsolidationConfig())
+    done = reconcile([*first.active.values()], [older], fixed=(), config=ConsolidationConfig())
+    assert [(one.old, one.new) for one in done.superseded] == [("e0", "e1")]
+    assert list(done.active) == ["e1"]
+
+
+def test_held_out_near_misses_and_their_changes_keep_their_floors() -> None:
+    total = sum(map(replay, read_streams(find_corpus("test")[:1]).values()), Outcome())
+    assert len(total.held) >= 9
+    assert len(total.wrong) <= 4
