@@ -63,12 +63,14 @@ def lazy_compile(pattern: AnyStr | Callable[[], AnyStr], flags: int = 0) -> re.P
 
 if not TYPE_CHECKING:
 
-    def dataclass(cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False) -> Any:
+    def dataclass(cls: type | None = None, /, *, frozen: bool = False, kw_only: bool = False, **others: bool) -> Any:
         """Make a class a dataclass as `dataclasses.dataclass` does, but compile its methods at their first use.
 
         Compiling the methods takes ten times as long as the rest, and a process uses few of the hundreds of classes
-        that it loads. `InitVar` can't be used.
+        that it loads. With `others`, such as `order` or `slots`, it is a standard one. `InitVar` can't be used.
         """
+        if others:
+            return dataclasses.dataclass(frozen=frozen, kw_only=kw_only, **others)
         if cls is None:
             return partial(dataclass, frozen=frozen, kw_only=kw_only)
         # without a docstring the standard decorator writes one with the signature, which would compile `__init__`

@@ -101,11 +101,12 @@ _COMMANDS: dict[str, str | _Group] = {
 class _LazyCommands(MutableMapping[str, Any]):
     """Commands under their names, each of which is imported when it is looked up."""
 
+    commands: Mapping[str, str | _Group]
     loaded: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.loaded:
-            self.loaded[name] = _load_command(name, _COMMANDS[name])
+            self.loaded[name] = _load_command(name, self.commands[name])
         return self.loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -115,20 +116,15 @@ class _LazyCommands(MutableMapping[str, Any]):
         del self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
+        return iter(self.commands)
 
     def __len__(self) -> int:
-        return len(_COMMANDS)
+        return len(self.commands)
 
 
-class _LazyCommandGroup(CommandGroup):
+class _AllCommands(CommandGroup):
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": _LazyCommands()})
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands without importing any."""
-        del ctx
-        return list(self.commands)
+        super().__init__(**{**options, "commands": _LazyCommands(commands=_COMMANDS)})
 
 
 def _load_command(name: str, command: str | _Group) -> Any:
@@ -141,10 +137,8 @@ def _load_command(name: str, command: str | _Group) -> Any:
         app.callback(invoke_without_command=True)(_import_function(command.callback))
     else:
         app.info.help, app.info.no_args_is_help = command.help, True
-    for each, path in command.commands.items():
-        app.command(each, cls=Command)(_import_function(path))
     group: TyperGroup = get_group(app)
-    group.name = name
+    group.name, group.commands = name, _LazyCommands(commands=command.commands)
     return group
 
 
@@ -155,7 +149,7 @@ def _import_function(path: str) -> Callable[..., Any]:
 
 
 app = typer.Typer(
-    cls=_LazyCommandGroup,
+    cls=_AllCommands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 100},

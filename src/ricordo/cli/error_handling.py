@@ -52,6 +52,11 @@ class Command(TyperCommand):
 class NestedGroup(TyperGroup):
     """Commands below one name."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands in the order of the help, without importing any."""
+        del ctx
+        return list(self.commands)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its parameters, which convert only what needs it."""
         return _convert_only_what_needs_it(super().get_params(ctx))

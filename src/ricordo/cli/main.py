@@ -3,6 +3,7 @@
 Invariant: Ctrl-C ends it with the code 130 and without a traceback, also while its commands are still being loaded.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ __all__ = ["run"]
 
 
 _EXIT_INTERRUPTED = 128 + signal.SIGINT
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def run() -> None:
@@ -19,6 +21,8 @@ def run() -> None:
     # who is to ignore interruptions, such as a job in the background, goes on doing so
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit_at_once)
+    # importing makes tens of thousands of objects that stay, among which there is no garbage to look for
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     from ricordo.cli.application import app
 
     for stream in (sys.stdout, sys.stderr):

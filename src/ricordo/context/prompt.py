@@ -10,7 +10,7 @@ omitted content is named with its file.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 from ricordo.context.preamble import MemorySnapshot
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import FencedItem, Trust, render_fence
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.storage import FileStore
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE

@@ -9,7 +9,6 @@ Every content word of the statements is in the finding.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from ricordo.extraction.config import RuleExtractionConfig
@@ -31,7 +30,7 @@ from ricordo.language import (
     to_third_person,
 )
 from ricordo.language.packs import pack_phrases, pack_table
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
 
 __all__ = ["Finding", "Speaker", "Utterance", "extract", "extract_from_utterances", "rewrite_statements"]

@@ -9,7 +9,6 @@ Salience is a weighted sum; its weights are rounded from a logistic fit, see doc
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
@@ -23,7 +22,7 @@ from ricordo.extraction.statements import (
 )
 from ricordo.language import Act, find_dates, find_names
 from ricordo.language.packs import pack_phrases
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "SalienceFeatures",

@@ -9,7 +9,7 @@ Invariant: a statement's text is verbatim in its message, and statements are in 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Utterance
@@ -26,7 +26,7 @@ from ricordo.language import (
     strip_opener,
 )
 from ricordo.language.packs import pack_phrases
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "LASTING_ACTS",

@@ -8,14 +8,13 @@ linear in the text.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.phrases import find_in_sentence
 from ricordo.language.packs import pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "find_foreign_names",
@@ -150,7 +149,7 @@ _MAX_REREAD = 512
 _MAX_QUOTATION = 1_024
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class _Keyword:
     """The keyword in a name and its strength without other words; with `is_short` the keyword needs other words."""
 

@@ -8,12 +8,11 @@ Invariants: linear in the text. A marker that is only mentioned, without key mat
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.language.packs import pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "KEY_LINE_HINT",
@@ -191,7 +190,7 @@ _MIN_DISTINCT_IN_LINE = 20
 _MIN_PARTIAL_LINE = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _KeyLine:
     """A line that ends in Base64, from `start` to `end`; `prefix` is the text before it, without numbers.
 

@@ -5,13 +5,12 @@ Seen from a reference day. A date of the calendar without a year is the nearest 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
 from ricordo.language.packs import TableKind, pack_phrases, pack_table, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["DateGrain", "DateMention", "annotate_dates", "find_dates", "month_numbers"]
 
@@ -30,7 +29,7 @@ def _number_table(kind: TableKind) -> Mapping[str, int]:
 DateGrain = Literal["day", "weekend", "week", "month", "year"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class DateMention:
     """A date phrase, where it stands (character offsets), the days it covers (both included) and how it was given.
 

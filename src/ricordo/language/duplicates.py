@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TypeAlias
@@ -22,7 +22,7 @@ from typing import TypeAlias
 from ricordo.language.languages import Language, detect_language, is_unsegmented
 from ricordo.language.packs import PhraseKind, language_pack, language_packs, pack_phrases, pack_rows, pack_words
 from ricordo.language.words import is_stop_word, stem, strip_accents
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
     "DUPLICATE_THRESHOLD",

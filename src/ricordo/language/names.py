@@ -8,14 +8,13 @@ Invariant: a name stands verbatim in its text.
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from ricordo.language.languages import detect_language
 from ricordo.language.packs import LANGUAGES, Language, PhraseKind, language_pack, pack_phrases, pack_words
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import is_stop_word
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["Introduction", "NameMention", "find_introduction", "find_names"]
 
@@ -26,7 +25,7 @@ _RUN = lazy_compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class NameMention:
     """A name and where it stands (character offsets)."""
 
@@ -105,7 +104,7 @@ def _openings() -> tuple[tuple[Language, bool, re.Pattern[str]], ...]:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Introduction:
     """The name somebody gives of themselves and the language they do it in.
 

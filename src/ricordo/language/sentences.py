@@ -9,11 +9,10 @@ in the text. Without its opener a text is a tail of itself, and not empty unless
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from ricordo.language.packs import pack_phrases, pack_words
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
 
@@ -21,7 +20,7 @@ __all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
 SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Sentence:
     """One sentence or block; `start` and `end` are character offsets into the text it was cut from."""
 

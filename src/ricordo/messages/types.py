@@ -14,12 +14,13 @@ call before a cut point has a result, present or still expected, at or after the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.errors import InvalidMessage
+from ricordo.lazy import dataclass
 
 __all__ = [
     "JsonValue",

@@ -6,7 +6,7 @@ Invariant: a memory that somebody uses is not closed by the pool, and no user ha
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ import anyio
 
 from ricordo.errors import InvalidScope, MemoryClosed, PoolExhausted, RicordoError
 from ricordo.events import EventSink
+from ricordo.lazy import dataclass
 from ricordo.models import Embedder
 from ricordo.runtime import Settings
 from ricordo.runtime.memory import Memory

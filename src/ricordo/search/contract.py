@@ -5,12 +5,13 @@ source of truth: a search first indexes the files that changed, and reads direct
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, time
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from ricordo.errors import InvalidQuery
 from ricordo.guard import Trust
+from ricordo.lazy import dataclass
 from ricordo.storage.contract import AppendedRange
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.tombstones import ForgottenStatements

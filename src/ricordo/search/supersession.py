@@ -8,10 +8,11 @@ count as current.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
+from ricordo.lazy import dataclass
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import SUPERSEDES_MARKER, Hit, Passage
 from ricordo.search.signals import ScoredPassage

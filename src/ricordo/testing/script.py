@@ -10,10 +10,10 @@ Invariant: a script never restarts. A request after its last item is an error th
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from typing import Literal, TypeAlias
 
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, Part, Text, Thinking, ToolCall, ToolSpec, Usage
 from ricordo.messages.tokens import cut_text, estimate_message, estimate_request
 from ricordo.models import StopReason

@@ -10,7 +10,6 @@ import types
 import typing
 from collections import abc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
 from ricordo.agent.tools.shapes import (
@@ -32,6 +31,7 @@ from ricordo.agent.tools.shapes import (
     TupleOf,
 )
 from ricordo.errors import InvalidSetting
+from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue
 from ricordo.messages.json_text import dumps
 

@@ -7,17 +7,16 @@ an emoji sequence.
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ricordo.errors import InvalidSetting
-from ricordo.lazy import lazy_compile
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens.estimate import Estimator, TokenCounter
 
 __all__ = ["Budget", "Share", "Tokens", "clip_line", "cut_text", "resolve_budget", "safe_boundary"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tokens:
     """A number of tokens, 0 or more."""
 
@@ -29,7 +28,7 @@ class Tokens:
             raise InvalidSetting(f"Tokens takes a whole number from 0 up, not {self.count!r}; a part is Share(0.8).")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Share:
     """A share of the window, above 0 and up to 1."""
 
