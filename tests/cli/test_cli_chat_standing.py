@@ -296,7 +296,7 @@ def test_what_still_runs_at_the_end_is_stopped_and_said_to_be(monkeypatch: pytes
 def test_the_window_is_measured_with_the_tools_that_a_chat_has(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback_model([Say("Hello.")], monkeypatch):
         inside = _chat("Hello?", "/context").out.splitlines()
-        outside = ricordo("context").out.splitlines()
+        outside = ricordo("context", "--window").out.splitlines()
     measured = [[line for line in lines if line.strip().startswith("t tools ")] for lines in (inside, outside)]
     assert len(measured[0]) == 1
     assert measured[0] == measured[1]

@@ -48,7 +48,7 @@ def adds_up(usage: dict[str, object]) -> bool:
 
 @pytest.mark.req("CC-MANUAL", "CC-UNDO")
 def test_the_window_is_shown_made_smaller_opened_and_brought_back(session: str) -> None:
-    before = ricordo("context", "--json").document["usage"]
+    before = ricordo("context", "--window", "--json").document["usage"]
     assert (before["session"], before["messages"], before["limit"]) == (session, 40, None)
     assert adds_up(before)
     assert min(before["sections"][name] for name in ("system", "memory", "tools", "user", "assistant")) > 0
@@ -105,7 +105,9 @@ def test_options_that_contradict_each_other_are_refused(session: str) -> None:
         assert done.code == 1
         assert "error" in json.loads(done.out)
     assert ricordo("context", "--session", session).out.count("together") == 1
-    assert "together" not in ricordo("context", "--budget", "300").out
+    assert ricordo("context", "--window").out.count("together") == 1
+    assert "together" not in ricordo("context").out
+    assert ricordo("context", "--json").document["usage"] is None
 
 
 @pytest.mark.req("CC-PIN", "CC-UNDO")
@@ -319,14 +321,14 @@ def test_a_message_is_pinned_by_its_line_or_its_id(session: str) -> None:
 @pytest.mark.req("CC-MANUAL")
 def test_a_context_without_a_session_names_none() -> None:
     ricordo("remember", "We deploy only from main.")
-    assert "\na new session, model offline\n" in ricordo("context").out
-    assert ricordo("context", "--json").document["usage"]["session"] is None
+    assert "\na new session, model offline\n" in ricordo("context", "--window").out
+    assert ricordo("context", "--window", "--json").document["usage"]["session"] is None
 
 
 def test_what_an_agent_without_a_model_says_is_what_the_assistant_says() -> None:
     ricordo("remember", "We deploy only from main.")
     ricordo("chat", "--session", "monday", "Where do we deploy from?")
-    sections = ricordo("context", "--json").document["usage"]["sections"]
+    sections = ricordo("context", "--window", "--json").document["usage"]["sections"]
     assert sections["assistant"] > 0
     assert sections["injected"] == 0
 

@@ -56,6 +56,9 @@ _WindowSession = Annotated[
         help="Whose window to show, or how its id begins; else the newest.",
     ),
 ]
+_ShowWindow = Annotated[
+    bool, typer.Option("--window", help="Show also what fills the window of the newest session, or of a new one.")
+]
 _Remove = Annotated[
     str | None,
     typer.Option(
@@ -82,6 +85,7 @@ _Wire = Annotated[
 def context(
     *,
     budget: _Budget = None,
+    window: _ShowWindow = False,
     session: _WindowSession = None,
     remove: _Remove = None,
     edit: _Edit = None,
@@ -92,22 +96,22 @@ def context(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the preamble, which is the memory in the prompt of a new session, and the content of a session's window.
+    """Show the preamble, which is the memory in the prompt of a new session, and with --window what fills a window.
 
     Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
-    allows, unless a budget is given, and then only it is shown. The tokens are estimated. With --remove or --edit one
-    message of the window is changed instead; the transcript keeps what was said, and `compact --undo` brings it back.
+    allows, unless a budget is given. The tokens are estimated. With --remove or --edit one message of the window is
+    changed instead; the transcript keeps what was said, and `compact --undo` brings it back.
     """
     target = require_target(root, user, project)
     if remove is not None or edit is not None or text is not None:
-        if budget or wire or (remove is None) == (edit is None) or (edit is None) != (text is None):
+        if budget or window or wire or (remove is None) == (edit is None) or (edit is None) != (text is None):
             raise typer.BadParameter("--remove stands alone, and --edit with --text; neither goes with other options.")
         _change_window(target, session, remove or edit or "", text, as_json=as_json)
         return
     if wire:
         print_json(run_async(lambda: _load_request(target, session)))
         return
-    usage_report = None if budget else run_async(lambda: _load_usage(target, session))
+    usage_report = run_async(lambda: _load_usage(target, session)) if window or session else None
     if usage_report:
         # settings that can't be used were told just now
         target = replace(target, setting_errors=())
