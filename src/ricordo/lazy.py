@@ -3,11 +3,9 @@
 A process that runs one command uses few of them, so importing costs almost nothing.
 """
 
-import dataclasses
 import re
 import sys
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, AnyStr, Generic, cast
@@ -69,6 +67,8 @@ if not TYPE_CHECKING:
         Compiling the methods takes ten times as long as the rest, and a process uses few of the hundreds of classes
         that it loads. With `others`, such as `order` or `slots`, it is a standard one. `InitVar` can't be used.
         """
+        import dataclasses
+
         if others:
             return dataclasses.dataclass(frozen=frozen, kw_only=kw_only, **others)
         if cls is None:
@@ -103,6 +103,9 @@ class _LazyMethod:
 
 def _compile_method(cls: Any, name: str) -> Callable[..., object]:
     """Return the method called `name` of a standard dataclass with the fields of `cls`."""
+    import dataclasses
+    from copy import copy
+
     fields = {each.name: copy(each) for each in dataclasses.fields(cls)}
     members: dict[str, object] = {
         "__module__": cls.__module__,
@@ -124,12 +127,18 @@ def _compile_method(cls: Any, name: str) -> Callable[..., object]:
 
 
 def _refuse_to_set(self: Any, name: str, value: object) -> None:
-    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
-        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+    _check_is_open(self, name, "assign to")
     object.__setattr__(self, name, value)
 
 
 def _refuse_to_delete(self: Any, name: str) -> None:
-    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
-        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+    _check_is_open(self, name, "delete")
     object.__delattr__(self, name)
+
+
+def _check_is_open(value: Any, name: str, act: str) -> None:
+    """Raise `FrozenInstanceError` for a field, and for any attribute of a dataclass that has no subclass between."""
+    from dataclasses import FrozenInstanceError
+
+    if "__dataclass_fields__" in vars(type(value)) or name in value.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot {act} field {name!r}")
