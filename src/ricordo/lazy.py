@@ -96,33 +96,63 @@ class _LazyMethod:
         self._owner, self._name = owner, name
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
-        method = _compile_method(self._owner, self._name)
+        compile_method = _compile_init if self._name == "__init__" else partial(_compile_method, name=self._name)
+        method = compile_method(self._owner)
         setattr(self._owner, self._name, method)
         return method.__get__(instance, owner)
 
 
+class _Factory:
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
+def _compile_init(cls: Any) -> Callable[..., object]:
+    """Return the `__init__` of the standard decorator, which would compile two more methods of a frozen class."""
+    from dataclasses import MISSING, fields
+
+    known: dict[str, object] = {"_set": object.__setattr__, "_FACTORY": _FACTORY}
+    by_position, by_name, lines = ["self"], ["*"], ["pass"]
+    for each in fields(cls):
+        name, value, default = each.name, each.name, ""
+        if each.default_factory is not MISSING:
+            known[f"_make_{name}"], default = each.default_factory, " = _FACTORY"
+            value = f"_make_{name}() if {name} is _FACTORY else {name}" if each.init else f"_make_{name}()"
+        elif each.default is not MISSING:
+            known[f"_default_{name}"], default = each.default, f" = _default_{name}"
+        if each.init:
+            (by_name if each.kw_only else by_position).append(name + default)
+        if each.init or each.default_factory is not MISSING:
+            lines.append(f"_set(self, {name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join(by_position + (by_name if len(by_name) > 1 else []))
+    body = "\n  ".join(lines)
+    made: dict[str, Any] = {}
+    code = f"def make({', '.join(known)}):\n def __init__({parameters}):\n  {body}\n return __init__"
+    exec(code, vars(sys.modules[cls.__module__]), made)  # noqa: S102  # as the standard decorator does
+    init: Any = made["make"](**known)
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    init.__annotations__ = {each.name: each.type for each in fields(cls) if each.init} | {"return": None}
+    return cast("Callable[..., object]", init)
+
+
 def _compile_method(cls: Any, name: str) -> Callable[..., object]:
     """Return the method called `name` of a standard dataclass with the fields of `cls`."""
-    import dataclasses
     from copy import copy
+    from dataclasses import dataclass as standard_dataclass
+    from dataclasses import fields
 
-    fields = {each.name: copy(each) for each in dataclasses.fields(cls)}
-    members: dict[str, object] = {
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__doc__": cls.__doc__,
-    }
-    members |= {"__annotations__": {each.name: each.type for each in fields.values()}}
-    if hasattr(cls, "__post_init__"):
-        members["__post_init__"] = cls.__post_init__
-    decorate = dataclasses.dataclass(
-        init=name == "__init__",
-        repr=name == "__repr__",
-        eq=name == "__eq__",
-        unsafe_hash=name == "__hash__",
-        frozen=name == "__init__" and cls.__dataclass_params__.frozen,
+    members: dict[str, object] = {each.name: copy(each) for each in fields(cls)}
+    members["__annotations__"] = {each.name: each.type for each in fields(cls)}
+    bare = type(cls.__name__, (), {"__qualname__": cls.__qualname__, "__doc__": cls.__doc__, **members})
+    decorate = standard_dataclass(
+        init=False, repr=name == "__repr__", eq=name == "__eq__", unsafe_hash=name == "__hash__"
     )
-    method: Callable[..., object] = vars(decorate(type(cls.__name__, (), members | fields)))[name]
+    method: Callable[..., object] = vars(decorate(bare))[name]
     return method
 
 

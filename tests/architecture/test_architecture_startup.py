@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -138,7 +138,8 @@ def _describe(act: Callable[[], object]) -> object:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda place, house, cursor: [inspect.signature(each) for each in (place, house, cursor)],
+        lambda place, house, cursor: [str(inspect.signature(each)) for each in (place, house, cursor)],
+        lambda place, house, cursor: [get_type_hints(each.__init__) for each in (place, house, cursor)],
         lambda place, house, cursor: [repr(place(name="a", notes=["n"])), repr(house(name="a")), repr(cursor(1, 2))],
         lambda place, house, cursor: [place(name="a") == place(name="a", notes=["n"])],
         lambda place, house, cursor: [place(name="a") == house(name="a")],
