@@ -55,6 +55,9 @@ try:
 except SystemExit as stop:
     assert not stop.code, stop.code
 """
+_REMEMBER = '"--root", "root", "remember", "The service runs in Frankfurt.", "--tag", "service"'
+_LIST = '"--root", "root", "memory", "list", "--limit", "5", "--kind", "fact", "--newer-than", "7d", "--json"'
+_CONTEXT = '"context", "--root", "root", "--budget", "500"'
 _HELP = _COMMAND.format(arguments='"--help"')
 _LIBRARY_USE = """
 import anyio
@@ -87,10 +90,12 @@ def test_starting_loads_nothing_heavy(code: str, heavy: set[str], tmp_path: Path
     ("code", "most", "unwanted"),
     [
         (_COMMAND.format(arguments='"--version"'), 10, HEAVY_FOR_HELP | RARE),
-        (_COMMAND.format(arguments='"remember", "The service runs in Frankfurt."'), 145, HEAVY | RARE),
+        (_COMMAND.format(arguments=_REMEMBER), 136, HEAVY | RARE),
+        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_LIST)}", 137, HEAVY | RARE),
+        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_CONTEXT)}", 142, HEAVY | RARE),
         (_LIBRARY_USE, 138, _LIBRARIES | RARE | {"typer", "ricordo.cli"}),
     ],
-    ids=["version", "remember", "library"],
+    ids=["version", "remember", "list", "context", "library"],
 )
 def test_everyday_processes_load_few_modules(code: str, most: int, unwanted: set[str], tmp_path: Path) -> None:
     """The bound is a ratchet: lower it when fewer modules are loaded, and raise it for nothing that could wait."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.language import annotate_dates, find_dates
+from ricordo.language.packs import TableKind, pack_table
 
 MONDAY = date(2023, 5, 8)
 
@@ -100,6 +101,12 @@ def test_the_day_is_put_behind_the_whole_expression(text: str, shown: str) -> No
 )
 def test_what_the_calendar_does_not_have_gives_nothing(text: str) -> None:
     assert find_dates(text, MONDAY) == ()
+
+
+@pytest.mark.parametrize("kind", ["day", "period"])
+def test_each_phrase_of_the_calendar_is_found_in_capitals_among_other_words(kind: TableKind) -> None:
+    texts = [f"Not {phrase.upper()}, she said." for phrase in pack_table(kind)]
+    assert [text for text in texts if not find_dates(text, MONDAY)] == []
 
 
 def test_only_full_dates_need_no_reference() -> None:

@@ -16,8 +16,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from secrets import token_bytes
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -78,7 +79,7 @@ class CommandGroup(NestedGroup):
 
 
 def _convert_only_what_needs_it(parameters: list[Any]) -> list[Any]:
-    """Let the parser convert no text to a text, and nothing that was not given.
+    """Let the parser convert only what may have to be refused.
 
     A newer parser loads pydantic for every conversion, which takes longer than most commands.
     """
@@ -90,13 +91,38 @@ def _convert_only_what_needs_it(parameters: list[Any]) -> list[Any]:
 
 def _process_value(parameter: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
     kind = getattr(parameter, "type_descriptor", None)
-    is_missing = value is None and not parameter.required
-    is_text = type(value) is str and kind and kind.annotation is str and kind.parameter_info.parser is None
-    is_default = type(value) is int and kind and kind.annotation is int
-    if kind is None or not (is_missing or is_text or is_default):
+    is_list = parameter.multiple or parameter.nargs == -1
+    if kind is None or (parameter.required and not value):
         return convert(context, value)
-    result = () if is_missing and (parameter.multiple or parameter.nargs == -1) else value
+    if value is None:
+        result: Any = () if is_list else None
+    elif is_list:
+        item_type = next(iter(get_args(kind.annotation)), None)
+        result = [_convert_value(each, item_type, kind.parameter_info) for each in value]
+    else:
+        result = _convert_value(value, kind.annotation, kind.parameter_info)
+    if result is _NOT_CONVERTED or (is_list and _NOT_CONVERTED in result):
+        return convert(context, value)
     return result if parameter.callback is None else parameter.callback(context, parameter, result)
+
+
+_NOT_CONVERTED = object()
+
+
+def _convert_value(value: Any, wanted: Any, info: Any) -> Any:
+    """Return a value as the type `wanted` if that is text, a number or a path, or an option has a parser of its own."""
+    if info.parser is not None:
+        return info.parser(value)
+    if type(value) is wanted:
+        return value
+    if wanted is int and type(value) is str and re.fullmatch(r"0|[1-9][0-9]{0,8}", value):
+        number = int(value)
+        is_within = (info.min is None or info.min <= number) and (info.max is None or number <= info.max)
+        return number if is_within else _NOT_CONVERTED
+    # a path must be readable if it exists; the other checks of the parser are not used
+    if wanted is Path and type(value) is str and (os.access(value, os.R_OK) or not os.access(value, os.F_OK)):
+        return Path(value)
+    return _NOT_CONVERTED
 
 
 @contextmanager

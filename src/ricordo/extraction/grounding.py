@@ -20,7 +20,7 @@ __all__ = ["GroundingText", "asks_for_credential", "contains_credential"]
 
 
 _MIN_OTHER_WORDS = 5
-_MARKED_WORD = lazy_compile(r"\S*" + SECRET_MARK.pattern + r"\S*")
+_MARKED_WORD = lazy_compile(lambda: r"\S*" + SECRET_MARK.pattern + r"\S*")
 
 
 def _purpose_and_sign() -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["RedactedText", "Redactor", "SecretMark", "cut", "cut_start", "has_secret"]
 
 
-_MARKS_ONLY = lazy_compile(r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
+_MARKS_ONLY = lazy_compile(lambda: r"(?:" + SECRET_MARK.pattern + r"[\s.,;]*)+")
 _KEY_BYTES = 32
 _DIGEST_BYTES = 4
 

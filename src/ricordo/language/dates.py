@@ -94,6 +94,7 @@ def _date_pattern() -> str:
 
 _EASTERN = "\u2e80"
 _YEAR = r"(?:19|20)\d\d"
+_ASCII_WORD = lazy_compile(r"[a-z]+")
 _PATTERN = lazy_compile(_date_pattern, re.IGNORECASE | re.VERBOSE)
 # "One page in seven days" and "lost in two weeks" tell how long something took, not when it will be.
 _DURATION = lazy_compile(
@@ -125,8 +126,25 @@ _DATE_TAIL = {
 
 def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
     """Return the resolvable dates of a text in order, seen from the reference day (a datetime counts by its date)."""
+    if not _may_name_date(text):
+        return ()
     today = date(reference.year, reference.month, reference.day)
     return tuple(mention for match in _PATTERN.finditer(text) for mention in _build_mention(match, today))
+
+
+def _may_name_date(text: str) -> bool:
+    """Return False for a text that names no date for sure, without compiling the pattern of all dates."""
+    if not text.isascii() or any(map(str.isdigit, text)):
+        return True
+    return not _calendar_words().isdisjoint(_ASCII_WORD.findall(text.lower()))
+
+
+@cache
+def _calendar_words() -> frozenset[str]:
+    """Return words of which each date in ASCII without a digit has one: the longest of each phrase of the calendar."""
+    kinds: tuple[TableKind, ...] = ("day", "period", "weekday", "month", "unit")
+    phrases = (phrase for kind in kinds for phrase in pack_table(kind) if phrase.isascii())
+    return frozenset(max(_ASCII_WORD.findall(phrase), key=len) for phrase in phrases)
 
 
 def annotate_dates(text: str, reference: date) -> str:
