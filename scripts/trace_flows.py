@@ -1,7 +1,8 @@
 """Count the source files that four everyday acts enter: `python scripts/trace_flows.py [--files]`.
 
 The acts are the second `send` of an agent without a model's server, `remember`, `recall`, and the consolidation of one
-day. Each runs once before it is traced, so that what only the first one loads is not counted; work in other threads is.
+day. Each runs once before it is traced, so that what only the first one loads is not counted, and neither is what loads
+it; work in other threads is.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ __all__ = ["FLOWS", "Trace", "main", "trace_flows"]
 
 FLOWS = ("send", "remember", "recall", "consolidate")
 PACKAGE = str(Path(__file__).resolve().parents[1] / "src" / "ricordo") + "/"
+LOADER = f"{PACKAGE}lazy.py"
 SCOPE = Scope(user="me", project="shop")
 
 
@@ -89,6 +91,7 @@ class _Tracer:
             entered is not None
             and event == "call"
             and code.co_filename.startswith(PACKAGE)
+            and code.co_filename != LOADER
             and code.co_name != "<module>"
         ):
             entered.add((code.co_filename.removeprefix(PACKAGE), code.co_name, code.co_firstlineno))

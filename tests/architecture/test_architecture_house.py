@@ -11,7 +11,7 @@ import measure_house
 from measure_house import House, is_bare_participle
 from source_tree import ROOT
 
-MAX_FILES = {"send": 78, "remember": 38, "recall": 47, "consolidate": 69}
+MAX_FILES = {"send": 77, "remember": 37, "recall": 45, "consolidate": 66}
 """How many source files each act may enter; a change that needs more has to say why."""
 
 

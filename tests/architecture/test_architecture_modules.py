@@ -15,6 +15,10 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.lazy.dataclass": "importing only the package needs no dataclasses",
+    "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
+    "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",
+    "ricordo.lazy._check_is_open": "importing only the package needs no dataclasses",
     "ricordo.search.index.WorkspaceIndex._searcher_for": "numpy is loaded by the first search",
     "ricordo.search.index._create_index_embedder": "numpy is loaded by the first search",
     "ricordo.guard._message_redactor": "the redactor takes a hundred patterns, and few messages need one",
