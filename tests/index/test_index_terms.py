@@ -23,6 +23,8 @@ def finds(query: str, content: str) -> bool:
     [
         ("deployments", "We deployed on Friday."),
         ("mice", "A mouse ran by."),
+        ("live", "Bego lives in Santander."),
+        ("leave", "The bus leaves at 7:30."),
         ("Datenbanken", "Wir haben die Datenbank gestern umgezogen und nicht gesichert."),
         ("getUserName", "Call getUserName() before login."),
         ("user", "Call getUserName() before login."),

@@ -111,8 +111,14 @@ def _word_terms(word: str, language: Language) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _word_forms(word: str, language: Language) -> frozenset[str]:
-    """Return the terms of a word in every language, as its language is uncertain."""
-    return frozenset(_normalize_word(word, tongue) for tongue in (language, *LANGUAGES))
+    """Return the terms of a word in every language, as its language is uncertain.
+
+    "Lives" has the stem of "life", so "live" also has the term of that form.
+    """
+    terms = {_normalize_word(word, tongue) for tongue in (language, *LANGUAGES)}
+    if word.isascii() and word.endswith("ve"):
+        terms.add(_normalize_word(f"{word}s", "en"))
+    return frozenset(terms)
 
 
 def _split_words(found: Iterable[str]) -> Iterable[str]:
