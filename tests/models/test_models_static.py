@@ -24,6 +24,11 @@ async def test_texts_that_mean_alike_are_nearer_than_those_that_do_not() -> None
     assert float(rows[0] @ rows[1]) > float(rows[0] @ rows[2]) + 0.1
 
 
+async def test_capitals_punctuation_and_function_words_say_nothing_about_a_subject() -> None:
+    rows = await load_embedder("static").embed(["Release builds: how do we SHIP them?!", "release builds ship"])
+    assert np.allclose(rows[0], rows[1], atol=1e-5)
+
+
 @pytest.mark.parametrize("text", ["", " ", "\0", "\ud800 alone", "東京で会いましょう", "x" * 100_000])
 async def test_any_text_has_a_vector_of_length_one(text: str) -> None:
     rows = await load_embedder("static").embed([text])
@@ -38,7 +43,7 @@ async def test_no_text_gives_no_row() -> None:
 async def test_the_model_of_the_vectors_is_named_and_its_package_is_not_imported() -> None:
     embedder = load_embedder("static")
     await embedder.embed(["one"])
-    assert embedder.model_id == "static:wordllama-l2-supercat-256"
+    assert embedder.model_id == "static:wordllama-l2-supercat-256-words"
     assert "wordllama" not in sys.modules
 
 

@@ -2,6 +2,9 @@
 
 It needs no key and no network, starts in less than a second and embeds thousands of texts per second, but ignores word
 order. The vectors are those of WordLlama. Its files are read directly, because its own loader downloads files.
+
+Only the lower-case words of a text count, without English stop words: capitals, punctuation and function words are
+other tokens, which would make short texts on different subjects similar.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +18,7 @@ from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing, install_command
+from ricordo.language import is_stop_word
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
@@ -31,7 +35,7 @@ _TENSOR = "embedding.weight"
 _DIMENSION = 256
 _HEADER_SIZE = 8
 _OTHER_WEIGHT = 0.05
-_WORD = lazy_compile(r"\w+")
+_WORD = lazy_compile(r"[^\W_]+")
 _MAX_CHARACTERS = 8_000
 """Later text is ignored: a mean of more tokens says little about any of them, and a megabyte would block others."""
 
@@ -39,7 +43,7 @@ _MAX_CHARACTERS = 8_000
 class StaticEmbedder:
     """An `Embedder` that uses a packaged table of vectors; `dimension` is 256."""
 
-    model_id = f"static:{_PACKAGE}-l2-supercat-{_DIMENSION}"
+    model_id = f"static:{_PACKAGE}-l2-supercat-{_DIMENSION}-words"
     dimension = _DIMENSION
 
     def __init__(self) -> None:
@@ -57,21 +61,25 @@ class StaticEmbedder:
         weight, such as a word that every sentence has, counts almost nothing.
         """
         table, tokenizer = _load_table(self._folder), _load_tokenizer(self._folder)
-        truncated = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
-        spans = [
-            (match.start(), match.end(), weights.get(match[0].lower(), _OTHER_WEIGHT))
-            for match in _WORD.finditer(truncated)
-        ]
-        encoding = tokenizer.encode(truncated, add_special_tokens=False)
+        words = _content_text(text)
+        spans = [(match.start(), match.end(), weights.get(match[0], _OTHER_WEIGHT)) for match in _WORD.finditer(words)]
+        encoding = tokenizer.encode(words, add_special_tokens=False)
         counts = np.array(
             [_token_weight((start + end) / 2, spans) for start, end in encoding.offsets], dtype=np.float32
         )
         if not len(counts):
-            blank: NDArray[np.float32] = _embed_texts(self._folder, [truncated])[0]
+            blank: NDArray[np.float32] = _embed_texts(self._folder, [text])[0]
             return blank
         row = counts @ table[encoding.ids]
         unit: NDArray[np.float32] = (row / np.linalg.norm(row)).astype(np.float32)
         return unit
+
+
+def _content_text(text: str) -> str:
+    """Return the words of a text that carry meaning, in lower case; if there are none, the text as it is."""
+    truncated = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
+    words = _WORD.findall(truncated.lower())
+    return " ".join([word for word in words if not is_stop_word(word)] or words) or truncated
 
 
 def _token_weight(position: float, spans: Sequence[tuple[int, int, float]]) -> float:
@@ -115,8 +123,8 @@ def _load_tokenizer(folder: Path) -> "Tokenizer":
 def _embed_texts(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
     table, tokenizer = _load_table(folder), _load_tokenizer(folder)
     rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-    truncated = [text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
-    for row, encoding in zip(rows, tokenizer.encode_batch(truncated, add_special_tokens=False), strict=True):
+    words = [_content_text(text) for text in texts]
+    for row, encoding in zip(rows, tokenizer.encode_batch(words, add_special_tokens=False), strict=True):
         if encoding.ids:
             row[:] = table[encoding.ids].mean(axis=0)
         if not row.any():
