@@ -22,7 +22,7 @@ def run() -> None:
     # who is to ignore interruptions, such as a job in the background, goes on doing so
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit_at_once)
-    # importing makes tens of thousands of objects that stay, so they are rarely searched for garbage, and not at the end
+    # importing makes many objects that stay, so they are rarely searched for garbage, and not at the end
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
     from ricordo.cli.application import app

@@ -39,6 +39,7 @@ __all__ = [
     "PruningRule",
     "Query",
     "RejectedHit",
+    "Reranker",
     "SearchIndex",
     "SearchSource",
     "SyncReport",
@@ -302,6 +303,17 @@ class SearchIndex(Protocol):
 
     async def close(self) -> None:
         """Close the index. Changes that are not indexed yet are indexed after it is opened again."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores how well texts answer a query."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score in 0..1 for each text, in the order of the texts; higher is better.
+
+        The call is cancelled at its deadline, so it must not block the event loop: run a model in a thread.
+        """
         ...
 
 
