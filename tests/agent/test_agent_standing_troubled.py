@@ -259,7 +259,7 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
         await agent.tasks.start("dream", "dream", bench.work)
         await agent.tasks.wait()
     recorded = (place_of(bench.root) / tasks_path("main", "s")).read_bytes()
-    monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
+    monkeypatch.setattr("ricordo.agent.session_factory._is_writable", lambda root: False)
     bench.clock.turn(1)
     async with bench.agent() as agent:
         assert [task.title for task in await agent.tasks.all()] == ["dream", "count"]

@@ -68,7 +68,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
 ) -> None:
     root = tmp_path / ".ricordo"
     handle = await compacted(root)
-    monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
+    monkeypatch.setattr("ricordo.agent.session_factory._is_writable", lambda root: False)
     before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
     async with agent(root, keep=1) as one:
         assert not one.is_recorded

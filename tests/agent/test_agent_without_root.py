@@ -159,7 +159,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
         assert one.memory is not None
         await one.memory.remember("We deploy only from main.")
     before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
-    monkeypatch.setattr("ricordo.agent.session_opening._is_writable", lambda root: False)
+    monkeypatch.setattr("ricordo.agent.session_factory._is_writable", lambda root: False)
     with caplog.at_level(logging.WARNING, "ricordo"):
         async with HarnessAgent(model, memory=root, scope=SCOPE, session="s", settings=settings(root)) as two:
             assert not two.is_recorded

@@ -20,7 +20,7 @@ from command_line import Done, loopback_model, ricordo
 from command_line import chat as conversation
 from piped_processes import PipedProcess
 from ricordo.agent import TurnResult
-from ricordo.agent import session_opening as agents
+from ricordo.agent import session_factory as agents
 from ricordo.cli.chat_input import SlashCommand, cli_arguments, parse_line
 from ricordo.cli.chat_terminal import TurnPrinter
 from ricordo.cli.render import escape

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from command_line import Done, chat, ricordo
 from reached_models import load_packages
-from ricordo.agent import session_opening as agents
+from ricordo.agent import session_factory as agents
 from ricordo.agent.compaction_journal import Compaction
 from ricordo.cli import chat_window as picture
 from ricordo.cli.chat_window import format_undo, unused_focus_note

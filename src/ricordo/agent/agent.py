@@ -14,7 +14,7 @@ from ricordo.agent.loop import TurnLimits
 from ricordo.agent.options import AgentOptions, BuiltinTools, MemoryConfig, parse_permission_rules
 from ricordo.agent.permissions import Permissions
 from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
-from ricordo.agent.session_opening import open_session
+from ricordo.agent.session_factory import open_session
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tools import ApprovalHandler, Tool
 from ricordo.agent.tools.plan_mode import PlanMode
@@ -49,26 +49,26 @@ class HarnessAgentBase:
     @property
     def session(self) -> str:
         """The id of the session."""
-        return self._session.name
+        return self.state.session
 
     @property
     def memory(self) -> Memory | None:
         """The memory of the agent's root; None if the root could not be opened or another store is in use."""
-        session = self._session
-        layers = session.store.offers(LayeredMemory) if session.memory.is_own else None
-        if session.workspace is None or layers is None:
+        resources = self._session.resources
+        layers = resources.memory.store.offers(LayeredMemory) if resources.memory.is_own else None
+        if resources.workspace is None or layers is None:
             return None
-        return Memory(session.workspace, layers, settings=session.settings)
+        return Memory(resources.workspace, layers, settings=resources.parts.settings)
 
     @property
     def store(self) -> Store:
         """The agent's store, with save, recall and preamble; with memory off, a store that saves nothing."""
-        return self._session.store
+        return self._session.resources.memory.store
 
     @property
     def is_recorded(self) -> bool:
         """Whether messages are recorded; False if the root could not be opened or is read-only."""
-        return self._session.is_recorded
+        return self._session.resources.is_writable
 
     @property
     def window(self) -> tuple[Message, ...]:
@@ -78,7 +78,7 @@ class HarnessAgentBase:
     @property
     def state(self) -> AgentState:
         """The agent's state as it is saved for the next process: the window, the plan, the todos and the rest."""
-        return self._session.turn_runner.session_state.state
+        return self._session.state
 
     @property
     def compactions(self) -> Compactions:

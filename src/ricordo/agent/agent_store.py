@@ -5,15 +5,17 @@ consolidation write to the root's memory, so both are off with another store.
 """
 
 import logging
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias
 
 from anyio.to_thread import run_sync
 
+from ricordo.agent.options import AgentOptions
 from ricordo.context.prompt import MEMORY_FILES
 from ricordo.curation.forget import forget_copies
 from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
@@ -31,7 +33,7 @@ from ricordo.stores.base import refuse_place
 from ricordo.stores.contract import Backend, Store, StoreParts, add_forget_hook
 from ricordo.workspace.entry import Entry
 
-__all__ = ["AgentStore", "open_agent_store", "uses_root_memory"]
+__all__ = ["AgentResources", "AgentStore", "open_agent_store", "uses_root_memory"]
 
 
 _LOG = logging.getLogger("ricordo.agent")
@@ -70,6 +72,40 @@ class AgentStore:
     def from_root(cls, workspace: Workspace) -> "AgentStore":
         """Return the root's own store."""
         return cls(store=workspace.store, status="own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentResources:
+    """What every session of an agent uses: the options with their defaults, the open root and the store.
+
+    `root` is absolute, `workspace` is None if it is not open, and `is_writable` says whether sessions are recorded.
+    `folder` is the working directory.
+    """
+
+    options: AgentOptions
+    parts: Dependencies
+    root: Path
+    folder: Path
+    workspace: Workspace | None
+    memory: AgentStore
+    is_writable: bool
+
+    @property
+    def place(self) -> MemoryRoot | None:
+        """The documents of the open root; None without one."""
+        return self.workspace.memory_root if self.workspace else None
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """The redactor of the root; without one, another for this process."""
+        return self.place.redactor if self.place else Redactor(secrets.token_bytes(32))
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether facts are extracted from messages, which requires the root's own memory."""
+        flush = self.parts.settings.flush
+        is_on = flush is not None and flush.is_enabled
+        return self.options.memory.hooks and is_on and (self.memory.is_own or self.workspace is None)
 
 
 def uses_root_memory(store: str | Store | None, settings: Settings, root: Path) -> bool:

@@ -1,7 +1,7 @@
 """The options of an agent, and what a sub-agent has from its parent."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from types import NoneType
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -29,10 +29,20 @@ from ricordo.storage.disk import Disk
 from ricordo.stores import Store
 from ricordo.stores.addresses import SCHEMES, parse_address
 from ricordo.workspace.agent_state import StateStore, WorkState
+from ricordo.workspace.layout import DEFAULT_AGENT
 
-__all__ = ["AgentOptions", "BuiltinTools", "MemoryConfig", "ParentLink", "PromptRefresh", "parse_permission_rules"]
+__all__ = [
+    "DEFAULT_INSTRUCTIONS",
+    "AgentOptions",
+    "BuiltinTools",
+    "MemoryConfig",
+    "ParentLink",
+    "PromptRefresh",
+    "parse_permission_rules",
+]
 
 
+DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
 PromptRefresh: TypeAlias = Literal["session", "step"]
 """When changed memory enters the system prompt: with the next session or compaction, or with the next request."""
 
@@ -186,6 +196,28 @@ class AgentOptions:
         validate_model_name(self.model, None, self.model_settings)
         if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):
             raise InvalidScope("A part of the scope, or the session, holds a secret: files would be named after it.")
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent, under which its sessions are saved."""
+        return self.scope.agent or DEFAULT_AGENT
+
+    @property
+    def user(self) -> str:
+        """The user whose sessions these are; empty for everybody."""
+        return self.scope.user or ""
+
+    def with_defaults(self, settings: Settings, root: Path) -> "AgentOptions":
+        """Return the options with every default that `settings` or the place of `root` decides."""
+        tools, limits = self.builtin_tools, self.limits
+        opt_in = settings.opt_in_tools if tools.opt_in is None else tools.opt_in
+        folder = root.parent if tools.working_directory is None else Path(tools.working_directory)
+        return replace(
+            self,
+            instructions=DEFAULT_INSTRUCTIONS if self.instructions is None else self.instructions,
+            limits=replace(limits, max_iters=limits.max_iters or settings.max_iters),
+            builtin_tools=replace(tools, opt_in=opt_in, working_directory=folder),
+        )
 
     @property
     def remembers(self) -> bool:

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.agent_store import AgentResources, AgentStore
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler
 from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_user_text
-from ricordo.agent.options import AgentOptions
 from ricordo.agent.tool_sets import MEMORY_TOOLS
 from ricordo.clock import Clock
 from ricordo.context.config import WORKSPACE_BUDGET
@@ -86,11 +85,10 @@ _PROFILE_UNREADABLE = "What is known of the user can't be read at the moment."
 _PROFILE_SOURCE = "the profile"
 
 
-def create_profile_view(
-    options: AgentOptions, config: InjectionConfig | None, workspace: Workspace | None, memory: AgentStore
-) -> "ProfileView | None":
+def create_profile_view(resources: AgentResources) -> "ProfileView | None":
     """Return the agent's view of the profile; None if profile or memory is off, or memory is not the root's own."""
-    if config is None or not options.remembers or workspace is None or not memory.is_own:
+    options, workspace, config = resources.options, resources.workspace, resources.parts.settings.injection
+    if config is None or not options.remembers or workspace is None or not resources.memory.is_own:
         return None
     return ProfileView(workspace.profiles.open_store(options.scope), config, workspace.memory_root.redactor)
 
@@ -412,11 +410,12 @@ class PromptBuilder:
         return (*infos, *corrections), repr(corrections)
 
 
-def list_rule_files(root: Path, options: AgentOptions, workspace: Workspace | None) -> list[FileStore]:
+def list_rule_files(resources: AgentResources) -> list[FileStore]:
     """Return the files of the places whose rules are in the prompt, the project's shared ones first.
 
     An incognito session opens no workspace, but the rules of its root still apply.
     """
+    options, root, workspace = resources.options, resources.root, resources.workspace
     if workspace:
         return [workspace.shared, workspace.memory_root.files] if workspace.shared else [workspace.memory_root.files]
     folders = dict.fromkeys([root, scope_folder(root, options.scope)]) if options.memory.incognito else ()

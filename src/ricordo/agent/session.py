@@ -1,19 +1,20 @@
 """AgentSession: an open session of an agent and its operations other than sending a message."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import overload
 
 from anyio.to_thread import run_sync
 
-from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.agent_store import AgentResources
 from ricordo.agent.compaction_middleware import RequestMeter, reduce_request
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import ModelRequest, Turn
 from ricordo.agent.loop import build_messages
 from ricordo.agent.memory_context import TurnMemories
 from ricordo.agent.prompt_builder import PromptMiddleware
+from ricordo.agent.reminder import ReminderMiddleware
 from ricordo.agent.session_closing import SessionClosing
 from ricordo.agent.session_services import SessionServices
 from ricordo.agent.session_state import TurnRunner, repair_window
@@ -22,7 +23,7 @@ from ricordo.agent.tools.schema import OutputType
 from ricordo.agent.turn_middleware import ExtractionMiddleware
 from ricordo.clock import SystemClock
 from ricordo.context import CompactionConfig, Strategy, StrategyReport
-from ricordo.context.pipeline import RecordReduction
+from ricordo.context.pipeline import CompactionPipelines, RecordReduction
 from ricordo.context.plan import resolve_thresholds
 from ricordo.context.usage import ContextReport, build_context_report
 from ricordo.curation.consolidator import ConsolidationResult
@@ -32,10 +33,8 @@ from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel
 from ricordo.models.contract import RequestBody, request_body
-from ricordo.runtime.settings import Settings
 from ricordo.runtime.workspace import Workspace
-from ricordo.scope import Scope
-from ricordo.stores.contract import Store
+from ricordo.workspace.agent_state import AgentState
 from ricordo.workspace.history.log import PERSON
 
 __all__ = ["AgentSession", "CompactionResult", "RequestPreview"]
@@ -86,47 +85,42 @@ class RequestPreview:
 class AgentSession:
     """One open session of an agent. If `is_recorded` is False, as without a `workspace`, it ends with the process.
 
-    `strategies` reduce the window on a person's request; `dry_run_strategies` preview that. `memory` is the agent's
-    store. `compactions` are those of the session, or only of this process if nothing is saved. `compaction` sets the
-    tokens reserved for the reply. `extraction` is None if no facts are extracted. `add_reminder` adds the reminder to a
-    request, and `turn_memories` recalls the memories for it. `closing` summarizes the session; None if the store keeps
-    no sessions.
+    The window is in the `session_state` of its turns. `pipelines` reduce it; `compactions` are those of the session, or
+    only of this process if nothing is saved. `extraction` is None if no facts are extracted. `reminder` adds the
+    reminder to a request, and `turn_memories` recalls the memories for it. `closing` summarizes the session; None if
+    the store keeps no sessions.
     """
 
-    name: str
-    scope: Scope
-    agent: str
+    resources: AgentResources
     model: ChatModel
     tools: tuple[Tool, ...]
-    instructions: str
     turn_runner: TurnRunner
     services: SessionServices
     prompt: PromptMiddleware
+    reminder: ReminderMiddleware
     meter: RequestMeter
-    strategies: tuple[Strategy, ...]
-    memory: AgentStore
-    emitter: Emitter
+    pipelines: CompactionPipelines
     compactions: Compactions
-    dry_run_strategies: tuple[Strategy, ...] = ()
     compaction: CompactionConfig | None = None
     extraction: ExtractionMiddleware | None = None
-    workspace: Workspace | None = None
-    is_recorded: bool = False
-    settings: Settings | None = None
-    add_reminder: Callable[[ModelRequest], Awaitable[ModelRequest]] | None = None
     closing: SessionClosing | None = None
     turn_memories: TurnMemories | None = None
 
     @property
-    def store(self) -> Store:
-        """The session's store, with save, recall and preamble; with memory off, a store that saves nothing."""
-        return self.memory.store
+    def state(self) -> AgentState:
+        """The state of the session as it is saved: the window, the plan, the todos and the rest."""
+        return self.turn_runner.session_state.state
+
+    @property
+    def workspace(self) -> Workspace | None:
+        """The open root; None if it is not open."""
+        return self.resources.workspace
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Record messages without calling the model, and queue them for extraction."""
         stored = await self.turn_runner.record(messages)
         if self.extraction and self.workspace:
-            await self.extraction.enqueue(self.scope, self.agent, self.name)
+            await self.extraction.enqueue(self.resources.options.scope, self.state.agent, self.state.session)
             self.workspace.worker.wake()
         return stored
 
@@ -146,7 +140,7 @@ class AgentSession:
         """Return the next request with `messages` added, before any reduction; nothing is sent or recorded."""
         request = await self.prompt.add_prompt(self._build_request())
         request = replace(request, window=(*request.window, *messages))
-        request = await self.add_reminder(request) if self.add_reminder else request
+        request = await self.reminder.add_reminder(request)
         request_messages = build_messages(request)
         schema = output.schema if output else None
         body = await request_body(self.model, request_messages, tools=request.tools, schema=schema)
@@ -158,15 +152,18 @@ class AgentSession:
         """Run every reduction now, forced; with `dry_run` no event is emitted and nothing is saved."""
         if dry_run:
             silent_emitter = Emitter(SystemClock())
-            window = repair_window(self.turn_runner.session_state.state.window)
-            return (await self._run_strategies(window, self.dry_run_strategies, focus=focus, emitter=silent_emitter))[1]
+            window = repair_window(self.state.window)
+            return (await self._run_strategies(window, self.pipelines.dry_run, focus=focus, emitter=silent_emitter))[1]
         results: list[CompactionResult] = []
 
         async def reduce_window(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            reduction = self._run_strategies(
-                window, self.strategies, focus=focus, emitter=self.emitter, record_reduction=self.compactions.record
+            reduced, compacted = await self._run_strategies(
+                window,
+                self.pipelines.on_demand,
+                focus=focus,
+                emitter=self.resources.parts.emitter,
+                record_reduction=self.compactions.record,
             )
-            reduced, compacted = await reduction
             results.append(compacted)
             return reduced
 
@@ -232,7 +229,7 @@ class AgentSession:
 
     async def _report_usage(self, request: ModelRequest) -> ContextReport:
         """Return what fills the window of a request that has its prompt, including its reminder."""
-        request = await self.add_reminder(request) if self.add_reminder else request
+        request = await self.reminder.add_reminder(request)
         measured = await self.meter.measure(request)
         estimate, window = measured.estimate, measured.window
         memory = min(estimate.system, estimate_text(self.prompt.memory))
@@ -242,7 +239,7 @@ class AgentSession:
             build_context_report,
             request.window,
             replace(estimate, system=estimate.system - memory, memory=memory),
-            session=self.name,
+            session=self.state.session,
             model=self.model.name,
             total=window.overhead + measured.tokens,
             ratio=window.ratio,
@@ -252,11 +249,11 @@ class AgentSession:
         return await run_sync(report)
 
     def _build_request(self) -> ModelRequest:
-        window = repair_window(self.turn_runner.session_state.state.window)
-        turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
-        return ModelRequest(
-            turn=turn, system=self.instructions, window=window, tools=tuple(tool.spec for tool in self.tools)
-        )
+        options, state = self.resources.options, self.state
+        window = repair_window(state.window)
+        turn = Turn(scope=options.scope, agent=state.agent, session=state.session, messages=(), window=window)
+        tools = tuple(tool.spec for tool in self.tools)
+        return ModelRequest(turn=turn, system=options.instructions or "", window=window, tools=tools)
 
 
 async def _failed_job_ids(workspace: Workspace) -> set[str]:

@@ -1,23 +1,24 @@
-"""SessionFactory: creates all parts of a session. Their modules define what they do."""
+"""Opening an agent: its root and its store, and all parts of its session, which are closed at the end."""
 
 import logging
-import secrets
-from collections.abc import Sequence
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
+import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.agent_store import AgentResources, AgentStore, open_agent_store, uses_root_memory
 from ricordo.agent.compaction_middleware import CompactionMiddleware, create_meter
 from ricordo.agent.compactions import Compactions
-from ricordo.agent.contract import StepMiddleware, TurnMiddleware
+from ricordo.agent.contract import TurnMiddleware
 from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotten_messages
 from ricordo.agent.loop import AgentLoop
 from ricordo.agent.memory_context import TurnMemories
 from ricordo.agent.options import AgentOptions
-from ricordo.agent.permissions import PathResolver
 from ricordo.agent.prompt_builder import (
     PromptBuilder,
     PromptMiddleware,
@@ -30,22 +31,28 @@ from ricordo.agent.reminder import ReminderMiddleware
 from ricordo.agent.session import AgentSession
 from ricordo.agent.session_closing import ClosingMode, SessionClosing
 from ricordo.agent.session_services import SessionServices, create_rereader, create_session_services
-from ricordo.agent.session_state import SessionState, TurnRunner, mark_delivered, messages_from_state, resume_window
+from ricordo.agent.session_state import SessionState, TurnRunner, load_session_state
 from ricordo.agent.sub_agent_workers import LocalWorker, create_workers, load_sub_agent_models
 from ricordo.agent.sub_agents import SubAgent
 from ricordo.agent.tool_sets import ToolSet, reader_name
-from ricordo.agent.tools import Tool, ToolContext
-from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, TranscriptRecorder, UsageTotals
+from ricordo.agent.tools import Approval, ApprovalHandler, Tool, ToolContext
+from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, UsageTotals
 from ricordo.context.compaction_extraction import CompactionExtraction
 from ricordo.context.config import TurnRecallConfig
 from ricordo.context.contract import ExtractionHandover, StrategyContext
 from ricordo.context.pipeline import CompactionContext, CompactionPipelines
 from ricordo.context.strategies import Reductions, with_recommended
 from ricordo.context.strategies.summarize import RereadFile
-from ricordo.context.tool_results import set_read_tool
-from ricordo.errors import ScopeMismatch
+from ricordo.errors import (
+    DocumentInvalid,
+    InvalidInput,
+    RicordoError,
+    ScopeError,
+    StorageError,
+    StorageFailed,
+)
+from ricordo.events import Event, EventSink
 from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
-from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.messages.tokens import Tokens
@@ -54,21 +61,20 @@ from ricordo.models.config import OFFLINE
 from ricordo.models.contract import declared_window
 from ricordo.runtime.guarded_models import prepare_memory_model
 from ricordo.runtime.models import load_agent_model
-from ricordo.runtime.roots import ROOT_FOLDER
+from ricordo.runtime.roots import ROOT_FOLDER, default_root
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.workspace import Dependencies, Workspace, scratch_files
+from ricordo.runtime.workspace import Dependencies, Workspace, open_workspace, scratch_files
+from ricordo.scope import Scope
 from ricordo.search.contract import Answer
+from ricordo.stores import Store
 from ricordo.stores.contract import KeepsSessions, LayeredMemory
-from ricordo.workspace.agent_state import AgentState, StoredState
-from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
-from ricordo.workspace.sessions import read_owner
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.workspace.agent_state import AgentState
+from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["SessionFactory", "choose_reductions"]
+__all__ = ["SessionFactory", "choose_reductions", "open_session"]
 
 
 _LOG = logging.getLogger("ricordo.agent")
-_DEFAULT_INSTRUCTIONS = "You are a helpful assistant. Say so when you do not know something."
 _REQUESTS_PER_SUMMARY = 4
 """Approximate maximum number of requests for one summary: it is written, retried, and split into parts."""
 
@@ -86,280 +92,246 @@ def choose_reductions(options: AgentOptions, settings: Settings, window: int | N
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFactory:
-    """Creates one session from these values; `root` is absolute, and `is_writable` says whether it is writable."""
+    """Creates the sessions of one agent and of its sub-agents."""
 
-    options: AgentOptions
-    parts: Dependencies
-    root: Path
-    workspace: Workspace | None
-    memory: AgentStore
-    is_writable: bool
+    resources: AgentResources
 
     async def create_session(self) -> AgentSession:
         """Return the open session. Raises: ScopeMismatch if it belongs to another user."""
-        options, parts, workspace = self.options, self.parts, self.workspace
-        model = await self._load_model()
-        session_state = await self._load_session_state(options.session or options.scope.session or self._create_name())
-        name = session_state.state.session
+        options, parts, workspace = self._options, self._parts, self._workspace
+        model = self._connect_model()
+        name = options.session or options.scope.session or self._create_name()
+        session_state = await load_session_state(self.resources, name, reader_tool=reader_name(options.tools))
         meter = create_meter(model, ratio=session_state.state.ratio)
         session_state.set_ratio_source(lambda: meter.ratio)
         compactions = self._create_compactions(session_state)
-        flush, reductions = (
-            self._create_extraction(),
-            choose_reductions(options, parts.settings, declared_window(model)),
-        )
-        services = create_session_services(
-            session_state, session=name, options=options, parts=parts, workspace=workspace, root=self.root,
-            path_resolver=PathResolver(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE),
-            is_writable=self.is_writable,
-        )  # fmt: skip
-        loaded_options = replace(
-            options, model=model, sub_agents=await load_sub_agent_models(options.sub_agents, parts)
-        )
-        tools = self._create_tools(loaded_options, compactions, reductions, services, session_state.state)
-        compaction_context = replace(
-            self._compaction_context(reductions, flush, session_state),
-            reread=self._create_rereader(tools, services, name),
-        )
-        custom_strategies = options.strategies
-        pipelines = (
-            await CompactionPipelines.create(reductions, model, compaction_context, scratch_files())
-            if custom_strategies is None
-            else CompactionPipelines.from_strategies(custom_strategies)
+        extraction = self._create_extraction()
+        reductions = choose_reductions(options, parts.settings, declared_window(model))
+        services = create_session_services(self.resources, session_state)
+        tools = self._create_tools(model, compactions, reductions, services, session_state.state)
+        pipelines = await self._create_pipelines(
+            model, reductions, extraction, session_state, reread=self._create_rereader(tools, services, name)
         )
         memories = self._create_turn_memories(session_state, model)
         reminder = ReminderMiddleware(
             memories.wrap_reminder(services.compose_reminder) if memories else services.compose_reminder
         )
-        totals = UsageTotals()
-        base = _DEFAULT_INSTRUCTIONS if options.instructions is None else options.instructions
-        compaction_middleware = CompactionMiddleware(
-            pipelines.per_request,
-            meter=meter,
-            emitter=parts.emitter,
-            retries=pipelines.overflow_retries,
-            record_reduction=compactions.record,
-            get_undone=lambda: session_state.state.undone,
-            overflow_strategies=pipelines.on_overflow,
-        )
         prompt = PromptMiddleware(
-            self._create_prompt(model), base=base, window=lambda: session_state.state.window,
-            rebuild=options.memory.refresh == "step", location=self.memory.label,
+            self._create_prompt(model), base=options.instructions or "", window=lambda: session_state.state.window,
+            rebuild=options.memory.refresh == "step", location=self._memory.label,
         )  # fmt: skip
-        forgotten_middleware, parent_middleware = (
-            create_forgotten_middleware(workspace, self.memory.store),
-            self._parent_middleware,
-        )
+        steps = [
+            *create_forgotten_middleware(workspace, self._memory.store),
+            prompt,
+            reminder,
+            CompactionMiddleware(
+                pipelines.per_request,
+                meter=meter,
+                emitter=parts.emitter,
+                retries=pipelines.overflow_retries,
+                record_reduction=compactions.record,
+                get_undone=lambda: session_state.state.undone,
+                overflow_strategies=pipelines.on_overflow,
+            ),
+            prompt.complete,
+            reminder.refresh_reminder,
+            session_state.observe_request,
+            *([options.parent.middleware] if options.parent else ()),
+        ]
+        totals = UsageTotals()
         loop = AgentLoop(
             model,
             tools=tools,
-            instructions=base,
-            steps=[
-                *forgotten_middleware,
-                prompt,
-                reminder,
-                compaction_middleware,
-                prompt.complete,
-                reminder.refresh_reminder,
-                session_state.observe_request,
-                *parent_middleware,
-            ],
-            turns=self._turn_middleware(totals, flush),
+            instructions=options.instructions or "",
+            steps=steps,
+            turns=self._turn_middleware(totals, extraction),
             record=services.task_delivery.wrap_recorder(session_state.record),
             gate=services.gate,
-            limits=replace(options.limits, max_iters=options.limits.max_iters or parts.settings.max_iters),
+            limits=options.limits,
             emitter=parts.emitter,
         )
         return AgentSession(
-            name=name,
-            scope=options.scope,
-            agent=self._agent,
+            resources=self.resources,
             model=model,
             tools=tools,
-            instructions=base,
             turn_runner=TurnRunner(scope=options.scope, run=loop.run, session_state=session_state),
-            compactions=compactions,
             services=services,
-            add_reminder=reminder.add_reminder,
             prompt=prompt,
+            reminder=reminder,
             meter=meter,
-            strategies=pipelines.on_demand,
-            memory=self.memory,
-            dry_run_strategies=pipelines.dry_run,
-            emitter=parts.emitter,
+            pipelines=pipelines,
+            compactions=compactions,
             compaction=reductions.get("compaction"),
-            extraction=flush,
-            workspace=workspace,
-            is_recorded=self.is_writable,
-            settings=parts.settings,
+            extraction=extraction,
             closing=self._create_closing(name, model, totals, services),
             turn_memories=memories,
         )
 
     @property
-    def _agent(self) -> str:
-        return self.options.scope.agent or DEFAULT_AGENT
+    def _options(self) -> AgentOptions:
+        return self.resources.options
 
     @property
-    def _user(self) -> str:
-        return self.options.scope.user or ""
-
-    @cached_property
-    def _redactor(self) -> Redactor:
-        return self.workspace.memory_root.redactor if self.workspace else Redactor(secrets.token_bytes(32))
+    def _parts(self) -> Dependencies:
+        return self.resources.parts
 
     @property
-    def _folder(self) -> Path:
-        folder = self.options.builtin_tools.working_directory
-        return self.root.parent if folder is None else Path(folder)
+    def _workspace(self) -> Workspace | None:
+        return self.resources.workspace
+
+    @property
+    def _memory(self) -> AgentStore:
+        return self.resources.memory
 
     def _create_name(self) -> str:
-        return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
+        return f"{self._parts.clock.now():%Y-%m-%d-%Hh%M}-{self._parts.ids.new()[-6:]}"
 
     def _create_prompt(self, model: ChatModel) -> PromptBuilder:
         """Return the builder of the system prompt; without memory tools and hooks it has no memory."""
-        options, settings = self.options, self.parts.settings
+        options, settings = self._options, self._parts.settings
         shows = settings.preamble_tokens and options.remembers
         return PromptBuilder(
-            self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
-            max_tokens=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self.memory,
+            self.resources.folder, self._workspace, Tokens(settings.preamble_tokens) if shows else None,
+            clock=self._parts.clock,
+            max_tokens=prompt_budget(settings.workspace_tokens, declared_window(model)), memory=self._memory,
             max_memories=settings.recalled_memories, own_tools=[tool.spec.name for tool in options.tools],
-            sessions_path=self._session_files, emitter=self.parts.emitter,
-            rule_files=list_rule_files(self.root, options, self.workspace),
-            profile=create_profile_view(options, settings.injection, self.workspace, self.memory),
+            sessions_path=self._session_files, emitter=self._parts.emitter,
+            rule_files=list_rule_files(self.resources), profile=create_profile_view(self.resources),
         )  # fmt: skip
 
     def _create_turn_memories(self, session_state: SessionState, model: ChatModel) -> TurnMemories | None:
         """Return the memories for each turn; None if that is off, and for a model that quotes memory itself."""
-        options, settings = self.options, self.parts.settings
+        options, settings = self._options, self._parts.settings
         config = settings.turn_recall
-        if config is None and options.recommended and "turn_recall" not in settings.origins:
-            config = TurnRecallConfig()
         is_asked = options.remembers and options.parent is None
-        if config is None or not config.is_on or not is_asked or not self.memory.is_active:
+        if config is None or not config.is_on or not is_asked or not self._memory.is_active:
             return None
         if isinstance(model, QuotingModel):
             return None
         return TurnMemories(
-            self.memory.store, config, session_state, clock=self.parts.clock, emitter=self.parts.emitter
+            self._memory.store, config, session_state, clock=self._parts.clock, emitter=self._parts.emitter
         )
 
     @property
     def _session_files(self) -> str:
         """The folder in which file tools find the session files of the store; empty if they can't."""
-        place = self.memory.folder if self.memory.store.offers(KeepsSessions) else None
-        if place is None or not place.is_relative_to(self._folder.absolute()):
+        place = self._memory.folder if self._memory.store.offers(KeepsSessions) else None
+        if place is None or not place.is_relative_to(self.resources.folder.absolute()):
             return ""
-        if self.workspace and place == (self.workspace.folder / WORKSPACE).absolute():
+        if self._workspace and place == (self._workspace.folder / WORKSPACE).absolute():
             return "/"
-        inside = place.relative_to(self._folder.absolute())
+        inside = place.relative_to(self.resources.folder.absolute())
         return "" if ROOT_FOLDER in inside.parts else f"{inside}/"
 
     def _create_extraction(self) -> ExtractionMiddleware | None:
-        if self.workspace is None or not (self.is_writable and self._is_learning):
+        if self._workspace is None or not (self.resources.is_writable and self.resources.is_learning):
             return None
         return ExtractionMiddleware(
-            self.workspace.inbox,
-            config=self.parts.settings.inbox,
-            clock=self.parts.clock,
-            signals=partial(detect_signals, config=ProcessingConfig(detector=self.parts.settings.signal_detector)),
-            on_enqueue=self.workspace.worker.track,
-            emitter=self.parts.emitter,
+            self._workspace.inbox,
+            config=self._parts.settings.inbox,
+            clock=self._parts.clock,
+            signals=partial(detect_signals, config=ProcessingConfig(detector=self._parts.settings.signal_detector)),
+            on_enqueue=self._workspace.worker.track,
+            emitter=self._parts.emitter,
         )
 
-    @property
-    def _is_learning(self) -> bool:
-        """Whether facts are extracted from messages, which requires the root's own memory."""
-        flush = self.parts.settings.flush
-        is_on = flush is not None and flush.is_enabled
-        return self.options.memory.hooks and is_on and (self.memory.is_own or self.workspace is None)
-
-    def _compaction_context(
-        self, reductions: Reductions, flush: ExtractionMiddleware | None, session_state: SessionState
-    ) -> CompactionContext:
-        place, name = self.workspace.memory_root if self.workspace else None, session_state.state.session
-        before_drop = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
-        return CompactionContext(
+    async def _create_pipelines(
+        self,
+        model: ChatModel,
+        reductions: Reductions,
+        extraction: ExtractionMiddleware | None,
+        session_state: SessionState,
+        *,
+        reread: RereadFile | None,
+    ) -> CompactionPipelines:
+        """Return the strategies of the session: the program's own, or those of its reductions."""
+        options, place, session = self._options, self.resources.place, session_state.state.session
+        if options.strategies is not None:
+            return CompactionPipelines.from_strategies(options.strategies)
+        compaction_context = CompactionContext(
             strategies=StrategyContext(
-                redactor=self._redactor,
-                files=place.files if place and self.is_writable else None,
-                reader_tool=reader_name(self.options.tools),
+                redactor=self.resources.redactor,
+                files=place.files if place and self.resources.is_writable else None,
+                reader_tool=reader_name(options.tools),
             ),
-            before_drop=before_drop,
-            handover=self._create_handover(reductions, name) if flush else None,
-            is_recorded=self.is_writable,
+            before_drop=partial(extraction.before_drop, options.scope, options.agent, session) if extraction else None,
+            handover=self._create_handover(reductions, session) if extraction else None,
+            is_recorded=self.resources.is_writable,
             find_original=session_state.find_recorded,
-            prepare_model=partial(self._prepare_model, purpose="summary", session=name),
-            resolve_address=partial(self.parts.settings.resolve_address, agent=self.parts.model),
-            clock=self.parts.clock,
+            reread=reread,
+            prepare_model=partial(self._prepare_model, purpose="summary", session=session),
+            resolve_address=partial(self._parts.settings.resolve_address, agent=self._parts.model),
+            clock=self._parts.clock,
         )
+        return await CompactionPipelines.create(reductions, model, compaction_context, scratch_files())
 
     def _create_rereader(self, tools: Sequence[Tool], services: SessionServices, name: str) -> RereadFile | None:
         """Return the function that reads files again after a compaction; None without file tools."""
-        if not (self.options.builtin_tools.files or self.options.builtin_tools.shell):
+        options = self._options
+        if not (options.builtin_tools.files or options.builtin_tools.shell):
             return None
-        context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
+        context = ToolContext(call_id="", scope=options.scope, agent=options.agent, session=name)
         return create_rereader(tools, services.gate, context)
 
     def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model for use by memory; usage is only counted if the root is writable."""
-        meter = self.workspace.meter if self.workspace and self.is_writable else None
-        scope = replace(self.options.scope, agent=self._agent, session=session)
-        return prepare_memory_model(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
+        meter = self._workspace.meter if self._workspace and self.resources.is_writable else None
+        scope = replace(self._options.scope, agent=self._options.agent, session=session)
+        return prepare_memory_model(model, purpose, redactor=self.resources.redactor, meter=meter, scope=scope)
 
     def _create_handover(self, reductions: Reductions, name: str) -> ExtractionHandover | None:
         """Return the handover that extracts facts in the request for a summary; None if extraction makes its own."""
-        if self.workspace is None or self.workspace.flush.config.has_own_request:
+        if self._workspace is None or self._workspace.flush.config.has_own_request:
             return None
         compaction = reductions.get("compaction")
         seconds = compaction.summary_seconds if compaction else 60.0
         return CompactionExtraction(
-            self.workspace.inbox,
-            flush=self.workspace.flush,
-            worker=self.workspace.worker,
-            agent=self._agent,
+            self._workspace.inbox,
+            flush=self._workspace.flush,
+            worker=self._workspace.worker,
+            agent=self._options.agent,
             session=name,
-            user=self._user,
+            user=self._options.user,
             seconds=_REQUESTS_PER_SUMMARY * seconds,
-            may_learn=self.workspace.flush.may_learn,
+            may_learn=self._workspace.flush.may_learn,
         )
 
     def _create_compactions(self, session_state: SessionState) -> Compactions:
-        place = self.workspace.memory_root if self.workspace else None
+        place = self.resources.place
         return Compactions(
             session_state,
             files=place.files if place else None,
-            writable=self.is_writable,
+            writable=self.resources.is_writable,
             redactor=place.redactor if place else None,
-            clock=self.parts.clock,
-            emitter=self.parts.emitter,
-            scope=self.options.scope,
+            clock=self._parts.clock,
+            emitter=self._parts.emitter,
+            scope=self._options.scope,
         )
 
     def _turn_middleware(self, totals: UsageTotals, flush: ExtractionMiddleware | None) -> list[TurnMiddleware]:
         """Return the middleware around each turn."""
-        if self.workspace is None:
+        if self._workspace is None:
             return [totals]
-        maintain = MaintenanceMiddleware(self.workspace.worker.wake, self.workspace.running_turns)
+        maintain = MaintenanceMiddleware(self._workspace.worker.wake, self._workspace.running_turns)
         return [totals, maintain, flush] if flush else [totals, maintain]
 
     def _create_closing(
         self, name: str, model: ChatModel, totals: UsageTotals, services: SessionServices
     ) -> SessionClosing | None:
         """Return the session's closing; None if its store keeps no sessions, and for a sub-agent."""
-        options = self.options
-        session_store = self.memory.store.offers(KeepsSessions)
+        options = self._options
+        session_store = self._memory.store.offers(KeepsSessions)
         remembers = options.remembers
         if session_store is None or not remembers or options.parent is not None:
             return None
-        if self.memory.is_own and not self.is_writable:
+        if self._memory.is_own and not self.resources.is_writable:
             return None
-        mode: ClosingMode = options.memory.closing_summary or ("off" if self.memory.is_own else "sync")
+        mode: ClosingMode = options.memory.closing_summary or ("off" if self._memory.is_own else "sync")
 
         async def load_messages(session: str) -> Sequence[Message]:
-            if self.workspace is None or not self.is_writable:
+            if self._workspace is None or not self.resources.is_writable:
                 return totals.messages if session == name else ()
-            return await read_unforgotten_messages(self.workspace.memory_root, self._agent, session)
+            return await read_unforgotten_messages(self._workspace.memory_root, self._options.agent, session)
 
         return SessionClosing(
             session=name,
@@ -370,70 +342,25 @@ class SessionFactory:
             load_messages=load_messages,
             totals=totals,
             todos=lambda: services.session_state.work_state.todos,
-            emitter=self.parts.emitter,
+            emitter=self._parts.emitter,
         )
-
-    async def _load_session_state(self, name: str) -> SessionState:
-        """Return the session state, resumed from the saved state and the transcript."""
-        agent, workspace = self._agent, self.workspace
-        if workspace is None:
-            return SessionState(
-                AgentState(agent=agent, session=name, user=self._user, learns=self._is_learning), self._redactor
-            )
-        files, path = workspace.memory_root.files, transcript_path(agent, name)
-        states = self.options.memory.states or workspace.state_store
-        stored = await states.load(agent, name)
-        if stored.set_aside:
-            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stored.set_aside)
-        owner = stored.state.user or await self._read_lost_owner(stored)
-        if owner not in {"", self._user}:
-            raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
-        transcript = Transcript(files, path, session=name, redactor=workspace.memory_root.redactor)
-        logged = (await read_transcript(files, path)).messages
-        restored = () if logged or not self.is_writable else messages_from_state(stored.state)
-        if restored:
-            _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
-            logged = (await transcript.append(restored)).messages
-        window = resume_window(stored.state.window, stored.state.last, logged)
-        window = tuple(set_read_tool(message, reader_name(self.options.tools)) for message in window)
-        # A session that was started without a user stays open to everybody.
-        user = owner or ("" if logged or stored.state.window else self._user)
-        # Messages that wait for extraction from an earlier time are still extracted.
-        was_learning = bool(logged) and not stored.set_aside and stored.state.learns
-        work_state = mark_delivered(stored.state.work_state, logged)
-        last = logged[-1].id if logged else ""
-        learns = self._is_learning or was_learning
-        state = replace(stored.state, window=window, last=last, user=user, learns=learns, work_state=work_state)
-        if not self.is_writable:
-            return SessionState(state, self._redactor)
-        record = TranscriptRecorder(
-            transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
-        )
-        return SessionState(state, states=states, version=stored.version, record=record, logged=logged)
-
-    async def _read_lost_owner(self, stored: StoredState) -> str:
-        """Return the owner of a session whose state was set aside; the current user if that is unknown too."""
-        files = self.workspace.memory_root.files if self.workspace else None
-        info = await files.info(stored.set_aside) if files and stored.set_aside else None
-        if files is None or info is None:
-            return ""
-        owner = await read_owner(files, info)
-        return self._user if owner is None else owner
 
     def _create_tools(
         self,
-        options: AgentOptions,
+        model: ChatModel,
         compactions: Compactions,
         reductions: Reductions,
         services: SessionServices,
         state: AgentState,
     ) -> tuple[Tool, ...]:
+        options = replace(self._options, model=model)
         background = options.builtin_tools.shell and options.parent is None
         tool_set = ToolSet(
-            options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
-            memory=self.memory, is_writable=self.is_writable, reductions=reductions, session=state.session,
+            resources=self.resources,
+            reductions=reductions,
+            session=state.session,
             tasks=services.task_runner if background else None,
-        )  # fmt: skip
+        )
 
         def create_worker(spec: SubAgent) -> LocalWorker:
             return LocalWorker(
@@ -441,12 +368,15 @@ class SessionFactory:
                 parent=options,
                 session=state.session,
                 session_state=services.session_state,
-                ids=self.parts.ids,
+                ids=self._parts.ids,
                 create_session=self._create_sub_session,
             )
 
         workers = create_workers(
-            options.sub_agents, parent=self._agent, list_tools=tool_set.inheritable_names, create_local=create_worker
+            options.sub_agents,
+            parent=options.agent,
+            list_tools=tool_set.inheritable_names,
+            create_local=create_worker,
         )
         session_tools = services.create_tools(workers, planning=options.builtin_tools.planning, background=background)
         tools = tool_set.build(compactions, session_tools, state.window)
@@ -458,28 +388,198 @@ class SessionFactory:
 
     async def _create_sub_session(self, options: AgentOptions) -> AgentSession:
         """Open the session of a sub-agent, next to this one."""
-        return await replace(self, options=options).create_session()
+        return await SessionFactory(resources=replace(self.resources, options=options)).create_session()
 
-    @property
-    def _parent_middleware(self) -> Sequence[StepMiddleware]:
-        return [self.options.parent.middleware] if self.options.parent else []
-
-    async def _load_model(self) -> ChatModel:
-        model = self.options.model
-        if isinstance(model, str) and model != OFFLINE:
-            return await run_sync(partial(load_agent_model, model, self.parts.settings))
-        loaded = QuotingModel() if isinstance(model, str) else model
-        if isinstance(loaded, QuotingModel):
-            search = self._search_root if self.memory.is_own else self._search_other_store
-            loaded.set_search(search, keeps=self.is_writable)
-        return loaded
+    def _connect_model(self) -> ChatModel:
+        """Return the agent's model; the model `offline` gets access to memory."""
+        model = QuotingModel() if isinstance(self._options.model, str) else self._options.model
+        if isinstance(model, QuotingModel):
+            search = self._search_root if self._memory.is_own else self._search_other_store
+            model.set_search(search, keeps=self.resources.is_writable)
+        return model
 
     async def _search_root(self, text: str) -> Answer | None:
-        layers = self.memory.store.offers(LayeredMemory)
+        layers = self._memory.store.offers(LayeredMemory)
         places = await layers.places() if layers else []
-        sources = [await place.source(self.options.scope) for place in places]
-        return await quote_from_sources(sources, text, now=self.parts.clock.now())
+        sources = [await place.source(self._options.scope) for place in places]
+        return await quote_from_sources(sources, text, now=self._parts.clock.now())
 
     async def _search_other_store(self, text: str) -> Answer | None:
-        now = self.parts.clock.now()
-        return await quote_from_store(self.memory.store, text, now=now, folder=self.memory.folder)
+        now = self._parts.clock.now()
+        return await quote_from_store(self._memory.store, text, now=now, folder=self._memory.folder)
+
+
+_NO_STORE = "none:"
+_CORRECTION_STAGES = frozenset({"forget", "undo"})
+
+
+@asynccontextmanager
+async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
+    """Open the root and the store, resume or start the session, and close everything at the end.
+
+    A root or store that can't be opened is logged once, and the session runs without memory, unless memory is required.
+    A read-only root is logged too, and nothing of the session is saved. The store is closed before the root, also if
+    the block raises. An incognito session opens neither. Raises: RootNotTrusted; ScopeMismatch; InvalidSetting;
+    ModelNotFound, ModelKeyMissing, ExtraMissing; with a `required` memory the error from opening the root or the store.
+    """
+    root = await run_sync(_locate_root, options)
+    settings = await run_sync(_load_settings, options, root)
+    options = replace(options.with_defaults(settings, root), approve=_serialize_approvals(options.approve))
+    prompts = _PromptInvalidator()
+    parts = Dependencies.create(
+        settings=settings, clock=options.clock, disk=options.disk, sink=prompts.wrap_sink(options.on_event)
+    )
+    model = await _load_model(options, settings)
+    parts = replace(parts, model=None if isinstance(model, str) else model)
+    sub_agents = await load_sub_agent_models(options.sub_agents, parts)
+    options = replace(options, model=model, model_settings=None, sub_agents=sub_agents)
+    async with AsyncExitStack() as stack:
+        workspace = None
+        if not options.memory.incognito:
+            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.memory.required)
+        folders = [root, workspace.folder] if workspace else []
+        is_writable = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
+        if workspace and not is_writable:
+            _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
+            if workspace.memory_root.usage:
+                workspace.memory_root.usage.disable()
+        memory = await _open_store(stack, options, parts, root=root, workspace=workspace)
+        resources = AgentResources(
+            options=options,
+            parts=parts,
+            root=root,
+            folder=Path(options.builtin_tools.working_directory or root.parent),
+            workspace=workspace,
+            memory=memory,
+            is_writable=is_writable,
+        )
+        session = await SessionFactory(resources=resources).create_session()
+        prompts.session = session
+        await stack.enter_async_context(session.services.task_runner.lifespan())
+        if session.turn_memories:
+            await stack.enter_async_context(session.turn_memories.search_in_background())
+        if session.closing:
+            await stack.enter_async_context(session.closing.close_on_exit())
+        yield session
+
+
+class _PromptInvalidator:
+    """Invalidates a session's prompt after a person had something forgotten or undid a write."""
+
+    session: AgentSession | None = None
+
+    def wrap_sink(self, other: EventSink | None) -> EventSink:
+        """Return a sink that also passes events to `other`."""
+
+        def handle_event(event: Event) -> None:
+            if self.session and event.stage in _CORRECTION_STAGES and event.status == "finished":
+                self.session.prompt.invalidate()
+            if other:
+                other(event)
+
+        return handle_event
+
+
+def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | None:
+    """Return a handler that asks one question at a time, for the agent and its sub-agents together."""
+    if approve is None:
+        return None
+    lock = anyio.Lock()
+
+    async def ask_alone(asked: Approval) -> bool:
+        async with lock:
+            return await approve(asked)
+
+    return ask_alone
+
+
+def _locate_root(options: AgentOptions) -> Path:
+    root = options.memory.root or (options.settings.root if options.settings else None)
+    return Path(root or Settings.from_environment().root or default_root()).absolute()
+
+
+def _load_settings(options: AgentOptions, root: Path) -> Settings:
+    """Return the settings of the root with those that the agent's own arguments decide.
+
+    Raises: RootNotTrusted, InvalidSetting, DocumentInvalid.
+    """
+    settings = _read_settings(root, options.settings, trusted=options.memory.trusted)
+    if options.settings is None and options.recommended:
+        settings = settings.with_default_embedder()
+    if options.memory.incognito:
+        # The root is not opened, but the rules in it are still read.
+        settings.check_trust(root)
+    if isinstance(options.model, str) and options.model != OFFLINE:
+        settings = settings.with_model(options.model)
+    if not uses_root_memory(options.memory.store, settings, root):
+        settings = replace(settings, consolidation=None)
+    if options.recommended and settings.turn_recall is None and "turn_recall" not in settings.origins:
+        settings = replace(settings, turn_recall=TurnRecallConfig())
+    eviction = options.reductions.get("tool_result_eviction")
+    if eviction is not None:
+        # The files that this agent evicts are cleaned up by its own configuration.
+        settings = replace(settings, reductions={**settings.reductions, "tool_result_eviction": eviction})
+    return replace(settings, flush=options.memory.flush) if options.memory.flush else settings
+
+
+def _read_settings(root: Path, settings: Settings | None, *, trusted: bool) -> Settings:
+    """Return the settings for the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
+    effective = settings or Settings.from_environment()
+    effective = effective.with_trusted_root(root) if trusted else effective
+    try:
+        effective.check_trust(root)
+    except StorageError:
+        # A root that can't be read is reported when it is opened.
+        return settings or Settings.load(own=True)
+    try:
+        return effective if settings else Settings.load(root, trusted=trusted)
+    except DocumentInvalid:
+        raise
+    except StorageError:
+        return Settings.load(own=True)
+
+
+async def _load_model(options: AgentOptions, settings: Settings) -> str | ChatModel:
+    """Return the agent's model, which memory uses too; `offline` stays a name."""
+    if not isinstance(options.model, str) or options.model == OFFLINE:
+        return options.model
+    return await run_sync(partial(load_agent_model, options.model, settings, options.model_settings))
+
+
+async def _open_store(
+    stack: AsyncExitStack, options: AgentOptions, parts: Dependencies, *, root: Path, workspace: Workspace | None
+) -> AgentStore:
+    """Return the agent's store; for an incognito agent one that saves nothing. A store passed open is closed anyway."""
+    open_store = partial(
+        open_agent_store,
+        scope=options.scope,
+        parts=parts,
+        root=root,
+        workspace=workspace,
+        required=options.memory.required,
+    )
+    if not options.memory.incognito:
+        return await stack.enter_async_context(open_store(options.memory.store))
+    if isinstance(options.memory.store, Store):
+        await stack.enter_async_context(open_store(options.memory.store))
+    return await stack.enter_async_context(open_store(_NO_STORE))
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
+
+
+async def _open_workspace(
+    stack: AsyncExitStack, root: Path, scope: Scope, parts: Dependencies, *, required: bool
+) -> Workspace | None:
+    try:
+        return await stack.enter_async_context(open_workspace(root, scope, parts))
+    except (ScopeError, InvalidInput):
+        raise
+    except (RicordoError, OSError) as error:
+        if required and isinstance(error, RicordoError):
+            raise
+        if required:
+            raise StorageFailed(f"{root} can't be opened: {error}") from error
+        _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
+        return None

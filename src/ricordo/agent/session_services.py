@@ -13,14 +13,14 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ricordo.agent.agent_store import AgentResources
 from ricordo.agent.contract import ModelRequest
-from ricordo.agent.options import AgentOptions
 from ricordo.agent.permissions import MemoryRules, PathResolver, Permissions, RuleGate, RuleSource
 from ricordo.agent.reminder import PLAN_BUDGET, TaskDelivery, build_reminder, build_reminder_message
-from ricordo.agent.tools import ApprovalHandler, Tool, ToolContext
-from ricordo.agent.tools.files import file_tools
+from ricordo.agent.session_state import SessionState
+from ricordo.agent.tools import Tool, ToolContext
 from ricordo.agent.tools.plan_mode import PlanMode, plan_tools
-from ricordo.agent.tools.tasks import SessionTasks, SubAgentWorker, TaskList, spawn_tool, task_tools
+from ricordo.agent.tools.tasks import SubAgentWorker, TaskList, spawn_tool, task_tools
 from ricordo.agent.tools.todos import todo_write_tool
 from ricordo.context.strategies.summarize import RereadFile
 from ricordo.context.tool_results import READ_TOOL
@@ -30,20 +30,18 @@ from ricordo.jobs.tasks import FileTaskStore, MemoryTaskStore, ReadOnlyTaskStore
 from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.tokens import estimate_text
-from ricordo.runtime.roots import cache_folder, list_root_layers
-from ricordo.runtime.workspace import Dependencies, Workspace, root_files, scratch_files, working_directory_files
+from ricordo.runtime.roots import list_root_layers
+from ricordo.runtime.workspace import Dependencies, root_files
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
 from ricordo.stores.contract import LayeredMemory
 from ricordo.workspace.agent_state import UNKNOWN_RULES, WorkState, WorkStateHolder
-from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
+from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, tasks_path
 
 __all__ = [
     "SessionServices",
-    "create_incognito_rules",
     "create_rereader",
     "create_session_services",
-    "incognito_file_tools",
 ]
 
 
@@ -63,7 +61,7 @@ class _ReadOnlyRoots:
         return self.roots
 
 
-def create_incognito_rules(
+def _create_incognito_rules(
     root: Path, scope: Scope, parts: Dependencies
 ) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]]:
     """Return a function that reads the rules in `root` and the user's own root, without the text of the memories.
@@ -79,23 +77,6 @@ def create_incognito_rules(
         return tuple(replace(rule, why="") for rule in await read())
 
     return load_rules
-
-
-def incognito_file_tools(
-    root: Path,
-    folder: Path,
-    parts: Dependencies,
-    *,
-    approve: ApprovalHandler | None,
-    shell: bool,
-    tasks: SessionTasks | None,
-) -> tuple[Tool, ...]:
-    """Return the file tools for `folder`; they can't access `root`, and their workspace is empty.
-
-    The locks of the folder are in the cache, so that nothing is written into the root.
-    """
-    working = working_directory_files(folder, cache_folder(parts.settings.cache, root), parts)
-    return file_tools(scratch_files(), working, approve=approve, folder=folder, root=root, shell=shell, tasks=tasks)
 
 
 _LOG = logging.getLogger("ricordo.agent")
@@ -175,54 +156,40 @@ class SessionServices:
         self._has_warned = True
 
 
-def create_session_services(
-    session_state: WorkStateHolder,
-    *,
-    session: str,
-    options: AgentOptions,
-    parts: Dependencies,
-    workspace: Workspace | None,
-    is_writable: bool,
-    path_resolver: PathResolver | None = None,
-    root: Path | None = None,
-) -> SessionServices:
-    """Return the services of `session`; a sub-agent uses its parent's plan mode and rules.
+def create_session_services(resources: AgentResources, session_state: SessionState) -> SessionServices:
+    """Return the services of a session; a sub-agent uses its parent's plan mode and rules.
 
-    `path_resolver` resolves the links in a call's arguments, so that a denial also applies to their targets. `root` is
-    the source of remembered rules for an incognito session, which has no `workspace`.
+    An incognito session, which has no workspace, takes remembered rules from the root. Links in a call's arguments are
+    resolved, so that a denial also applies to their targets.
     """
+    options, parts, workspace = resources.options, resources.parts, resources.workspace
+    session = session_state.state.session
     if UNKNOWN_RULES in session_state.work_state.permissions:
         _LOG.warning(_RULES_UNREADABLE, session)
-    place = workspace.memory_root if workspace and is_writable else None
-    agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     runner = TaskRunner(
-        _choose_task_store(parts, workspace, tasks_path(agent, session), is_writable=is_writable),
-        agent=agent,
+        _choose_task_store(resources, tasks_path(options.agent, session)),
+        agent=options.agent,
         session=session,
-        user=user,
+        user=options.user,
         clock=parts.clock,
         ids=parts.ids,
         emitter=parts.emitter,
         scope=options.scope,
     )
-    root_tasks = (
-        FileTaskStore(workspace.memory_root.files, ROOT_TASKS, workspace.memory_root.redactor) if workspace else None
-    )
+    place = resources.place
     planning = None
-    if place:
+    if place and resources.is_writable:
         planning = PlanMode(
             session_state, place.files, place.changes, redactor=place.redactor, clock=parts.clock,
             approve=options.approve, session=session,
         )  # fmt: skip
-    layers = workspace.store.offers(LayeredMemory) if workspace else None
-    memory_rules = MemoryRules(layers) if layers else None
-    incognito_rules = create_incognito_rules(root, options.scope, parts) if options.memory.incognito and root else None
     get_work_state = options.parent.get_state if options.parent else lambda: session_state.work_state
     gate = RuleGate(
         get_work_state, configured=(*options.permissions, *parts.settings.permission_rules),
-        load_remembered=incognito_rules or memory_rules, approve=options.approve,
-        resolve_paths=path_resolver,
+        load_remembered=_choose_remembered_rules(resources), approve=options.approve,
+        resolve_paths=PathResolver(resources.folder, (workspace.folder if workspace else resources.root) / WORKSPACE),
     )  # fmt: skip
+    root_tasks = FileTaskStore(place.files, ROOT_TASKS, place.redactor) if place else None
     return SessionServices(
         session_state=session_state, task_runner=runner, gate=gate,
         task_list=TaskList(runner, root_tasks, clock=parts.clock),
@@ -230,12 +197,19 @@ def create_session_services(
     )  # fmt: skip
 
 
-def _choose_task_store(parts: Dependencies, workspace: Workspace | None, path: str, *, is_writable: bool) -> TaskStore:
+def _choose_remembered_rules(resources: AgentResources) -> Callable[[], Awaitable[tuple[PermissionRule, ...]]] | None:
+    if resources.options.memory.incognito:
+        return _create_incognito_rules(resources.root, resources.options.scope, resources.parts)
+    layers = resources.workspace.store.offers(LayeredMemory) if resources.workspace else None
+    return MemoryRules(layers) if layers else None
+
+
+def _choose_task_store(resources: AgentResources, path: str) -> TaskStore:
     """Return the store of a session's tasks; in a read-only root the recorded tasks are only shown."""
-    if workspace is None:
+    if resources.place is None:
         return MemoryTaskStore()
-    recorded = FileTaskStore(workspace.memory_root.files, path, workspace.memory_root.redactor)
-    return recorded if is_writable else ReadOnlyTaskStore(recorded, clock=parts.clock)
+    recorded = FileTaskStore(resources.place.files, path, resources.place.redactor)
+    return recorded if resources.is_writable else ReadOnlyTaskStore(recorded, clock=resources.parts.clock)
 
 
 def create_rereader(tools: Sequence[Tool], gate: RuleGate, context: ToolContext) -> RereadFile | None:

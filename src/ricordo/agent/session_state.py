@@ -8,6 +8,7 @@ whether facts are extracted from it, are durable before its first message. No tu
 saved.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from functools import partial
 import anyio
 from anyio.to_thread import run_sync
 
+from ricordo.agent.agent_store import AgentResources
 from ricordo.agent.contract import (
     ModelRequest,
     ModelResponse,
@@ -28,8 +30,10 @@ from ricordo.agent.contract import (
     TurnResult,
 )
 from ricordo.agent.tools.schema import OutputType
+from ricordo.agent.turn_middleware import TranscriptRecorder
 from ricordo.concurrency import run_even_if_cancelled
-from ricordo.errors import StorageError
+from ricordo.context.tool_results import set_read_tool
+from ricordo.errors import ScopeMismatch, StorageError
 from ricordo.guard import Redactor
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.lazy import dataclass
@@ -47,12 +51,27 @@ from ricordo.messages import (
     with_ids,
 )
 from ricordo.scope import Scope
+from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import ABSENT
-from ricordo.workspace.agent_state import AgentState, StateStore, WorkState
+from ricordo.workspace.agent_state import AgentState, StateStore, StoredState, WorkState
 from ricordo.workspace.agent_state_store import StateSaver, merge_states
+from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.redaction import redact_message
+from ricordo.workspace.sessions import read_owner
+from ricordo.workspace.transcript import Transcript, read_transcript
 
-__all__ = ["SessionState", "TurnRunner", "mark_delivered", "messages_from_state", "repair_window", "resume_window"]
+__all__ = [
+    "SessionState",
+    "TurnRunner",
+    "load_session_state",
+    "mark_delivered",
+    "messages_from_state",
+    "repair_window",
+    "resume_window",
+]
+
+
+_LOG = logging.getLogger("ricordo.agent")
 
 
 def messages_from_state(state: AgentState) -> tuple[Message, ...]:
@@ -296,6 +315,57 @@ class SessionState:
                     # Changes that others saved meanwhile came with it; without this they would look removed.
                     self._state = merge_states(before, self._state, restored)
             raise
+
+
+async def load_session_state(resources: AgentResources, name: str, *, reader_tool: str) -> SessionState:
+    """Return the state of the session `name`, resumed from the saved state and the transcript.
+
+    `reader_tool` is the tool that reads the evicted results in its window. Raises: ScopeMismatch if it belongs to
+    another user; StorageError.
+    """
+    options, place, learns = resources.options, resources.place, resources.is_learning
+    if resources.workspace is None or place is None:
+        state = AgentState(agent=options.agent, session=name, user=options.user, learns=learns)
+        return SessionState(state, resources.redactor)
+    states = options.memory.states or resources.workspace.state_store
+    stored = await states.load(options.agent, name)
+    if stored.set_aside:
+        _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stored.set_aside)
+    owner = stored.state.user or await _read_lost_owner(stored, place, default=options.user)
+    if owner not in {"", options.user}:
+        raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
+    path = transcript_path(options.agent, name)
+    transcript = Transcript(place.files, path, session=name, redactor=place.redactor)
+    logged = (await read_transcript(place.files, path)).messages
+    restored = () if logged or not resources.is_writable else messages_from_state(stored.state)
+    if restored:
+        _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
+        logged = (await transcript.append(restored)).messages
+    window = resume_window(stored.state.window, stored.state.last, logged)
+    state = replace(
+        stored.state,
+        window=tuple(set_read_tool(message, reader_tool) for message in window),
+        last=logged[-1].id if logged else "",
+        # A session that was started without a user stays open to everybody.
+        user=owner or ("" if logged or stored.state.window else options.user),
+        # Messages that wait for extraction from an earlier time are still extracted.
+        learns=learns or (bool(logged) and not stored.set_aside and stored.state.learns),
+        work_state=mark_delivered(stored.state.work_state, logged),
+    )
+    if not resources.is_writable:
+        return SessionState(state, resources.redactor)
+    parts = resources.parts
+    record = TranscriptRecorder(transcript, scope=options.scope, clock=parts.clock, emitter=parts.emitter)
+    return SessionState(state, states=states, version=stored.version, record=record, logged=logged)
+
+
+async def _read_lost_owner(stored: StoredState, place: MemoryRoot, *, default: str) -> str:
+    """Return the owner of a session whose state was set aside; `default` if that is unknown too."""
+    info = await place.files.info(stored.set_aside) if stored.set_aside else None
+    if info is None:
+        return ""
+    owner = await read_owner(place.files, info)
+    return default if owner is None else owner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEnding, TurnResult
-from ricordo.agent.options import AgentOptions, ParentLink
+from ricordo.agent.options import DEFAULT_INSTRUCTIONS, AgentOptions, ParentLink
 from ricordo.agent.session import AgentSession
 from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
@@ -122,7 +122,7 @@ class LocalWorker:
             model=parent.model if spec.model is None else spec.model,
             scope=replace(parent.scope, agent=spec.name, session=None),
             session=session,
-            instructions=spec.instructions,
+            instructions=DEFAULT_INSTRUCTIONS if spec.instructions is None else spec.instructions,
             memory=replace(parent.memory, hooks=spec.memory_hooks),
             builtin_tools=replace(parent.builtin_tools, memory=spec.memory_tools, planning=False),
             approve=_approve_as(spec.name, parent.approve),

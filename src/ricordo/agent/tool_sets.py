@@ -6,10 +6,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
-from ricordo.agent.agent_store import AgentStore
+from ricordo.agent.agent_store import AgentResources, AgentStore
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.options import AgentOptions
-from ricordo.agent.session_services import incognito_file_tools
 from ricordo.agent.tools import Tool
 from ricordo.agent.tools.expand import ExpandedMessages, expand_tool
 from ricordo.agent.tools.file_roots import FileRoots, SharedFiles
@@ -24,14 +23,14 @@ from ricordo.context.strategies import Reductions
 from ricordo.context.tool_results import READ_TOOL, evicted_parts
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
+from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import OPT_IN_TOOLS
-from ricordo.runtime.workspace import Dependencies, Workspace, working_directory_files
+from ricordo.runtime.workspace import scratch_files, working_directory_files
 from ricordo.scope import encode_folder_name
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
 from ricordo.stores import Forgets, Lists
 from ricordo.workspace.history.masked_files import MaskedFiles
-from ricordo.workspace.layout import DEFAULT_AGENT
 
 __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet", "reader_name"]
 
@@ -53,21 +52,24 @@ def reader_name(tools: Sequence[Tool]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSet:
-    """Builds the tools of one session; `is_writable` says whether its root is writable.
+    """Builds the tools of one session. `tasks` lets the shell run commands in the background."""
 
-    `folder` is the working directory. `tasks` lets the shell run commands in the background.
-    """
-
-    options: AgentOptions
-    parts: Dependencies
-    root: Path
-    folder: Path
-    workspace: Workspace | None
-    memory: AgentStore
-    is_writable: bool
+    resources: AgentResources
     reductions: Reductions
     session: str
     tasks: SessionTasks | None = None
+
+    @property
+    def _options(self) -> AgentOptions:
+        return self.resources.options
+
+    @property
+    def _memory(self) -> AgentStore:
+        return self.resources.memory
+
+    @property
+    def _place(self) -> MemoryRoot | None:
+        return self.resources.place
 
     def build(
         self, compactions: Compactions, work_tools: Sequence[Tool] = (), window: Sequence[Message] = ()
@@ -86,7 +88,7 @@ class ToolSet:
 
     def list_inheritable(self) -> list[Tool]:
         """Return the tools that a sub-agent can get: all except those that belong to one session."""
-        return [*self.options.tools, *self._memory_tools(), *self._opt_in_tools(), *self._file_tools()]
+        return [*self._options.tools, *self._memory_tools(), *self._opt_in_tools(), *self._file_tools()]
 
     def inheritable_names(self) -> frozenset[str]:
         """Return the names that a sub-agent's tools may have."""
@@ -98,118 +100,119 @@ class ToolSet:
         )
 
     @property
-    def _agent(self) -> str:
-        return self.options.scope.agent or DEFAULT_AGENT
-
-    @property
     def _own_names(self) -> frozenset[str]:
-        return frozenset(tool.spec.name for tool in self.options.tools)
-
-    @property
-    def _user(self) -> str:
-        return self.options.scope.user or ""
+        return frozenset(tool.spec.name for tool in self._options.tools)
 
     def _is_allowed(self, tool: Tool) -> bool:
-        parent = self.options.parent
+        parent = self._options.parent
         return parent is None or parent.has_tool(tool.spec.name)
 
     def _memory_tools(self) -> Sequence[Tool]:
-        if self.memory.status == "off" or not (self.options.builtin_tools.memory or self._inherits_any(MEMORY_TOOLS)):
+        is_asked = self._options.builtin_tools.memory or self._inherits_any(MEMORY_TOOLS)
+        if self._memory.status == "off" or not is_asked:
             return ()
-        place = self.workspace.memory_root if self.workspace and self.memory.is_own else None
+        place = self._place if self._memory.is_own else None
         return memory_tools(
-            self.memory.store if self.memory.is_active else None,
+            self._memory.store if self._memory.is_active else None,
             place.files if place else None,
             shared=self._shared_files.files if self._shared_files else None,
-            clock=self.parts.clock,
+            clock=self.resources.parts.clock,
             redactor=place.redactor if place else None,
         )
 
     @property
     def _shared_files(self) -> SharedFiles | None:
         """The files that the project shares, if the user has a separate place."""
-        shared = self.workspace.shared if self.workspace else None
-        return SharedFiles(files=shared, root=self.root) if shared else None
+        shared = self.resources.workspace.shared if self.resources.workspace else None
+        return SharedFiles(files=shared, root=self.resources.root) if shared else None
 
     @property
     def _opt_in_names(self) -> list[str]:
         """The names of the enabled opt-in tools, except those replaced by a tool of the program with the same name."""
-        if not self.memory.is_active:
+        if not self._memory.is_active:
             return []
-        opt_in = self.options.builtin_tools.opt_in
-        opt_in = self.parts.settings.opt_in_tools if opt_in is None else opt_in
+        opt_in = self._options.builtin_tools.opt_in or ()
         requested = [
             name
             for name in OPT_IN_TOOLS
-            if (self.options.builtin_tools.memory and name in opt_in) or self._inherits_any({name})
+            if (self._options.builtin_tools.memory and name in opt_in) or self._inherits_any({name})
         ]
         return [name for name in requested if name not in self._own_names]
 
     def _opt_in_tools(self) -> Sequence[Tool]:
         """Return the enabled opt-in tools that the store and the root support."""
-        store, place = self.memory.store, self.workspace.memory_root if self.workspace else None
+        store, place = self._memory.store, self._place
         tools: list[Tool] = []
         for name in self._opt_in_names:
             if name == "forget" and store.offers(Lists) is not None and store.offers(Forgets) is not None:
-                tools.append(forget_tool(store, approve=self.options.approve))
+                tools.append(forget_tool(store, approve=self._options.approve))
             if name == "memory" and place is not None:
-                changes = place.changes if self.is_writable else None
+                changes = place.changes if self.resources.is_writable else None
                 tools.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
         return tools
 
     def _inherits_any(self, tools: AbstractSet[str]) -> bool:
         """Return whether a sub-agent gets one of these tools, whatever its parent has."""
-        parent = self.options.parent
+        parent = self._options.parent
         return parent is not None and any(map(parent.has_tool, tools - self._own_names))
 
     def _session_tools(self) -> Sequence[Tool]:
-        if not (self.options.builtin_tools.sessions or self._inherits_any(SESSION_TOOLS)) or self.workspace is None:
+        options, place = self._options, self._place
+        if place is None or not (options.builtin_tools.sessions or self._inherits_any(SESSION_TOOLS)):
             return ()
-        return session_tools(
-            self._visible_files(self.workspace.memory_root), agent=self._agent, user=self._user, expand=True
-        )
+        return session_tools(self._visible_files(place), agent=options.agent, user=options.user, expand=True)
 
     def _expand_tools(self, compactions: Compactions) -> Sequence[Tool]:
         """Return the tool that expands reductions; a person can ask for it in any configuration.
 
         Messages of other sessions are available only with the session tools.
         """
-        place = self.workspace.memory_root if self.workspace else None
+        place = self._place
         if place is None:
-            return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
+            return (expand_tool(compactions.expand, agent=self._options.agent, user=self._options.user),)
 
         async def expand(handle: str) -> ExpandedMessages:
             expanded, forgotten = await compactions.expand(handle), await place.read_forgotten()
             messages = tuple(forgotten.mask_message(message, self.session) for message in expanded.messages)
             return replace(expanded, messages=messages)
 
-        files = self._visible_files(place) if self.options.builtin_tools.sessions else None
-        return (expand_tool(expand, files, agent=self._agent, user=self._user),)
+        files = self._visible_files(place) if self._options.builtin_tools.sessions else None
+        return (expand_tool(expand, files, agent=self._options.agent, user=self._options.user),)
 
     def _file_tools(self) -> Sequence[Tool]:
-        builtin_tools, approve = self.options.builtin_tools, self.options.approve
+        builtin_tools, approve = self._options.builtin_tools, self._options.approve
         if not (builtin_tools.files or builtin_tools.shell):
             return ()
-        if self.options.memory.incognito:
-            return incognito_file_tools(
-                self.root, self.folder, self.parts, approve=approve, shell=builtin_tools.shell, tasks=self.tasks
-            )
-        if self.workspace is None:
+        if self._options.memory.incognito:
+            return self._incognito_file_tools()
+        place, consolidation = self._place, self.resources.parts.settings.consolidation
+        if place is None:
             return ()
-        place = self.workspace.memory_root
         return file_tools(
             self._visible_files(place),
-            working_directory_files(self.folder, self.root, self.parts, place.files),
+            working_directory_files(self.resources.folder, self.resources.root, self.resources.parts, place.files),
             changes=place.changes,
             approve=approve,
-            folder=self.folder,
+            folder=self.resources.folder,
             redactor=place.redactor,
             root=Path(place.folder),
-            closed_folder=self.root,
+            closed_folder=self.resources.root,
             shared=self._shared_files,
             shell=builtin_tools.shell,
             tasks=self.tasks,
-            bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
+            bounds=consolidation.bounds if consolidation else None,
+        )
+
+    def _incognito_file_tools(self) -> Sequence[Tool]:
+        """Return the file tools of an incognito session: they can't access the root, and their workspace is empty.
+
+        The locks of the folder are in the cache, so that nothing is written into the root.
+        """
+        root, folder, parts = self.resources.root, self.resources.folder, self.resources.parts
+        working = working_directory_files(folder, cache_folder(parts.settings.cache, root), parts)
+        approve, shell = self._options.approve, self._options.builtin_tools.shell
+        return file_tools(
+            scratch_files(), working, approve=approve, folder=folder, root=root, shell=shell, tasks=self.tasks
         )
 
     def _visible_files(self, place: MemoryRoot) -> FileStore:
@@ -219,11 +222,12 @@ class ToolSet:
     def _result_reader_tools(self, window: Sequence[Message]) -> Sequence[Tool]:
         """Return the tools that read results evicted in this session, if there are no other file tools."""
         config = self.reductions.get("tool_result_eviction")
-        if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.is_writable)):
+        workspace, place = self.resources.workspace, self._place
+        is_on = any(map(evicted_parts, window)) or (config and self.resources.is_writable)
+        if workspace is None or place is None or not is_on:
             return ()
         config = config or ToolResultEvictionConfig()
         folder = f"{config.eviction_path.strip('/')}/{encode_folder_name(self.session)}"
-        redactor = self.workspace.memory_root.redactor
-        roots = FileRoots(self.workspace.memory_root.files, root=self.workspace.folder, below=folder)
-        reader = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
-        return (reader, grep_files_tool(roots, redactor))
+        roots = FileRoots(place.files, root=workspace.folder, below=folder)
+        reader = read_file_tool(roots, place.redactor, name=reader_name(self._options.tools))
+        return (reader, grep_files_tool(roots, place.redactor))
