@@ -20,7 +20,7 @@ from pathlib import Path
 import anyio
 
 from ricordo import BuiltinTools, CompactionConfig, HarnessAgent, MemoryConfig, Scope
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+from ricordo.agent.options import RemoteAgent, SubAgent
 from ricordo.agent.tools import Approval, tool
 from ricordo.clock import SystemClock
 from ricordo.guard.permissions import render_rule

@@ -9,7 +9,7 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig, TurnLimits
-    from ricordo.agent.sub_agents import RemoteAgent, SubAgent
+    from ricordo.agent.options import RemoteAgent, SubAgent
     from ricordo.context.config import (
         ClearResultsConfig,
         CompactionConfig,

@@ -11,11 +11,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import TurnResult, TurnStream, TypedResult
 from ricordo.agent.loop import TurnLimits
-from ricordo.agent.options import AgentOptions, BuiltinTools, MemoryConfig, parse_permission_rules
+from ricordo.agent.options import (
+    AgentOptions,
+    BuiltinTools,
+    MemoryConfig,
+    RemoteAgent,
+    SubAgent,
+    parse_permission_rules,
+)
 from ricordo.agent.permissions import Permissions
 from ricordo.agent.session import AgentSession, CompactionResult, RequestPreview
 from ricordo.agent.session_factory import open_session
-from ricordo.agent.sub_agents import RemoteAgent, SubAgent
 from ricordo.agent.tools import ApprovalHandler, Tool
 from ricordo.agent.tools.plan_mode import PlanMode
 from ricordo.agent.tools.schema import create_output_type

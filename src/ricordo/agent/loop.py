@@ -30,7 +30,6 @@ from ricordo.agent.contract import (
     TypedResult,
     compose,
 )
-from ricordo.agent.sub_agents import check_max_iters
 from ricordo.agent.tool_calls import (
     REPEATED_CALL,
     PermissionGate,
@@ -57,10 +56,10 @@ from ricordo.messages import (
     with_ids,
     with_mark,
 )
-from ricordo.messages.types import with_volatile_end
+from ricordo.messages.types import append_new, with_volatile_end
 from ricordo.models import ChatModel, Reply, ReplyEvent, ReplyFinished, StopReason, TextDelta
 
-__all__ = ["AgentLoop", "PartialReply", "TurnLimits", "ask_model", "build_messages"]
+__all__ = ["AgentLoop", "PartialReply", "TurnLimits", "ask_model", "build_messages", "check_max_iters"]
 
 
 _DEFAULT_MAX_ITERS = 10
@@ -183,6 +182,13 @@ class TurnLimits:
         return ""
 
 
+def check_max_iters(max_iters: int | None) -> None:
+    """Check that `max_iters` is an integer of at least 1, or None. Raises: InvalidSetting."""
+    value: object = max_iters
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise InvalidSetting(f"max_iters is a whole number, at least 1, not {value!r}.")
+
+
 _INTERRUPTED_CALL = (
     "The conversation was interrupted before this call had its result: whether it did its work is not known."
 )
@@ -242,8 +248,7 @@ class _TurnProgress:
         async def record_messages() -> None:
             nonlocal stored
             stored = await self.record(messages) if self.record else self._assign_ids(messages)
-            known_ids = {message.id for message in self.window if message.id}
-            self.window += tuple(message for message in stored if message.id not in known_ids)
+            self.window = append_new(self.window, stored)
             self.added += stored
 
         await run_even_if_cancelled(record_messages)

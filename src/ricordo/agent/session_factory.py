@@ -18,7 +18,7 @@ from ricordo.agent.contract import TurnMiddleware
 from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotten_messages
 from ricordo.agent.loop import AgentLoop
 from ricordo.agent.memory_context import TurnMemories
-from ricordo.agent.options import AgentOptions
+from ricordo.agent.options import AgentOptions, SubAgent
 from ricordo.agent.prompt_builder import (
     PromptBuilder,
     PromptMiddleware,
@@ -33,7 +33,6 @@ from ricordo.agent.session_closing import ClosingMode, SessionClosing
 from ricordo.agent.session_services import SessionServices, create_rereader, create_session_services
 from ricordo.agent.session_state import SessionState, TurnRunner, load_session_state
 from ricordo.agent.sub_agent_workers import LocalWorker, create_workers, load_sub_agent_models
-from ricordo.agent.sub_agents import SubAgent
 from ricordo.agent.tool_sets import ToolSet, reader_name
 from ricordo.agent.tools import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, UsageTotals

@@ -50,6 +50,7 @@ from ricordo.messages import (
     pair_calls,
     with_ids,
 )
+from ricordo.messages.types import append_new
 from ricordo.scope import Scope
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import ABSENT
@@ -92,11 +93,9 @@ def resume_window(window: Sequence[Message], last: str, logged: Sequence[Message
     Messages that only the log holds come from a turn that was killed. Thoughts with a redacted secret lose their seal,
     because it would no longer match and providers refuse that.
     """
-    known_ids = {message.id for message in window}
     places = [number for number, message in enumerate(logged) if message.id == last]
     rest = logged[places[-1] + 1 :] if places else logged
-    resumed = (*window, *(message for message in rest if message.id not in known_ids))
-    return repair_window(tuple(map(_drop_broken_seals, resumed)))
+    return repair_window(tuple(map(_drop_broken_seals, append_new(window, rest))))
 
 
 def mark_delivered(work_state: WorkState, logged: Sequence[Message]) -> WorkState:
@@ -232,10 +231,9 @@ class SessionState:
         else:
             stored = await self._record(messages)
         self._recorded_messages.update({message.id: message for message in stored})
-        known_ids = {message.id for message in window}
         self._state = replace(
             self._state,
-            window=(*window, *(message for message in stored if message.id not in known_ids)),
+            window=append_new(window, stored),
             last=stored[-1].id if stored else self._state.last,
             work_state=mark_delivered(self._state.work_state, stored),
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typer.core import TyperGroup
 
     from ricordo.agent import HarnessAgent
-    from ricordo.agent.sub_agents import SubAgent
+    from ricordo.agent.options import SubAgent
     from ricordo.agent.tools import ApprovalHandler
     from ricordo.cli.chat_input import SlashCommand
     from ricordo.models import ChatModel
@@ -138,7 +138,7 @@ def apply_incognito(options: ChatOptions, slash: "SlashCommand") -> ChatOptions:
 
 def default_sub_agents() -> "tuple[SubAgent, ...]":
     """Return the sub-agents that the agent of a chat with a model can let work."""
-    from ricordo.agent.sub_agents import SubAgent
+    from ricordo.agent.options import SubAgent
 
     return (SubAgent(name=_SUB_AGENT_NAME, description=_SUB_AGENT_DESCRIPTION),)
 

@@ -39,6 +39,7 @@ __all__ = [
     "ToolSpec",
     "Unknown",
     "Usage",
+    "append_new",
     "count_provider_items",
     "delivered_results",
     "find_cut_points",
@@ -251,6 +252,12 @@ def volatile_end(message: Message) -> str:
     """Return the end of a system prompt that differs between sessions; empty for other messages."""
     end = message.metadata.get(_VOLATILE_KEY)
     return end if isinstance(end, str) and message.role == "system" else ""
+
+
+def append_new(window: Sequence[Message], messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return `window` with those `messages` after it whose id it does not have yet."""
+    known_ids = {message.id for message in window if message.id}
+    return (*window, *(message for message in messages if message.id not in known_ids))
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
