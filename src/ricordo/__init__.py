@@ -57,8 +57,7 @@ __getattr__ = lazy_exports(
     {
         ".agent.agent": "HarnessAgent",
         ".agent.loop": "TurnLimits",
-        ".agent.options": "BuiltinTools MemoryConfig",
-        ".agent.sub_agents": "RemoteAgent SubAgent",
+        ".agent.options": "BuiltinTools MemoryConfig RemoteAgent SubAgent",
         ".context.config": "ClearResultsConfig CompactionConfig DedupeReadsConfig ToolResultEvictionConfig "
         "TruncateArgsConfig",
         ".errors": "RicordoError",

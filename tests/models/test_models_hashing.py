@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.models.embedders.hashing import HashingEmbedder
+from ricordo.models.embedders.static import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
 

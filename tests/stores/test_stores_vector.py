@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ricordo import Entry
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelUnavailable
 from ricordo.guard import parse_fence
-from ricordo.models.embedders.hashing import HashingEmbedder
+from ricordo.models.embedders.static import HashingEmbedder
 from ricordo.runtime import open_store
 from ricordo.scope import Scope
 from ricordo.search import Query

@@ -21,7 +21,7 @@ from anyio.to_thread import run_sync
 from ricordo.agent.agent_store import AgentResources, AgentStore
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler
 from ricordo.agent.memory_context import OpeningContext, StoreWatcher, latest_user_text
-from ricordo.agent.tool_sets import MEMORY_TOOLS
+from ricordo.agent.session_services import MEMORY_TOOLS
 from ricordo.clock import Clock
 from ricordo.context.config import WORKSPACE_BUDGET
 from ricordo.context.preamble import (

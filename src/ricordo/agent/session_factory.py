@@ -30,10 +30,15 @@ from ricordo.agent.quoting_model import QuotingModel, quote_from_sources, quote_
 from ricordo.agent.reminder import ReminderMiddleware
 from ricordo.agent.session import AgentSession
 from ricordo.agent.session_closing import ClosingMode, SessionClosing
-from ricordo.agent.session_services import SessionServices, create_rereader, create_session_services
+from ricordo.agent.session_services import (
+    SessionServices,
+    ToolSet,
+    create_rereader,
+    create_session_services,
+    reader_name,
+)
 from ricordo.agent.session_state import SessionState, TurnRunner, load_session_state
 from ricordo.agent.sub_agent_workers import LocalWorker, create_workers, load_sub_agent_models
-from ricordo.agent.tool_sets import ToolSet, reader_name
 from ricordo.agent.tools import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, UsageTotals
 from ricordo.context.compaction_extraction import CompactionExtraction

@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, TurnEnding, TurnResult
 from ricordo.agent.options import DEFAULT_INSTRUCTIONS, AgentOptions, ParentLink, RemoteAgent, SubAgent
 from ricordo.agent.session import AgentSession
-from ricordo.agent.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
+from ricordo.agent.session_services import MEMORY_TOOLS, SESSION_TOOLS
 from ricordo.agent.tools import Approval, ApprovalHandler
 from ricordo.agent.tools.tasks import SubAgentWorker
 from ricordo.clock import IdSource

@@ -24,7 +24,7 @@ from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidSetting, ModelError, ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages.tokens import Tokens
 from ricordo.models import Embedder
-from ricordo.models.embedders.hashing import HashingEmbedder
+from ricordo.models.embedders.static import HashingEmbedder
 from ricordo.scope import Scope
 from ricordo.search.contract import Hit, Query
 from ricordo.search.vector_index import Vector, VectorIndex, VectorMatch, text_digest

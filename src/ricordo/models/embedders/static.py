@@ -1,17 +1,22 @@
-"""An embedder inside a package: one fixed vector for each token; a text is the mean of its tokens' vectors.
+"""Embedders without a model: hashed pieces of words, and fixed vectors of tokens inside a package.
 
-It needs no key and no network, starts in less than a second and embeds thousands of texts per second, but ignores word
-order. The vectors are those of WordLlama. Its files are read directly, because its own loader downloads files.
+Neither needs a key or a network. The hashing embedder counts the words of a text and their three-letter pieces under
+hashed numbers (feature hashing with a sign, after Weinberger et al., 2009); it is weak: texts are near when they share
+words or parts of words. A static embedder has one vector for each token, and a text is the mean of its tokens' vectors.
+It starts in less than a second and embeds thousands of texts per second, but ignores word order. The vectors are those
+of WordLlama. Its files are read directly, because its own loader downloads files.
 
-Only the lower-case words of a text count, without English stop words: capitals, punctuation and function words are
-other tokens, which would make short texts on different subjects similar.
+Only the lower-case words of a text count for the static one, without English stop words: capitals, punctuation and
+function words are other tokens, which would make short texts on different subjects similar.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 from anyio.to_thread import run_sync
@@ -19,13 +24,14 @@ from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing, install_command
 from ricordo.language import is_stop_word
+from ricordo.language.words import split_words
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["StaticEmbedder"]
+__all__ = ["HashingEmbedder", "StaticEmbedder"]
 
 
 _PACKAGE = "wordllama"
@@ -132,3 +138,45 @@ def _embed_texts(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
     return unit
+
+
+_WORD_WEIGHT, _PIECE_WEIGHT = 1.0, 0.3
+_PIECE = 3
+_SIGN = 1 << 31
+
+
+class HashingEmbedder:
+    """An `Embedder` that counts words; `dimension` is the length of its vectors."""
+
+    def __init__(self, dimension: int = 1_024) -> None:
+        """Use vectors of `dimension` numbers. A smaller dimension makes more words share a number."""
+        self.dimension = dimension
+        self.model_id = f"hashing:{dimension}"
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text; all texts without words have the same row."""
+        return await run_sync(self._embed_texts, texts)
+
+    def _embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for feature, weight in _feature_weights(text):
+                hashed = crc32(feature.encode("utf-8", "surrogatepass"))
+                row[hashed % self.dimension] += -weight if hashed & _SIGN else weight
+            if not row.any():
+                row[0] = 1.0
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+        return unit
+
+
+def _feature_weights(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the features of a text and their weights. The weight grows with the square root of the count."""
+    word_counts = Counter(split_words(text))
+    pieces: Counter[str] = Counter()
+    for word, count in word_counts.items():
+        yield word, _WORD_WEIGHT * count**0.5
+        padded = f"<{word}>"
+        pieces.update({padded[at : at + _PIECE]: count for at in range(len(padded) - _PIECE + 1)})
+    for piece, count in pieces.items():
+        yield f"{piece}*", _PIECE_WEIGHT * count**0.5
