@@ -7,6 +7,7 @@ Invariants: no text is shortened, and lines that a person wrote or pinned stay i
 changed.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ from ricordo.messages.types import JsonValue
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.change_sets import Edit
-from ricordo.workspace.history.repetition import mask_session, repeats_any, repeats_partly
+from ricordo.workspace.history.repetition import ContentIndex, mask_session, repeats_any, repeats_partly
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, TOPICS, WORKSPACE, is_profile
 from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile, dump_profile_json, parse_profile
 from ricordo.workspace.session_files import parse_session, update_session
@@ -152,7 +153,7 @@ async def build_session_edits(
     In the files of `sessions`, where the entries were said, paraphrases are removed too. An unreadable file is not
     changed.
     """
-    edits = []
+    statements, edits = ContentIndex(contents), []
     for info in await files.list(SESSIONS):
         name = info.path.removeprefix(f"{SESSIONS}/")
         if not name.endswith(".md") or "/" in name or name.startswith("."):
@@ -162,7 +163,7 @@ async def build_session_edits(
         except (FileMissing, StorageError):
             continue
         data = await run_sync(
-            _remove_mentions, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions
+            _remove_mentions, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), statements, ids, sessions
         )
         if data != stored.data:
             edits.append(Edit(path=info.path, expected=stored.version, data=data))
@@ -170,9 +171,10 @@ async def build_session_edits(
 
 
 def _remove_mentions(
-    data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]
+    data: bytes, path: str, statements: ContentIndex, ids: Collection[str], sessions: Collection[str]
 ) -> bytes:
     file = parse_session(data, path)
+    contents = statements.candidates(data.decode("utf-8", "replace"))
     masked = mask_session(file, contents, ids, fuzzy=file.session in sessions) if file else None
     return data if masked is None or masked == file else update_session(data, path, masked)
 
@@ -192,14 +194,14 @@ async def build_profile_edits(
     of the messages `message_ids`, as (session, id), then needs only half of the words. An unreadable profile is not
     changed.
     """
-    edits = []
+    sources, edits = _EntryIndex(entries), []
     for info in await files.list(WORKSPACE):
         if not is_profile(info.path):
             continue
         try:
             stored = await files.read(info.path)
             data = await run_sync(
-                partial(_remove_facts, stored.data, info.path, entries, by_hand=by_hand, message_ids=message_ids)
+                partial(_remove_facts, stored.data, info.path, sources, by_hand=by_hand, message_ids=message_ids)
             )
         except (DocumentInvalid, FileMissing, StorageError):
             continue
@@ -208,8 +210,25 @@ async def build_profile_edits(
     return edits
 
 
+class _EntryIndex:
+    """Finds which of many entries a fact may state."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.contents = [entry.content for entry in entries]
+        self._by_text: defaultdict[str, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            for text in dict.fromkeys((entry.content, entry.source.quote or entry.content)):
+                self._by_text[text].append(entry)
+        self._statements = ContentIndex(self._by_text)
+
+    def candidates(self, fact: Fact) -> list[Entry]:
+        """Return the entries that the fact may state; one may be returned twice."""
+        texts = self._statements.candidates(f"{fact.content}\n{fact.source.quote}")
+        return [entry for text in texts for entry in self._by_text[text]]
+
+
 def _remove_facts(
-    data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, message_ids: Collection[tuple[str, str]]
+    data: bytes, path: str, sources: _EntryIndex, *, by_hand: bool, message_ids: Collection[tuple[str, str]]
 ) -> bytes:
     profile = parse_profile(data, path).profile
     removed_ids = {
@@ -217,13 +236,13 @@ def _remove_facts(
         for fact in profile.facts
         if (by_hand or not fact.is_protected)
         and any(
-            _states_same(fact, entry) or (by_hand and _states_similar(fact, entry, message_ids)) for entry in entries
+            _states_same(fact, entry) or (by_hand and _states_similar(fact, entry, message_ids))
+            for entry in sources.candidates(fact)
         )
     }
     rest = profile
-    for content in [entry.content for entry in entries] + [
-        fact.content for fact in profile.facts if fact.id in removed_ids
-    ]:
+    removed = ContentIndex([*sources.contents, *(fact.content for fact in profile.facts if fact.id in removed_ids)])
+    for content in removed.candidates("\n".join(each.summary for each in profile.summaries.values())):
         rest = remove_statement(rest, content)
         rest = remove_partial_statement(rest, content) if by_hand else rest
     if not removed_ids and rest == profile:

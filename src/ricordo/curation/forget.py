@@ -24,7 +24,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, remove_entries
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.history.copies import RecordCopies, find_copies
-from ricordo.workspace.history.repetition import is_repetition
+from ricordo.workspace.history.repetition import ContentIndex, is_repetition
 from ricordo.workspace.history.tombstones import Tombstone, content_digest, create_tombstone, read_tombstones
 from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
 from ricordo.workspace.ledger import (
@@ -34,6 +34,7 @@ from ricordo.workspace.ledger import (
     is_curated,
     read_all_entries,
 )
+from ricordo.workspace.markdown import has_any_id
 
 __all__ = ["ForgottenEntry", "forget", "forget_copies", "forget_entries"]
 
@@ -98,7 +99,7 @@ async def forget_entries(
 async def _locate_entries(files: FileStore, ids: Collection[str]) -> list[LocatedEntry]:
     """Return the places of the entries with these full ids."""
     if len(ids) > 1:
-        return [one for one in await read_all_entries(files) if one.entry.id in ids]
+        return [one for one in await read_all_entries(files, only=has_any_id(ids)) if one.entry.id in ids]
     return [one for name in ids for one in await find_entries(files, name) if one.entry.id == name]
 
 
@@ -130,18 +131,17 @@ async def _find_same_statements(
     An entry that a person saved again is not included.
     """
     contents = [one.entry.content for one in located_entries]
-    digests = {content_digest(content, key) for content in contents}
-    ids = set()
+    digests, statements, ids = {content_digest(content, key) for content in contents}, ContentIndex(contents), set()
     for one in await find_extracted_or_similar(files, contents):
         content, source = one.entry.content, one.entry.source
         is_near = one.entry.by == "flush" and any(
             (source.session or "", name) in message_ids for name in source.messages
         )
         is_same = one.entry.by != "user" and content_digest(content, key) in digests
-        if is_same or (is_near and any(is_repetition(content, forgotten_content) for forgotten_content in contents)):
+        if is_same or (is_near and any(is_repetition(content, each) for each in statements.candidates(content))):
             ids.add(one.entry.id)
     ids -= {one.entry.id for one in located_entries}
-    return [one for name in sorted(ids) for one in await find_entries(files, name) if one.entry.id == name]
+    return sorted(await _locate_entries(files, ids), key=lambda one: one.entry.id)
 
 
 async def _build_removal_edits(

@@ -23,6 +23,7 @@ from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_ent
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, long_entry_path
 from ricordo.workspace.ledger import find_entries, find_entry, is_long
+from ricordo.workspace.markdown import has_any_id
 from ricordo.workspace.redaction import guarded_length, redact_entry
 
 __all__ = ["EntryUpdate", "MarkAct", "MarkResult", "mark_entry", "update_entry"]
@@ -197,7 +198,7 @@ async def _rewrite_bullets(
 
     def rewritten() -> bytes:
         data = stored.data
-        for located in reversed(parse_entries(data, path)):
+        for located in reversed(parse_entries(data, path, only=has_any_id({name}))):
             if located.entry.id == name:
                 long_path = located.long_path if long == "" else long
                 bullet = render_entry(rewrite(located.entry), long=long_path).encode("utf-8", "surrogatepass")

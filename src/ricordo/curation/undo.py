@@ -8,6 +8,7 @@ Invariant: lines that a person wrote are not changed; if a person edited one of 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from itertools import takewhile
 
 from anyio.to_thread import run_sync
@@ -27,7 +28,13 @@ from ricordo.guard import has_secret
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, remove_entries, render_entry
+from ricordo.workspace.entry_codec import (
+    LocatedEntry,
+    collect_again,
+    parse_entries,
+    remove_entries,
+    render_entry,
+)
 from ricordo.workspace.history.change_sets import (
     CURATION_LOCK,
     Change,
@@ -40,6 +47,7 @@ from ricordo.workspace.history.log import UNREADABLE_ACT, HistoryItem, find_undo
 from ricordo.workspace.history.tombstones import parse_tombstones, read_tombstones
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOMBSTONES, WORKSPACE, is_memory, is_profile, ledger_date
 from ricordo.workspace.ledger import is_curated, matches_id
+from ricordo.workspace.markdown import find_marked_ids, has_any_id
 from ricordo.workspace.merge import merge_lines, merge_profile_documents
 
 __all__ = ["resolve_history_item", "retract_append", "undo_change", "without_curated"]
@@ -117,7 +125,7 @@ def _locate_entries(
     """Return the occurrences of the entries, by document."""
     marks = [f"^{name}".encode() for name in removed]
     rows = {
-        path: [located for located in parse_entries(data, path) if located.entry.id in removed]
+        path: [item for item in parse_entries(data, path, only=has_any_id(removed)) if item.entry.id in removed]
         for path, data in documents.items()
         if any(mark in data for mark in marks)
     }
@@ -196,7 +204,7 @@ def _restore_own_words(documents: dict[str, bytes], removed_ids: Collection[str]
         located.entry.id: located.entry.content
         for path, data in ledgers.items()
         if any(f"^{name}".encode() in data for name in names)
-        for located in parse_entries(data, path)
+        for located in parse_entries(data, path, only=has_any_id(names))
         if located.entry.id in names
     }
     restored = {
@@ -251,7 +259,7 @@ def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iter
     """Yield the active entries with these ids in the ledgers."""
     for path, data in documents.items():
         if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
-            for located in parse_entries(data, path):
+            for located in parse_entries(data, path, only=has_any_id(names)):
                 if located.entry.id in names and located.entry.state == "active":
                     yield CandidateEntry(entry=located.entry, long=located.long_path)
 
@@ -260,7 +268,7 @@ async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEn
     """Return the last version of an entry in curated memory, with the entries merged into it; else the entry itself."""
     async for path, data in iter_replaced_memory(files):
         if is_curated(path) and f"^{one.entry.id}".encode() in data:
-            for located in await run_sync(parse_entries, data, path):
+            for located in await run_sync(partial(parse_entries, data, path, only=has_any_id({one.entry.id}))):
                 if located.entry.id == one.entry.id and located.entry.state == "active":
                     source = replace(located.entry.source, quote=one.entry.source.quote)
                     return CandidateEntry(entry=replace(located.entry, source=source), long=located.long_path)
@@ -390,7 +398,7 @@ async def _find_remaining_entries(files: FileStore, item: HistoryItem) -> list[L
     return [
         located
         for path in paths
-        async for block in iter_appends(files, path)
+        async for block in iter_appends(files, path, only=has_any_id(entry_ids))
         for located in block
         if located.entry.id in entry_ids
     ]
@@ -402,9 +410,7 @@ async def _drop_forgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
     forgotten_ids = parse_tombstones(tombstones.data or b"").ids if tombstones else (await read_tombstones(files)).ids
     remaining_edits = []
     for edit in edits:
-        names = {
-            name for name in forgotten_ids if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data
-        }
+        names = forgotten_ids & find_marked_ids(edit.data) if edit.data and is_memory(edit.path) else frozenset[str]()
         remaining_edits.append(
             replace(edit, data=remove_entries(edit.data, edit.path, names)) if names and edit.data else edit
         )

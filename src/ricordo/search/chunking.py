@@ -9,7 +9,8 @@ Invariant: rows depend only on the document's name, its bytes and the root's key
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -22,8 +23,14 @@ from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
 from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms
 from ricordo.workspace.entry import Entry, Source
-from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry, without_field_comment
-from ricordo.workspace.markdown import decode_lines, find_frame_lines
+from ricordo.workspace.entry_codec import (
+    LocatedEntry,
+    iter_bullets,
+    parse_entries,
+    render_entry,
+    without_field_comment,
+)
+from ricordo.workspace.markdown import decode_lines, find_frame_lines, find_written_id, to_utf8
 
 if TYPE_CHECKING:
     from ricordo.messages.types import Message, Part
@@ -32,8 +39,11 @@ if TYPE_CHECKING:
 __all__ = [
     "FACT_TAG",
     "MAX_PIECE_CHARS",
+    "SORTS_WITH_ENTRIES",
     "ChunkRow",
+    "KeptRow",
     "TailContext",
+    "build_changed_rows",
     "build_rows",
     "build_tail_rows",
     "chunk_markdown",
@@ -98,7 +108,16 @@ _LIST_ITEM = lazy_compile(r"(?:[-*+]|\d{1,9}[.)])\s+\S")
 _FENCE = lazy_compile(r"\s*(```|~~~)")
 _WORD_CHARACTER = lazy_compile(r"\w")
 _ENTRY_ID = lazy_compile(rb"\^[0-9A-Za-z-]+[ \t]*\Z")
-_SORTS_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
+SORTS_WITH_ENTRIES = frozenset({"curated", "ledger", "note"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptRow:
+    """A row of the index that stays, found by its digest, and the lines of its bullet now."""
+
+    digest: bytes
+    line: int
+    end_line: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,28 +132,58 @@ def chunk_markdown(document: SearchDocument, data: bytes, *, first_line: int = 1
 
     `heading` is the heading above the data, for the tail of a document.
     """
-    located = _parse_document_entries(document, data) if document.sort in _SORTS_WITH_ENTRIES else []
-    entry_lines = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
+    chunks, _ = _chunk_changes(document, data, {}, heading=heading)
+    if first_line == 1:
+        return chunks
+    return [
+        replace(chunk, line_number=chunk.line_number + first_line - 1, end_line=chunk.end_line + first_line - 1)
+        for chunk in chunks
+    ]
+
+
+def _chunk_changes(
+    document: SearchDocument, data: bytes, known: Mapping[tuple[str, str], bytes], *, heading: str = ""
+) -> tuple[list[Chunk], list[KeptRow]]:
+    """Return the chunks of `data` in line order, and the rows of bullets in `known`, which are not parsed."""
     plain = without_field_comment(data, keep_lines=True) if document.sort == "curated" else data
     lines = decode_lines(plain)
+    marked = list(_lines_with_headings(lines, heading))
+    # with the fields of a bullet elsewhere, its text does not tell whether its row stays
+    bullets = _match_bullets(data, lines, marked, known) if known and without_field_comment(data) is data else []
+    kept = [row for row in bullets if row is not None]
+    located = _parse_document_entries(document, data, bullets) if document.sort in SORTS_WITH_ENTRIES else []
+    bullet_lines = [*((one.line, one.end_line) for one in located), *((row.line, row.end_line) for row in kept)]
+    entry_lines = {number for line, end_line in bullet_lines for number in range(line, end_line + 1)}
     if document.sort == "curated":
         entry_lines |= find_frame_lines(plain)
-    marked = list(_lines_with_headings(lines, heading))
-    markups = [
-        "\n".join(lines[one.line - 1 : one.end_line]) + "\n" if plain is data else _render_markup(one)
-        for one in located
-    ]
     chunks = [
-        _entry_chunk(document, one, markup, marked[one.line - 1].heading)
-        for one, markup in zip(located, markups, strict=True)
+        _entry_chunk(
+            document,
+            one,
+            _markup(lines, one.line, one.end_line) if plain is data else _render_markup(one),
+            marked[one.line - 1].heading,
+        )
+        for one in located
     ]
     for paragraph in _split_paragraphs(line for line in marked if line.number not in entry_lines):
         chunks += _chunk_paragraph(document, paragraph)
     chunks.sort(key=lambda chunk: (chunk.line_number, chunk.part))
-    return [
-        replace(chunk, line_number=chunk.line_number + first_line - 1, end_line=chunk.end_line + first_line - 1)
-        for chunk in _attach_neighbours(chunks)
-    ]
+    return [*_attach_neighbours(chunks, [row.line for row in kept])], kept
+
+
+def _match_bullets(
+    data: bytes, lines: Sequence[str], marked: "Sequence[_MarkdownLine]", known: Mapping[tuple[str, str], bytes]
+) -> list[KeptRow | None]:
+    """Return the row of each bullet that is in `known`, by heading and text; None for the others.
+
+    A bullet without a written id is none of them: its derived id depends on the bullets before it.
+    """
+    unused, rows = dict(known), list[KeptRow | None]()
+    for line, end_line, _, bullet in iter_bullets(to_utf8(data)):
+        key = marked[line - 1].heading, _markup(lines, line, end_line)
+        digest = unused.pop(key, None) if find_written_id(bullet) else None
+        rows.append(None if digest is None else KeptRow(digest=digest, line=line, end_line=end_line))
+    return rows
 
 
 def is_self_contained_block(tail: bytes) -> bool:
@@ -145,8 +194,12 @@ def is_self_contained_block(tail: bytes) -> bool:
     return all(_ENTRY_ID.search(bullet) for bullet in bullets)
 
 
-def _parse_document_entries(document: SearchDocument, data: bytes) -> list[LocatedEntry]:
-    found = parse_entries(data, document.path)
+def _parse_document_entries(
+    document: SearchDocument, data: bytes, bullets: Sequence[KeptRow | None]
+) -> list[LocatedEntry]:
+    """Return the entries of a document, without the bullets whose rows are kept."""
+    rows = iter(bullets)
+    found = parse_entries(data, document.path, only=(lambda _: next(rows) is None) if bullets else None)
     # in other notes a bullet is an entry only if it has an id
     return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
 
@@ -172,6 +225,10 @@ def _entry_chunk(document: SearchDocument, located: LocatedEntry, markup: str, h
         time=entry.said_at,
         session=entry.source.session or "",
     )
+
+
+def _markup(lines: Sequence[str], line: int, end_line: int) -> str:
+    return "\n".join(lines[line - 1 : end_line]) + "\n"
 
 
 def _lines_with_headings(lines: list[str], heading: str) -> Iterator[_MarkdownLine]:
@@ -223,8 +280,11 @@ def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -
     return split_chunk(chunk)
 
 
-def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunks; prose gets its neighbouring prose on both sides, entries get none."""
+def _attach_neighbours(chunks: list[Chunk], kept_lines: Sequence[int]) -> Iterator[Chunk]:
+    """Yield the chunks; prose gets its neighbouring prose on both sides, entries get none.
+
+    `kept_lines` are the lines of further entries, in order.
+    """
     for at, chunk in enumerate(chunks):
         before, after = chunks[at - 1 : at] if at else [], chunks[at + 1 : at + 2]
         if chunk.markup:
@@ -232,9 +292,15 @@ def _attach_neighbours(chunks: list[Chunk]) -> Iterator[Chunk]:
         else:
             yield replace(
                 chunk,
-                before=before[0].content if before and not before[0].markup else "",
-                after=after[0].content if after and not after[0].markup else "",
+                before=before[0].content if before and _are_adjacent(before[0], chunk, kept_lines) else "",
+                after=after[0].content if after and _are_adjacent(chunk, after[0], kept_lines) else "",
             )
+
+
+def _are_adjacent(chunk: Chunk, following: Chunk, kept_lines: Sequence[int]) -> bool:
+    """Return whether two successive chunks are prose without an entry in between."""
+    between = bisect(kept_lines, chunk.line_number) != bisect(kept_lines, following.line_number)
+    return not (chunk.markup or following.markup or between)
 
 
 def chunk_transcript(
@@ -466,6 +532,17 @@ def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> lis
     else:
         chunks = chunk_markdown(document, redactor.clean_bytes(data))
     return [*_build_chunk_rows(chunks)]
+
+
+def build_changed_rows(
+    document: SearchDocument, data: bytes, redactor: Redactor, known: Mapping[tuple[str, str], bytes]
+) -> tuple[list[ChunkRow], list[KeptRow]]:
+    """Return the new rows of a document with entries, without secrets, and the rows that stay, both in line order.
+
+    `known` has the digests of the stored rows of its entries, by heading and markup.
+    """
+    chunks, kept = _chunk_changes(document, redactor.clean_bytes(data), known)
+    return [*_build_chunk_rows(chunks)], kept
 
 
 def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, redactor: Redactor) -> list[ChunkRow]:

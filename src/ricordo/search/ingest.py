@@ -15,11 +15,21 @@ import anyio.to_thread
 from ricordo.errors import FileMissing, RicordoError, StorageBusy, StorageError
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
-from ricordo.search.chunking import TailContext, build_rows, build_tail_rows, following_terms, is_self_contained
+from ricordo.search.chunking import (
+    SORTS_WITH_ENTRIES,
+    KeptRow,
+    TailContext,
+    build_changed_rows,
+    build_rows,
+    build_tail_rows,
+    following_terms,
+    is_self_contained,
+)
 from ricordo.search.documents import Checksum, DocumentFingerprint, SearchDocument
 from ricordo.search.tables import (
     advance_tail,
     append_document,
+    load_entry_digests,
     load_fingerprints,
     put_document,
     read_tail,
@@ -256,9 +266,16 @@ class Ingester:
                 redactor=self._redactor,
             )
             return await self._database.run_exclusive(block.write_rows) is not None
-        rows = await anyio.to_thread.run_sync(build_rows, read.document, read.data, self._redactor)
+        kept: list[KeptRow] = []
+        if read.previous is not None and read.document.sort in SORTS_WITH_ENTRIES:
+            known = await self._database.read(partial(load_entry_digests, path=read.document.path))
+            rows, kept = await anyio.to_thread.run_sync(
+                build_changed_rows, read.document, read.data, self._redactor, known
+            )
+        else:
+            rows = await anyio.to_thread.run_sync(build_rows, read.document, read.data, self._redactor)
         return await self._database.write(
-            lambda connection: put_document(connection, read.previous, read.fingerprint, rows)
+            lambda connection: put_document(connection, read.previous, read.fingerprint, rows, kept)
         )
 
     async def ingest_block(self, document: SearchDocument, offset: int, data: bytes) -> bool:

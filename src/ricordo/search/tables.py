@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio
 
 from ricordo.errors import DocumentInvalid, RicordoError, StorageError
-from ricordo.search.chunking import ChunkRow, TailContext
+from ricordo.search.chunking import ChunkRow, KeptRow, TailContext
 from ricordo.search.contract import Chunk, DocumentSort, Query
 from ricordo.search.documents import Checksum, DocumentFingerprint, to_milliseconds
 from ricordo.storage.sqlite import Commit, Connection, Database, Schema
@@ -32,6 +32,7 @@ __all__ = [
     "advance_tail",
     "append_document",
     "load_chunks",
+    "load_entry_digests",
     "load_fingerprints",
     "put_document",
     "read_tail",
@@ -107,8 +108,9 @@ def put_document(
     before: DocumentFingerprint | None,
     fingerprint: DocumentFingerprint,
     rows: Sequence[ChunkRow],
+    kept: Sequence[KeptRow] = (),
 ) -> bool:
-    """Replace the rows of a document; rows that exist already are kept and moved to their new lines.
+    """Replace the rows of a document by `rows`; rows that exist already, and `kept`, are moved to their new lines.
 
     Returns False without a change if the stored document is no longer `before`: another process may have read more.
     """
@@ -119,22 +121,37 @@ def put_document(
     select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
     for digest, *place in connection.execute(select, (number,)):
         stored.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
-    added = []
-    moves = 0
+    added: list[ChunkRow] = []
+    moves: list[tuple[int, int, int]] = []
+
+    def keep(digest: bytes, line: int, end_line: int) -> None:
+        identity, *lines, _ = stored[digest].pop()
+        if lines != [line, end_line]:
+            moves.append((line, end_line, identity))
+
+    for each in kept:
+        keep(each.digest, each.line, each.end_line)
     for row in rows:
-        candidates = stored.get(row.digest)
-        if not candidates:
+        if stored.get(row.digest):
+            keep(row.digest, row.chunk.line_number, row.chunk.end_line)
+        else:
             added.append(row)
-            continue
-        chunk, (identity, line, end_line, _) = row.chunk, candidates.pop()
-        if (line, end_line) != (chunk.line_number, chunk.end_line):
-            moved = (chunk.line_number, chunk.end_line, identity)
-            moves += connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved).rowcount
+    connection.executemany("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moves)
     if moves:
         connection.execute("INSERT INTO change (document) VALUES (?)", (number,))
     _delete_chunks(connection, [place[0] for places in stored.values() for place in places])
     _insert_rows(connection, number, added)
     return True
+
+
+def load_entry_digests(connection: Connection, path: str) -> dict[tuple[str, str], bytes]:
+    """Return the digests of the rows of the entries of a document, by heading and markup."""
+    rows = connection.execute(
+        """SELECT heading, markup, digest FROM chunk JOIN document ON document.id = chunk.document
+        WHERE path = ? AND markup <> ''""",
+        (path,),
+    )
+    return {(heading, markup): digest for heading, markup, digest in rows}
 
 
 def append_document(

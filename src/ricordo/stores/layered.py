@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anyio.to_thread import run_sync
 
-from ricordo import curation, search, workspace
+from ricordo import curation, workspace
 from ricordo.clock import Clock, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.context.config import PREAMBLE_BUDGET
@@ -24,8 +24,9 @@ from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Hit, Query, Reranker
+from ricordo.search.contract import Hit, Query
 from ricordo.search.memory_root import MemoryRoot, hits_outward
+from ricordo.search.recall import Reranker, recall_memories
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
 from ricordo.stores.root_reader import DamageMonitor, RootReader, newest_key, visible_entries
@@ -166,7 +167,8 @@ class RootSessions:
         return tuple(row.session for row in reversed(await self.rows()) if row.pending and row.session)
 
 
-_RECENT_CHANGES = 32
+_RECENT_CHANGES = (1, 32, None)
+"""How many changes are listed to find the newest act of a person: ever more, at last all."""
 _LAST_SESSIONS = 5
 _SESSIONS_SHARE = 4
 """The preamble spends at most one part in this many on the last sessions."""
@@ -326,7 +328,7 @@ class LayeredDriver(RootTombstones):
         sources = [await place.source(self._scope, said=with_messages) for place in places]
         first = replace(sources[0], beside=look)
         now = self._root.clock.now()
-        return await search.recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
+        return await recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""
@@ -405,7 +407,7 @@ class LayeredDriver(RootTombstones):
 
         Raises `EntryNotFound`.
         """
-        from ricordo.curation.forget import forget, forget_copies
+        from ricordo.curation.forget import forget_copies, forget_entries
 
         rows = await self._locate(entry_id)
         removed = await rows[0][0].outward_async(rows[0][1].entry)
@@ -419,8 +421,8 @@ class LayeredDriver(RootTombstones):
                 if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=visible_reason):
                     await self._refresh(place)
         for place in holding_places.values():
-            await forget(
-                place.files, place.changes, removed.id, key=place.key, who=who, why=reason, config=self._config
+            await forget_entries(
+                place.files, place.changes, [removed.id], key=place.key, who=who, why=reason, config=self._config
             )
             await self._refresh(place)
         return removed
@@ -562,9 +564,10 @@ class LayeredDriver(RootTombstones):
     async def _select_change(self, change_id: str | None) -> tuple[MemoryRoot, HistoryItem]:
         """Return the selected write with its place; the newest one is usually among the first few."""
         if change_id is None:
-            rows = await self._collect_history(limit=_RECENT_CHANGES)
-            if not any(is_by_person(item) and not item.undone for _, item in rows):
-                rows = await self._collect_history()
+            for limit in _RECENT_CHANGES:
+                rows = await self._collect_history(limit=limit)
+                if any(is_by_person(item) and not item.undone for _, item in rows):
+                    break
             # in shared data an unnamed undo must not take the write of another user
             rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]
         else:

@@ -32,6 +32,7 @@ from ricordo.workspace.markdown import (
     decode_lines,
     escape_content,
     escape_value,
+    has_any_id,
     is_utf8,
     is_utf16,
     split_lines,
@@ -47,6 +48,7 @@ __all__ = [
     "collect_fields",
     "derive_id",
     "inline_fields",
+    "iter_bullets",
     "parse_entries",
     "parse_entry",
     "preview_line",
@@ -143,7 +145,7 @@ def parse_entries(
     collected = _read_field_comments(data)
     seen: Counter[str] = Counter()
     located = []
-    for line, end_line, offset, block in _iter_bullets(data):
+    for line, end_line, offset, block in iter_bullets(data):
         yield_point()
         parsed = None if only and not only(block) else _parse_bullet(block.decode("utf-8", "replace"), collected)
         if parsed is None:
@@ -152,20 +154,18 @@ def parse_entries(
         if not entry.id:
             entry = replace(entry, id=derive_id(path, entry.content, seen[entry.content]))
             seen[entry.content] += 1
-        located.append(
-            LocatedEntry(
-                entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long_path=long
-            )
-        )
+        located.append(LocatedEntry(
+            entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long_path=long,
+        ))  # fmt: skip
     return located
 
 
 def remove_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
     """Return the document without the bullets of these entries; every other byte stays."""
-    rest = document
-    for located in reversed(parse_entries(document, path)):
-        if located.entry.id in ids:
-            rest = rest[: located.offset] + rest[located.offset + located.length :]
+    removed = [one for one in parse_entries(document, path, only=has_any_id(ids)) if one.entry.id in ids]
+    starts = (0, *(one.offset + one.length for one in removed))
+    ends = (*(one.offset for one in removed), len(document))
+    rest = b"".join(document[start:end] for start, end in zip(starts, ends, strict=True))
     if _COMMENT_START not in rest:
         return rest
     names = {name.encode() for name in ids}
@@ -246,7 +246,7 @@ def _iter_fields(entry: Entry) -> Iterator[tuple[str, str]]:
     yield from ((key, value) for key, value in optional.items() if value is not None)
 
 
-def _iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+def iter_bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield (first line, last line, offset, bytes) of each bullet at the left margin, without trailing blank lines."""
     return (block for block in _iter_blocks(data) if not block[3].startswith(_COMMENT_START))
 
@@ -354,7 +354,7 @@ def collect_fields(document: bytes) -> bytes:
     if is_utf16(document) or not is_utf8(document):
         return document
     chunks, rows, end = list[bytes](), dict[bytes, bytes](), 0
-    for _, _, offset, block in _iter_bullets(inline):
+    for _, _, offset, block in iter_bullets(inline):
         yield_point()
         bullet, entry_id, moved = _split_bullet_fields(block)
         if moved and rows.setdefault(entry_id, moved) == moved:
@@ -381,7 +381,7 @@ def inline_fields(document: bytes) -> bytes:
     if not collected or not is_utf8(document):
         return plain if is_utf8(document) else document
     chunks, end = list[bytes](), 0
-    for _, _, offset, block in _iter_bullets(plain):
+    for _, _, offset, block in iter_bullets(plain):
         chunks += [plain[end:offset], _add_bullet_fields(block, collected)]
         end = offset + len(block)
     return b"".join([*chunks, plain[end:]])

@@ -31,6 +31,7 @@ from ricordo.workspace.layout import (
     ledger_path,
     long_entry_path,
 )
+from ricordo.workspace.markdown import find_written_id
 from ricordo.workspace.redaction import all_redacted_beside
 
 __all__ = [
@@ -125,16 +126,16 @@ async def read_curated_entries(files: FileStore) -> list[LocatedEntry]:
     return entries
 
 
-async def read_all_entries(files: FileStore) -> list[LocatedEntry]:
+async def read_all_entries(files: FileStore, *, only: Callable[[bytes], bool] | None = None) -> list[LocatedEntry]:
     """Return the entries of every memory document of the workspace: curated memory first, then by path.
 
-    A file that disappears or can't be read is left out; `doctor` names the latter.
+    `only` is as in `parse_entries`. A file that disappears or can't be read is left out; `doctor` names the latter.
     """
     paths = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     entries: list[LocatedEntry] = []
     for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
-            entries += await read_entries(files, path)
+            entries += await read_entries(files, path, only=only)
         except (FileMissing, StorageError):
             continue
     return entries
@@ -191,6 +192,7 @@ _DERIVED_PREFIX = "h"
 _ID_LENGTH = 26
 _PLAIN_WORD = lazy_compile("[a-z0-9]+")
 _EXTRACTED_FIELD = b"[by:: flush]"
+_MANY_WORDS = 16
 
 
 def may_contain_id(document: bytes, entry_id: str) -> bool:
@@ -205,6 +207,12 @@ def matches_id(requested: str, entry_id: str) -> bool:
     return part or entry_id == requested
 
 
+def _may_match_id(requested: str, bullet: bytes) -> bool:
+    """Return whether the entry of this bullet may have the id; a bullet without a written id may."""
+    written_id = find_written_id(bullet)
+    return not written_id or matches_id(requested, written_id)
+
+
 async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
     """Return the entries with this id, and those whose id begins or ends with these six or more characters.
 
@@ -216,8 +224,11 @@ async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
     entries: list[LocatedEntry] = []
     for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
-            if may_contain_id((await files.read(path)).data, entry_id):
-                entries += [one for one in await read_entries(files, path) if matches_id(entry_id, one.entry.id)]
+            data = (await files.read(path)).data
+            if may_contain_id(data, entry_id):
+                located = await run_sync(partial(parse_entries, data, path, only=partial(_may_match_id, entry_id)))
+                found = [item for item in located if matches_id(entry_id, item.entry.id)]
+                entries += [await load_long_entry(files, item) for item in found]
         except (FileMissing, StorageError):
             continue
     return entries
@@ -229,10 +240,13 @@ async def find_extracted_or_similar(files: FileStore, contents: Collection[str])
     A document that disappears or can't be read is left out.
     """
     entries: list[LocatedEntry] = []
-    longest = [max(_PLAIN_WORD.findall(content.casefold()), key=len, default="").encode() for content in contents]
+    longest = {max(_PLAIN_WORD.findall(content.casefold()), key=len, default="").encode() for content in contents}
 
     def is_candidate(bullet: bytes) -> bool:
-        return _EXTRACTED_FIELD in bullet or any(word in bullet.lower() for word in longest)
+        # to search a bullet for many words takes longer than to parse it
+        return (
+            len(longest) > _MANY_WORDS or _EXTRACTED_FIELD in bullet or any(word in bullet.lower() for word in longest)
+        )
 
     for info in await files.list(LEDGERS):
         if is_memory(info.path) and not info.path.startswith(f"{LEDGERS}/long/"):

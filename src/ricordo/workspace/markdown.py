@@ -9,6 +9,7 @@ Invariant: `unescape(escape_content(text)) == text` for any text.
 
 import codecs
 import re
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ricordo.lazy import lazy_compile
@@ -23,6 +24,9 @@ __all__ = [
     "escape_content",
     "escape_value",
     "find_frame_lines",
+    "find_marked_ids",
+    "find_written_id",
+    "has_any_id",
     "is_utf8",
     "is_utf16",
     "split_lines",
@@ -148,3 +152,32 @@ def find_frame_lines(document: bytes) -> frozenset[int]:
     heading = range(1, document.count(b"\n", 0, front.end()) + 1) if front else ()
     topic_lines = (number for number, line in enumerate(document.split(b"\n"), start=1) if TOPIC_LIST_LINE.match(line))
     return frozenset((*heading, *topic_lines))
+
+
+_WRITTEN_ID = lazy_compile(rb"\s\^([A-Za-z0-9-]+)[ \t\r\n]*\Z")
+_CARET_MARK = lazy_compile(rb"\^([A-Za-z0-9-]+)")
+
+
+def find_written_id(bullet: bytes) -> str:
+    """Return the id at the end of a bullet; empty for a bullet whose id is derived from its text."""
+    caret = bullet.rfind(b"^")
+    match = _WRITTEN_ID.match(bullet, caret - 1) if caret > 0 else None
+    return match[1].decode("ascii") if match else ""
+
+
+def find_marked_ids(document: bytes) -> frozenset[str]:
+    """Return what follows a caret in a document: the written ids of its entries, and other words."""
+    return frozenset(mark.decode("ascii") for mark in _CARET_MARK.findall(document))
+
+
+def has_any_id(ids: Collection[str]) -> Callable[[bytes], bool]:
+    """Return the `only` of `parse_entries` for entries with these full ids.
+
+    Bullets without a written id pass too, as a derived id depends on all of them.
+    """
+
+    def passes(bullet: bytes) -> bool:
+        written_id = find_written_id(bullet)
+        return not written_id or written_id in ids
+
+    return passes

@@ -19,7 +19,7 @@ from secrets import randbelow
 import anyio
 
 from ricordo.clock import Clock, IdSource, decode_id, format_rfc3339
-from ricordo.concurrency import run_to_completion
+from ricordo.concurrency import compute, run_to_completion
 from ricordo.errors import (
     AlreadyExists,
     ChangeNotFound,
@@ -128,6 +128,8 @@ CURATION_LOCK = "consolidate"
 """Lock for writers that change memory based on earlier reads, and for `forget`; take it before CHANGES_LOCK."""
 _MAX_TRIES = 24
 _MAX_PAUSE_MS = 20
+_AT_ONCE = 50_000
+"""The number of bytes that are compressed in some milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,8 +277,13 @@ class ChangeSets:
             _refuse_mixed_encodings(edit.path, stored.data, edit.data)
         contents = [stored.data] if stored else []
         for data in contents if edit.data is None else [edit.data, *contents]:
-            with suppress(AlreadyExists):
-                await self._files.create(_object_path(compute_version(data)), zlib.compress(data))
+            path = _object_path(compute_version(data))
+            # what an earlier change stored is not compressed again
+            if await self._files.info(path) is None:
+                with suppress(AlreadyExists):
+                    await self._files.create(
+                        path, await compute(partial(zlib.compress, data), size=len(data), at_once=_AT_ONCE)
+                    )
 
     async def _recover(self) -> int:
         recovered = 0

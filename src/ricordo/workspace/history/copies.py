@@ -6,13 +6,13 @@ replaced.
 Invariant: a record that can't be read is not changed, and the other records are still searched.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
-from ricordo.language import content_words
 from ricordo.lazy import dataclass
 from ricordo.messages import Message, decode_message
 from ricordo.messages.json_text import loads
@@ -20,7 +20,7 @@ from ricordo.messages.types import JsonValue
 from ricordo.storage import FileInfo, FileStore
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.change_sets import Edit
-from ricordo.workspace.history.repetition import contains_literally, mask_repetitions
+from ricordo.workspace.history.repetition import ContentIndex, contains_literally, mask_repetitions
 from ricordo.workspace.history.tombstones import Tombstone, collect_texts, content_digest, find_repetitions
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, parse_record_path
 from ricordo.workspace.ledger import read_all_entries
@@ -29,7 +29,6 @@ __all__ = ["RecordCopies", "find_copies"]
 
 
 _AGENTS_FOLDER = f"{WORKSPACE}/agents"
-_STEM_LENGTH = 4
 _MAX_READ_BYTES = 8_000_000
 
 
@@ -87,11 +86,14 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
 
 
 async def _drop_claimed(
-    files: FileStore, copies: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
+    files: FileStore,
+    copies: dict[tuple[str, str, str], None],
+    entries: Sequence[Entry],
+    key: bytes,
 ) -> dict[tuple[str, str, str], None]:
     """Return the copies without statements that are only similar and belong to another entry."""
-    contents = [entry.content for entry in entries]
-    similar = {row for row in copies if row[2] and not contains_literally(row[2], contents)}
+    contents = ContentIndex(entry.content for entry in entries)
+    similar = {row for row in copies if row[2] and not contains_literally(row[2], contents.candidates(row[2]))}
     if not similar:
         return copies
     entry_ids = {entry.id for entry in entries}
@@ -110,34 +112,36 @@ async def _read_or_none(files: FileStore, info: FileInfo) -> bytes | None:
 
 
 class _CopySearch:
-    """Searches records for the content of entries, and parses only records that may contain it."""
+    """Searches records for the content of entries, and compares a text only with contents that it may repeat."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self._contents = [*dict.fromkeys(each.content for each in entries)]
-        self._contents += [quote for each in entries if (quote := each.source.quote) and quote not in self._contents]
-        self._sources = {(each.source.session or "", name) for each in entries for name in each.source.messages}
-        self._stems = [[word[:_STEM_LENGTH] for word in dict.fromkeys(content_words(each))] for each in self._contents]
+        quotes = [each.source.quote for each in entries if each.source.quote]
+        self._index = ContentIndex([*(each.content for each in entries), *quotes])
+        self._by_source: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        for each in entries:
+            for name in each.source.messages:
+                self._by_source[each.source.session or "", name] |= dict.fromkeys(
+                    filter(None, (each.content, each.source.quote))
+                )
 
     def search_transcript(self, data: bytes, session: str) -> tuple[list[tuple[str, str, str]], set[str]]:
         """Return the statements found, as (session, message, statement), and the messages of the same exchanges."""
-        sources = {name for place, name in self._sources if place == session}
+        sources = {name: contents for (place, name), contents in self._by_source.items() if place == session}
+        names = [name.encode() for name in sources]
         lines = data.split(b"\n")
-        if not any(self._may_contain(line) or any(name.encode() in line for name in sources) for line in lines):
+        if not any(self._may_contain(line) or any(name in line for name in names) for line in lines):
             return [], set()
-        exchanges = list(_group_exchanges(_decode_messages(lines)))
         statements: list[tuple[str, str, str]] = []
         exchange_ids: set[str] = set()
-        for exchange in exchanges:
-            direct = [
-                message
-                for message in exchange
-                if message.id in sources or find_repetitions(collect_texts(message), self._contents)
-            ]
-            if not direct:
+        for exchange in _group_exchanges(_decode_messages(lines)):
+            repeated: dict[str, None] = {}
+            for message in exchange:
+                repeated |= dict.fromkeys(self._find_repeated(message)) | sources.get(message.id, {})
+            if not repeated:
                 continue
             exchange_ids |= {message.id for message in exchange}
             for message in exchange:
-                repetitions = find_repetitions(collect_texts(message), self._contents, fuzzy=True)
+                repetitions = find_repetitions(collect_texts(message), [*repeated], fuzzy=True)
                 statements += [(session, message.id, text) for text in repetitions]
                 if not repetitions and message.id in sources:
                     statements.append((session, message.id, ""))
@@ -147,25 +151,32 @@ class _CopySearch:
         """Return the statements found in a state or a journal, such as those of summaries."""
         statements: list[tuple[str, str, str]] = []
         for line in data.split(b"\n"):
-            if self._may_contain(line):
+            if candidates := self._index.candidates(line.decode("utf-8", "replace")):
                 try:
                     texts = list(_iter_texts(loads(line)))
                 except InvalidMessage:
                     continue
-                statements += [("", "", text) for text in find_repetitions(texts, self._contents)]
+                statements += [("", "", text) for text in find_repetitions(texts, candidates)]
         return statements
 
     def mask(self, data: bytes) -> bytes:
         """Return an evicted result with the statements masked; binary results are returned unchanged."""
+        if len(data) > _MAX_READ_BYTES:
+            return data
         try:
-            text = data.decode() if len(data) <= _MAX_READ_BYTES and self._may_contain(data) else ""
+            text = data.decode()
         except UnicodeDecodeError:
             return data
-        return mask_repetitions(text, self._contents).encode() if text else data
+        candidates = self._index.candidates(text)
+        return mask_repetitions(text, candidates).encode() if candidates else data
+
+    def _find_repeated(self, message: Message) -> list[str]:
+        """Return the contents that a message repeats."""
+        texts = collect_texts(message)
+        return [each for each in self._index.candidates("\n".join(texts)) if find_repetitions(texts, [each])]
 
     def _may_contain(self, data: bytes) -> bool:
-        text = data.decode("utf-8", "replace").casefold()
-        return any(2 * sum(root in text for root in roots) >= len(roots) for roots in self._stems)
+        return bool(self._index.candidates(data.decode("utf-8", "replace")))
 
 
 def _decode_messages(lines: Sequence[bytes]) -> Iterator[Message]:

@@ -8,7 +8,7 @@ setting back the clock does not change it.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -22,10 +22,16 @@ from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
-from ricordo.workspace.entry_codec import LocatedEntry
+from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.history.change_sets import Change, ChangeSets, read_newest_change_id
 from ricordo.workspace.layout import LEDGERS, ledger_date
-from ricordo.workspace.ledger import find_newest_id, may_contain_id, read_entries, read_newest_id
+from ricordo.workspace.ledger import (
+    find_newest_id,
+    load_long_entry,
+    may_contain_id,
+    read_entries,
+    read_newest_id,
+)
 
 __all__ = [
     "PERSON",
@@ -38,7 +44,6 @@ __all__ = [
     "is_by_person",
     "iter_appends",
     "list_history",
-    "list_ledgers",
     "may_be_saved",
     "outline_ledger",
     "sort_newest_first",
@@ -61,24 +66,6 @@ class LedgerOutline:
     newest_time: datetime
     saved_count: int
     last_id: str = ""
-
-
-async def list_ledgers(files: FileStore, *, holding: str | None = None) -> list[LedgerOutline]:
-    """Return the ledgers, newest entry first; with `holding`, only those that may contain an id starting with it.
-
-    A ledger that can't be read is left out.
-    """
-    ledgers = []
-    for info in await files.list(LEDGERS):
-        if ledger_date(info.path) is None:
-            continue
-        try:
-            data = (await files.read(info.path)).data
-        except (FileMissing, StorageError):
-            continue
-        if holding is None or may_contain_id(data, holding):
-            ledgers.append(await run_sync(outline_ledger, info.path, data))
-    return sort_newest_first(ledgers)
 
 
 async def advance_ids(files: FileStore, ids: IdSource) -> None:
@@ -124,6 +111,8 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 _AT_ONCE = 500
 """The number of changes that can be sorted in a few milliseconds."""
+_TAIL_FACTOR = 4
+"""How many bullets at the end of a ledger are parsed for each change to list, before all of them are."""
 PERSON = "user"
 """The author name of changes that a person requested."""
 UNREADABLE_ACT = "unreadable"
@@ -175,10 +164,15 @@ async def list_history(
     records = await changes.list_changes()
     builder = await compute(partial(_HistoryBuilder, records, user), size=len(records), at_once=_AT_ONCE)
     builder.add_unreadable(await changes.list_unreadable())
-    for ledger, before in _order_ledgers(await list_ledgers(files, holding=holding)):
-        if limit is not None and builder.has_newest(limit, after=max(ledger.last_id, before)):
+    for path, last_id, before in await _list_ledgers(files, holding):
+        if limit is not None and builder.has_newest(limit, after=max(last_id, before)):
             break
-        read = [block async for block in iter_appends(files, ledger.path)]
+        if limit is not None:
+            newest, earlier_id = await _read_last_appends(files, path, before, _TAIL_FACTOR * limit)
+            builder.add_ledger(newest, earlier_id)
+            if newest and builder.has_newest(limit, after=earlier_id):
+                break
+        read = [block async for block in iter_appends(files, path)]
         await compute(partial(builder.add_ledger, read, before), size=len(read), at_once=_AT_ONCE)
     return await compute(partial(builder.newest, limit), size=builder.count, at_once=_AT_ONCE)
 
@@ -199,14 +193,14 @@ class _HistoryBuilder:
             self._change_by_entry |= dict.fromkeys(change.entries, head)
 
     def add_ledger(self, blocks: Iterable[tuple[LocatedEntry, ...]], before: str) -> None:
-        """Add the blocks of one ledger; `before` is the greatest id in earlier ledgers."""
+        """Add the blocks of one ledger, or its last ones; `before` is the greatest id that comes before them."""
         last = before
-        for number, block in enumerate(blocks, start=1):
+        for block in blocks:
             item = _append_to_item(block)
             last = max([last, *(name for name in item.entries if decode_id(name) is not None)])
             head = self._items.get(self._change_by_entry.get(item.id, ""))
             if head is None:
-                self._items[item.id] = replace(item, order=(last, number))
+                self._items[item.id] = replace(item, order=(last, block[0].offset + 1))
             else:
                 paths = tuple(dict.fromkeys([*head.paths, *item.paths]))
                 self._items[head.id] = replace(head, paths=paths)
@@ -244,19 +238,60 @@ def _change_time(change_id: str) -> datetime:
     return datetime.fromtimestamp((value >> 80) / 1000, UTC) if value else datetime.min.replace(tzinfo=UTC)
 
 
-def _order_ledgers(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:
-    """Return the ledgers, last day first, each with the greatest id in all earlier ledgers."""
-    rows, last = list[tuple[LedgerOutline, str]](), ""
-    for ledger in sorted(ledgers, key=lambda ledger: (str(ledger_date(ledger.path)), ledger.path)):
-        rows.append((ledger, last))
-        last = max(last, ledger.last_id)
+async def _list_ledgers(files: FileStore, holding: str | None) -> list[tuple[str, str, str]]:
+    """Return path, greatest id, and greatest id in all earlier ledgers of each ledger, last day first.
+
+    With `holding`, only those that may contain an id starting with it. A ledger that can't be read is left out.
+    """
+    rows, before = list[tuple[str, str, str]](), ""
+    ledgers = [info.path for info in await files.list(LEDGERS) if ledger_date(info.path) is not None]
+    for path in sorted(ledgers, key=lambda path: (str(ledger_date(path)), path)):
+        try:
+            data = (await files.read(path)).data
+        except (FileMissing, StorageError):
+            continue
+        if holding is None or may_contain_id(data, holding):
+            last_id = find_newest_id(data)
+            rows.append((path, last_id, before))
+            before = max(before, last_id)
     return rows[::-1]
 
 
-async def iter_appends(files: FileStore, path: str) -> AsyncIterator[tuple[LocatedEntry, ...]]:
-    """Yield the appended blocks of one ledger, in its order; nothing if it can't be read."""
+async def _read_last_appends(
+    files: FileStore, path: str, before: str, count: int
+) -> tuple[list[tuple[LocatedEntry, ...]], str]:
+    """Return blocks among the last `count` bullets of a ledger, and the greatest id before them or `before`.
+
+    The result is empty for a short ledger, which is read as a whole.
+    """
     try:
-        located = await read_entries(files, path)
+        data = (await files.read(path)).data
+    except (FileMissing, StorageError):
+        return [], before
+    earlier = sum(1 for _ in _BULLET_START.finditer(data)) - count
+    if earlier <= 0:
+        return [], before
+
+    def is_last(_bullet: bytes) -> bool:
+        nonlocal earlier
+        earlier -= 1
+        return earlier < 0
+
+    located = await run_sync(partial(parse_entries, data, path, only=is_last))
+    # the first block may have begun in the part that was not parsed
+    blocks = [*_group_appends([await load_long_entry(files, item) for item in located])][1:]
+    return blocks, max(before, find_newest_id(data[: blocks[0][0].offset])) if blocks else before
+
+
+async def iter_appends(
+    files: FileStore, path: str, *, only: Callable[[bytes], bool] | None = None
+) -> AsyncIterator[tuple[LocatedEntry, ...]]:
+    """Yield the appended blocks of one ledger, in its order; nothing if it can't be read.
+
+    `only` is as in `parse_entries`: blocks are without the other bullets.
+    """
+    try:
+        located = await read_entries(files, path, only=only)
     except (FileMissing, StorageError):
         return
     for block in _group_appends(located):

@@ -7,6 +7,7 @@ Invariant: with `in_place`, a line keeps its length, so offsets into a log stay 
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words, split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
+from ricordo.workspace.agent_state import salvage_state
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import (
     AGENT_NOTES,
@@ -32,6 +34,7 @@ from ricordo.workspace.layout import (
     parse_record_path,
 )
 from ricordo.workspace.ledger import read_entries
+from ricordo.workspace.profile import parse_profile
 
 if TYPE_CHECKING:
     from ricordo.workspace.session_files import SessionFile
@@ -40,6 +43,7 @@ __all__ = [
     "ERASED_MARK",
     "FORGOTTEN_MARK",
     "SENTENCE_END_MARKS",
+    "ContentIndex",
     "ErasePatterns",
     "Remaining",
     "contains_literally",
@@ -69,6 +73,45 @@ _IGNORED_LETTERS = frozenset("ai")
 _PART_OVERLAP = 0.4
 _NEAR_OVERLAP = 0.5
 _MIN_PART_WORDS = 2
+_ROOT_LENGTH = 4
+_FEW_ROOTS = 64
+
+
+class ContentIndex:
+    """Finds which of many contents a text may repeat, without comparing the text with each of them."""
+
+    def __init__(self, contents: Iterable[str]) -> None:
+        """Index the beginnings of the words of each content; a content that repeats an earlier one is left out."""
+        self.contents = tuple(dict.fromkeys(contents))
+        self._roots = [[word[:_ROOT_LENGTH] for word in dict.fromkeys(content_words(each))] for each in self.contents]
+        self._rootless = [number for number, roots in enumerate(self._roots) if not roots]
+        self._numbers: defaultdict[str, list[int]] = defaultdict(list)
+        frequency = Counter(root for roots in self._roots for root in roots)
+        for number, roots in enumerate(self._roots):
+            # a text with enough of the roots has at least one of the rarest
+            rarest = sorted(roots, key=lambda root: (frequency[root], root))[: len(roots) - _required(roots) + 1]
+            for root in dict.fromkeys(rarest):
+                self._numbers[root].append(number)
+
+    def candidates(self, text: str) -> list[str]:
+        """Return the contents of which `text` has at least two fifths of the words, in order."""
+        folded = text.casefold()
+        if len(self._numbers) <= _FEW_ROOTS:
+            found = [root for root in self._numbers if root in folded]
+        else:
+            pieces = {folded[at : at + size] for size in range(1, _ROOT_LENGTH + 1) for at in range(len(folded))}
+            found = [piece for piece in pieces if piece in self._numbers]
+        numbers = {number for root in found for number in self._numbers[root]}
+        matching = [number for number in numbers if self._has_enough(folded, self._roots[number])]
+        return [self.contents[number] for number in sorted([*self._rootless, *matching])]
+
+    def _has_enough(self, folded: str, roots: Sequence[str]) -> bool:
+        return sum(root in folded for root in roots) >= _required(roots)
+
+
+def _required(roots: Sequence[str]) -> int:
+    """Return how many of the roots a text has that repeats them: two fifths, rounded up."""
+    return -(-2 * len(roots) // 5)
 
 
 def mask_repetitions(text: str, contents: Iterable[str], *, fuzzy: bool = False) -> str:
@@ -350,9 +393,6 @@ async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
 
 
 def _said(data: bytes, path: str, contents: Sequence[str]) -> list[Remaining]:
-    from ricordo.workspace.agent_state import salvage_state
-    from ricordo.workspace.profile import parse_profile
-
     if is_profile(path):
         facts = parse_profile(data, path).profile.facts
         repeated_facts = [each for each in facts if repeats_any(each.content, contents)]
