@@ -135,7 +135,11 @@ def test_whatever_a_model_notes_a_finding_quotes_its_message(
 
 @pytest.mark.req("AS-COMPACT-13", "DF-C23")
 @given(
-    summary=any_text(), lessons=_values, around=st.sampled_from(["{}", "```json\n{}\n```", "Sure!\n{}\nThat is all."])
+    summary=any_text(),
+    lessons=_values,
+    around=st.sampled_from(
+        ["{}", "```json\n{}\n```", "Sure!\n{}\nThat is all.", '{} is for {braces}, and {"a": 1} is another object.']
+    ),
 )
 def test_both_parts_are_found_whatever_stands_around_them(summary: str, lessons: JsonValue, around: str) -> None:
     found = parse_reply(around.replace("{}", dumps({"summary": summary, "lessons": lessons}), 1))

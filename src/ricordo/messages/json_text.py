@@ -14,12 +14,15 @@ from ricordo.errors import InvalidMessage
 from ricordo.lazy import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ricordo.messages.types import JsonValue
 
 __all__ = [
     "decode_json",
     "dumps",
     "escape_json",
+    "iterate_objects",
     "loads",
     "require_integer",
     "require_object",
@@ -28,6 +31,7 @@ __all__ = [
 ]
 
 
+_DECODER = json.JSONDecoder()
 _ESCAPE_PATTERN = lazy_compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
@@ -125,6 +129,28 @@ def _describe_type(value: "JsonValue") -> str:
 def _parse_finite(number: str) -> float:
     value = float(number)
     return value if isfinite(value) else _raise_not_json(number)
+
+
+_MAX_STARTS = 200
+
+
+def iterate_objects(text: str) -> "Iterator[dict[str, JsonValue]]":
+    """Yield the outermost JSON objects in a text that a model wrote, in order; prose and code fences are skipped.
+
+    Braces that begin no object are skipped too, at most 200 of them, so that the time stays linear.
+    """
+    start = text.find("{")
+    for _ in range(_MAX_STARTS):
+        if start < 0:
+            return
+        try:
+            end = _DECODER.raw_decode(text, start)[1]
+            value = loads(text[start:end])
+        except (ValueError, RecursionError, InvalidMessage):
+            end, value = start + 1, None
+        if isinstance(value, dict):
+            yield value
+        start = text.find("{", end)
 
 
 def _raise_not_json(constant: str) -> NoReturn:

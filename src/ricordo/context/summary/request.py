@@ -33,13 +33,12 @@ from ricordo.context.summary.sections import (
     shorten_ids,
 )
 from ricordo.context.summary_message import summary_body
-from ricordo.errors import InvalidMessage
 from ricordo.extraction.answer import LESSONS_SCHEMA, MAX_LESSONS, is_learnable
 from ricordo.guard import FencedItem, Trust, cut, cut_start, render_fence
 from ricordo.language import is_unsegmented
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Part, Role, Text, ToolCall, ToolResult, get_mark
-from ricordo.messages.json_text import loads
+from ricordo.messages.json_text import iterate_objects
 from ricordo.messages.tokens import TokenCounter, cut_text, estimate_text, safe_boundary
 from ricordo.messages.tokens.estimate import Estimator
 
@@ -353,11 +352,4 @@ def parse_reply(text: str, *, stop: str = "") -> SummaryReply:
 
 def _find_object(text: str) -> Mapping[str, JsonValue] | None:
     """Return the object in `text`, whatever surrounds it; None if it has none of the parts."""
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return None
-    try:
-        value = loads(text[start : end + 1])
-    except InvalidMessage:
-        return None
-    return value if isinstance(value, dict) and value.keys() & {"summary", "lessons"} else None
+    return next((value for value in iterate_objects(text) if value.keys() & {"summary", "lessons"}), None)
