@@ -97,17 +97,14 @@ class PromptSection:
 class Prompt:
     """A system prompt as built once: its text, its sections in order, and the memory at that time.
 
+    `volatile_end` is the end of the text that differs between sessions with the same memory; empty if nothing does.
     Two prompts are never equal: a prompt that was built again is another one, even with the same text.
     """
 
     text: str = ""
+    volatile_end: str = ""
     sections: tuple[PromptSection, ...] = ()
     snapshot: MemorySnapshot = field(default_factory=MemorySnapshot)
-
-    @property
-    def volatile_end(self) -> str:
-        """The end of the text that differs between sessions with the same memory; empty if nothing does."""
-        return "\n\n".join(section.text for section in self.sections if not section.is_stable)
 
     @property
     def memory(self) -> str:
@@ -120,7 +117,8 @@ def compose_prompt(sections: Iterable[PromptSection], snapshot: MemorySnapshot |
     non_empty = [each for each in sections if each.text.strip()]
     sorted_sections = tuple(sorted(non_empty, key=lambda each: not each.is_stable))
     text = "\n\n".join(each.text for each in sorted_sections)
-    return Prompt(text=text, sections=sorted_sections, snapshot=snapshot or MemorySnapshot())
+    end = "\n\n".join(each.text for each in sorted_sections if not each.is_stable)
+    return Prompt(text=text, volatile_end=end, sections=sorted_sections, snapshot=snapshot or MemorySnapshot())
 
 
 def remaining_tokens(budget: int, *parts: str) -> int:
