@@ -92,6 +92,8 @@ if not TYPE_CHECKING:
 class _LazyMethod:
     """A method of a dataclass that is compiled at its first use, and then gives way to what was compiled."""
 
+    __slots__ = ("_name", "_owner")
+
     def __init__(self, owner: type, name: str) -> None:
         self._owner, self._name = owner, name
 

@@ -76,7 +76,8 @@ _KEYWORDS: dict[bytes, tuple[NameStrength, re.Pattern[bytes]]] = {
     b"secret": (NameStrength.WEAK, lazy_compile(rb"secret")),
     b"token": (NameStrength.WEAK, lazy_compile(rb"token")),
     b"pass": (NameStrength.WEAK, lazy_compile(rb"pass(?![cpw])")),
-    b"pw": (NameStrength.WEAK, lazy_compile(rb"pw(?!d)")),
+    # within the letters and digits of an id it is no name, and an id comes with every entry
+    b"pw": (NameStrength.WEAK, lazy_compile(rb"pw(?!d)(?!(?<=[0-9]pw)[a-z0-9]{3})")),
 }
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = lazy_compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
