@@ -119,7 +119,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     args = parser.parse_args()
     read = {name: find_pairs(statements) for name, statements in read_streams(args.paths).items()}
-    files = {name: pairs for name, (pairs, _) in read.items() if pairs}
+    # in a conversation without a change nobody looked for changes
+    files = {name: pairs for name, (pairs, _) in read.items() if any(pair.is_change for pair in pairs)}
     unreachable = sum(count for _, count in read.values())
     changes = unreachable + sum(pair.is_change for pairs in files.values() for pair in pairs)
     print(f"{len(files)} files, {changes} changes, {unreachable} of them without a shared word")

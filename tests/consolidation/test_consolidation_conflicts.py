@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo import Entry
-from ricordo.curation.conflicts import replaces, says_the_same
+from ricordo.curation.conflicts import replaces, says_the_same, share_subject
 from ricordo.scope import Scope
 from ricordo.workspace import Source
 
@@ -156,3 +156,16 @@ def test_what_two_people_say_of_a_thing_is_about_the_same_thing() -> None:
     bo = Entry(content="Our database is PostgreSQL.", scope=Scope(user="bo"))
     assert replaces(bo, ana)
     assert says_the_same(replace(ana, scope=bo.scope), ana, duplicate=0.8)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The test runner is jest.", "Next, the test runner: we go for vitest.", True),
+        ("Retention of logs is two weeks.", "From now on, logs are kept for a quarter.", True),
+        ("Marta drinks tea in the morning.", "Bruno drinks cocoa in the morning.", False),
+        ("The port of the API is 8080.", "The timeout of the API is 30 s.", False),
+    ],
+)
+def test_how_a_statement_begins_does_not_decide_what_it_is_about(one: str, other: str, *, same: bool) -> None:
+    assert share_subject(entry(one), entry(other)) is same

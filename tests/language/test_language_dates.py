@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import annotate_dates, find_dates
+from ricordo.language import annotate_dates, find_dates, find_validity
 from ricordo.language.packs import TableKind, pack_table
 
 MONDAY = date(2023, 5, 8)
@@ -23,6 +23,10 @@ MONDAY = date(2023, 5, 8)
         ("last Monday", "2023-05-01"),
         ("next Monday", "2023-05-15"),
         ("this Friday", "2023-05-12"),
+        ("next Tuesday", "2023-05-16"),
+        ("coming Tuesday", "2023-05-09"),
+        ("nächsten Dienstag", "2023-05-16"),
+        ("kommenden Dienstag", "2023-05-09"),
         ("two weeks ago", "2023-04-24 to 2023-04-30"),
         ("a couple of days ago", "2023-05-06"),
         ("last week", "2023-05-01 to 2023-05-07"),
@@ -143,3 +147,26 @@ def test_the_ends_of_the_calendar_are_no_trap(phrase: str, day: date) -> None:
 )
 def test_how_long_something_took_and_a_bare_weekday_are_no_dates(text: str) -> None:
     assert find_dates(text, MONDAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("From Monday we use pnpm.", "2023-05-15", None),
+        ("The port was 8080 until March.", None, "2023-03-01"),
+        ("The freeze holds until 3 June.", None, "2023-06-03"),
+        ("From May on it is 9090.", "2023-05-01", None),
+        ("Ana works at Bosch since February.", "2023-02-01", None),
+        ("Starting tomorrow we deploy daily.", "2023-05-09", None),
+        ("Ab Juni zahlen wir 12 Euro.", "2023-06-01", None),
+        ("À partir de juin, le loyer est de 900 euros.", "2023-06-01", None),
+        ("A partir de junio el alquiler es 900 euros.", "2023-06-01", None),
+        ("Da giugno le prove sono il giovedì.", "2023-06-01", None),
+        ("明天起用新接口。", "2023-05-09", None),
+        ("We meet from Monday to Friday.", None, None),
+        ("The port is 8080.", None, None),
+    ],
+)
+def test_a_statement_says_from_when_and_until_when_it_holds(text: str, start: str | None, end: str | None) -> None:
+    found = find_validity(text, MONDAY)
+    assert (found.start and found.start.isoformat(), found.end and found.end.isoformat()) == (start, end)

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from agents_at_work import SCOPE, settings
 from command_line import chat, ricordo
 from hand_clock import HandClock
+from places import place_of
 from ricordo import Memory, Message
 from ricordo.messages import Text
 from ricordo.search import MEMORY_SORTS, Query
@@ -47,3 +49,47 @@ def test_the_commands_go_by_when_it_was_said(tmp_path: Path) -> None:
     assert listed("--as-of", "2026-11-03") == ["Nadia owns staging."]
     hits = ricordo("recall", "who owns", "--until", "2026-11-03", "--json").document["hits"]
     assert [hit["entry"]["content"] for hit in hits] == ["Nadia owns staging."]
+
+
+async def test_what_held_on_a_day_goes_by_when_it_and_its_successor_were_said(tmp_path: Path) -> None:
+    said = [
+        Message(
+            role="user", parts=(Text(text=f"The refund window is {days} days."),), time=SAID + timedelta(days=after)
+        )
+        for days, after in ((30, 0), (45, 30))
+    ]
+    root = tmp_path / ".ricordo"
+    given = settings(root, consolidates=True)
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=HandClock()) as memory:
+        await memory.ingest(said, session="months")
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=HandClock()) as memory:
+        old, new = sorted(await memory.entries(), key=lambda entry: entry.said_at or SAID)
+        assert (old.state, old.superseded_by, old.valid_until) == ("superseded", new.id, date(2026, 5, 2))
+        assert (old.valid_from, new.valid_from, new.valid_until) == (date(2026, 4, 2), date(2026, 5, 2), None)
+        (then,) = await memory.entries(as_of=AFTER)
+        assert (then.id, then.state, then.superseded_by, then.valid_until) == (old.id, "active", "", None)
+        (hit,) = await memory.recall("refund window", as_of=AFTER)
+        assert (hit.entry.id, hit.superseded_by) == (old.id, "")
+        assert [hit.entry.id for hit in await memory.recall("refund window", limit=1)] == [new.id]
+        assert [hit.entry.id for hit in await memory.recall("refund window", as_of="2026-06-01")] == [new.id, old.id]
+        assert "30 days" in await memory.preamble(as_of=AFTER)
+        assert "45 days" not in await memory.preamble(as_of=AFTER)
+        assert "30 days" not in await memory.preamble(as_of="2026-06-01")
+        assert await memory.preamble(as_of=BEFORE) == ""
+        assert (place_of(root) / "workspace" / "memory" / "2026-05-02.md").is_file()
+
+
+def test_every_surface_shows_from_when_and_until_when_a_memory_holds(tmp_path: Path) -> None:
+    ricordo("remember", "The port of the gateway is 8080 until 3 June 2027.")
+    (listed,) = ricordo("memory", "list", "--json").document["entries"]
+    assert {"observed", "valid_from", "valid_until", "superseded_by", "confirmed"} <= listed.keys()
+    ricordo("consolidate")
+    shown = ricordo("memory", "show", listed["id"], "--json").document
+    assert (shown["valid_until"], shown["superseded_by"]) == ("2027-06-03", None)
+    assert shown["observed"].startswith(shown["valid_from"])
+    assert "valid until   2027-06-03" in ricordo("memory", "show", listed["id"]).out
+    assert "until 2027-06-03" in ricordo("memory", "list").out
+    assert "until 2027-06-03" in ricordo("why", listed["id"]).out
+    assert "8080" in ricordo("context", "--as-of", "2027-01-01").out
+    assert "Nothing is remembered yet." in ricordo("context", "--as-of", "2026-01-01").out
+    assert ricordo("recall", "gateway port", "--as-of", "2026-01-01", "--json").document["hits"] == []

@@ -17,6 +17,7 @@ from ricordo.errors import InvalidInput
 from ricordo.lazy import lazy_compile
 
 __all__ = [
+    "AsOfOption",
     "EntryId",
     "JsonOption",
     "KindOption",
@@ -185,6 +186,12 @@ KindOption = Annotated[
 TagOption = Annotated[
     list[str] | None,
     typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; more than one may be given."),
+]
+AsOfOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of", parser=parse_time, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
+    ),
 ]
 SinceOption = Annotated[
     datetime | None,

@@ -22,7 +22,7 @@ from ricordo.language.words import stem, strip_accents
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
-__all__ = ["CHANGE_THRESHOLD", "ComparedStatement", "change_features", "change_score", "read_statement"]
+__all__ = ["CHANGE_THRESHOLD", "ComparedStatement", "change_features", "change_score", "read_statement", "shares_frame"]
 
 
 CHANGE_THRESHOLD = 1.0
@@ -249,6 +249,13 @@ def change_score(features: Mapping[str, float]) -> float:
         return -math.inf
     weights = _load_weights()
     return weights["bias"] + sum(weights[name] * value for name, value in features.items())
+
+
+def shares_frame(one: ComparedStatement, other: ComparedStatement) -> bool:
+    """Tell whether two share half of the subject words of the shorter one, with no other words in one place."""
+    shorter = min(len(one.subject), len(other.subject))
+    is_near = shorter > 0 and 2 * len(one.subject & other.subject) >= shorter
+    return is_near and _compare_frames(one.frame, other.frame)[0] == 0
 
 
 @cache

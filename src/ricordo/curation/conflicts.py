@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from math import inf
 
-from ricordo.curation.change_model import change_features, change_score, read_statement
+from ricordo.curation.change_model import change_features, change_score, read_statement, shares_frame
 from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.language import content_words, is_correction, stem
@@ -182,7 +182,8 @@ def contradict(newer: Entry, older: Entry) -> bool:
 def share_subject(one: Entry, other: Entry) -> bool:
     """Tell whether two memories are about one subject, so that a model may decide which of them holds.
 
-    The first subject word of each occurs in the other, and no common attribute belongs to different subjects.
+    The first subject word of each occurs in the other, or they share half of the subject words of the shorter one and
+    have no other words in one place; how either begins does not matter. No common attribute belongs to two subjects.
     """
     left, right = parse_statement(one.content), parse_statement(other.content)
     for mine in left.claims:
@@ -190,7 +191,9 @@ def share_subject(one: Entry, other: Entry) -> bool:
             shared = mine.subject <= theirs.subject or theirs.subject <= mine.subject
             if mine.attribute and mine.attribute == theirs.attribute and not shared:
                 return False
-    return _first_subject_word(one) in right.subject and _first_subject_word(other) in left.subject
+    if _first_subject_word(one) in right.subject and _first_subject_word(other) in left.subject:
+        return True
+    return shares_frame(read_statement(one.content), read_statement(other.content))
 
 
 def _first_subject_word(entry: Entry) -> str:

@@ -10,12 +10,12 @@ that says the same, superseded by a named entry, or left in its ledger. No line 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import TypeAlias
 
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import link_contradictions, map_links, move_together, with_links
-from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.importance import MERGED_FIELD, field_ids, is_explicit
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.curation.placement import (
     SECTIONS,
@@ -30,17 +30,17 @@ from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.rewording import is_reworded
 from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, is_generated
 from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
+from ricordo.language import find_validity
 from ricordo.lazy import dataclass
-from ricordo.workspace.entry import Entry, EntryState
+from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, EntryState, with_validity
 from ricordo.workspace.entry_codec import collect_fields, parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date
 
 __all__ = ["ConsolidationInput", "find_faults", "is_due", "propose"]
 
 
-_StateMark: TypeAlias = tuple[EntryState, str, str]
-"""The new state of an entry, and the name and value of the field that gives the reason."""
-_SUCCESSOR_FIELD = "successor"
+_StateMark: TypeAlias = tuple[EntryState, str, str, date | None]
+"""The new state of an entry, the name and value of the field that gives the reason, and the day on which it ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,8 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     ]
     person_ids = _find_fixed(documents)
     fixed = person_ids | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
-    reconciliation = reconcile(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
+    fresh = [_with_validity(one) for one in material.fresh]
+    reconciliation = reconcile(curated, fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     curated_ids = {one.entry.id for one in curated}
     marks = _state_marks(reconciliation)
     removal_marks = _merge_marks(reconciliation, curated_ids) | marks
@@ -140,6 +141,15 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     )
 
 
+def _with_validity(one: CandidateEntry) -> CandidateEntry:
+    """Return a saved entry with the days from which and until which it holds by its words; others have them already."""
+    said_at = one.entry.said_at
+    if said_at is None or not is_explicit(one.entry):
+        return one
+    validity = find_validity(one.entry.content, said_at)
+    return replace(one, entry=with_validity(one.entry, start=validity.start, end=validity.end))
+
+
 def _move_contradictions_together(document: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
     """Return a document with each movable entry next to the entries that it contradicts."""
     return move_together(document, links, {part.entry.id for part in document.parts if part.entry and is_movable(part)})
@@ -162,10 +172,11 @@ def _find_edited(curated: Sequence[CandidateEntry], ledgers: Mapping[str, bytes]
 
 def _state_marks(reconciliation: Reconciliation) -> dict[str, _StateMark]:
     """Return the state, reason field and value of each superseded or retired entry, by id."""
+    starts = {name: one.entry.valid_from for name, one in reconciliation.active.items()}
     marks: dict[str, _StateMark] = {
-        one.old: ("superseded", _SUCCESSOR_FIELD, one.new) for one in reconciliation.superseded
+        one.old: ("superseded", SUCCESSOR_FIELD, one.new, starts.get(one.new)) for one in reconciliation.superseded
     }
-    return marks | {one.id: ("retired", "retired", one.reason) for one in reconciliation.retired}
+    return marks | {one.id: ("retired", "retired", one.reason, None) for one in reconciliation.retired}
 
 
 def _merge_marks(reconciliation: Reconciliation, curated_ids: Collection[str]) -> dict[str, _StateMark]:
@@ -174,7 +185,7 @@ def _merge_marks(reconciliation: Reconciliation, curated_ids: Collection[str]) -
         name: one.entry.id for one in reconciliation.active.values() for name in field_ids(one.entry, MERGED_FIELD)
     }
     return {
-        name: ("superseded", _SUCCESSOR_FIELD, successors.get(name, ""))
+        name: ("superseded", SUCCESSOR_FIELD, successors.get(name, ""), None)
         for name in reconciliation.merged
         if name in curated_ids
     }
@@ -220,8 +231,9 @@ def _apply_reconciliation(
 
 
 def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
-    state, key, value = mark
-    return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
+    state, key, value, end = mark
+    ended = with_validity(entry, end=end)
+    return replace(ended, state=state, extra=(*ended.extra, (key, value)) if value else ended.extra)
 
 
 def _find_changed_documents(

@@ -8,6 +8,7 @@ recorded in the same way, so no message is extracted twice.
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field, replace
+from datetime import date
 from zlib import crc32
 
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
@@ -33,13 +34,13 @@ from ricordo.extraction.extractors import (
 from ricordo.extraction.known_memory import RecalledTexts, collect_saved_words, load_known_words, repeats_tool_output
 from ricordo.extraction.rules import extract
 from ricordo.guard.redact import Redactor
-from ricordo.language import split_words
+from ricordo.language import find_validity, split_words
 from ricordo.language.acts import SignalDetector, default_detector
 from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
-from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, Source
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, UNTIL_FIELD, Entry, Source, with_validity
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
 from ricordo.workspace.layout import cursor_path, transcript_path
@@ -338,7 +339,7 @@ class Flusher:
         new_ids = {message.id for message in new}
         saved_words = collect_saved_words([*context, *new])
         now = self.clock.now()
-        return [
+        entries = [
             Entry(
                 content=finding.content,
                 kind=finding.kind,
@@ -347,7 +348,7 @@ class Flusher:
                 time=now,
                 since=truncate_to_milliseconds(finding.since) if finding.since else None,
                 extra=(
-                    *([("until", finding.until.isoformat())] if finding.until else []),
+                    *([(UNTIL_FIELD, finding.until.isoformat())] if finding.until else []),
                     *([EXTERNAL_TRUST_FIELD] if repeats_tool_output(finding, [*context, *new]) else []),
                 ),
                 scope=scope,
@@ -357,6 +358,11 @@ class Flusher:
             )
             for finding in findings
             if not new_ids.isdisjoint(finding.message_ids) and split_words(finding.content) not in saved_words
+        ]
+        validities = [find_validity(entry.content, entry.said_at or now) for entry in entries]
+        return [
+            with_validity(entry, start=validity.start, end=validity.end)
+            for entry, validity in zip(entries, validities, strict=True)
         ]
 
     async def _drop_forgotten(self, entries: list[Entry]) -> list[Entry]:
@@ -388,7 +394,7 @@ class Flusher:
             if not entries:
                 await save_cursor(self.files, cursor.complete())
                 return None
-            rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
+            rendered = await render_block(self.files, _ledger_day(entries, self.clock.today()), entries, self.redactor)
             ledger = await self.files.info(rendered.path)
             intent = replace(
                 cursor,
@@ -400,6 +406,12 @@ class Flusher:
             block = await append_block(self.files, rendered)
             await save_cursor(self.files, intent.complete())
             return block
+
+
+def _ledger_day(entries: Sequence[Entry], today: date) -> date:
+    """Return the day in whose ledger entries belong: the last one on which they were said, and never a later one."""
+    days = [entry.said_at.astimezone().date() for entry in entries if entry.said_at is not None]
+    return min(max(days, default=today), today)
 
 
 def _searchable_text(message: Message) -> str:

@@ -10,7 +10,7 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.language.acts import SIGNALS, Act, blank_quotes, detect_acts, is_correction
-    from ricordo.language.dates import DateGrain, DateMention, annotate_dates, find_dates
+    from ricordo.language.dates import DateGrain, DateMention, annotate_dates, find_dates, find_validity
     from ricordo.language.languages import (
         LANGUAGES,
         Language,
@@ -70,6 +70,7 @@ __all__ = [
     "find_dates",
     "find_introduction",
     "find_names",
+    "find_validity",
     "is_correction",
     "is_stop_word",
     "is_unsegmented",
@@ -94,7 +95,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".acts": "SIGNALS Act blank_quotes detect_acts is_correction",
-        ".dates": "DateGrain DateMention annotate_dates find_dates",
+        ".dates": "DateGrain DateMention annotate_dates find_dates find_validity",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind split_sentences strip_opener",

@@ -12,7 +12,7 @@ from typing import Literal
 from ricordo.language.packs import TableKind, pack_phrases, pack_table, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["DateGrain", "DateMention", "annotate_dates", "find_dates", "month_numbers"]
+__all__ = ["DateGrain", "DateMention", "Validity", "annotate_dates", "find_dates", "find_validity", "month_numbers"]
 
 
 @cache
@@ -93,6 +93,7 @@ def _date_pattern() -> str:
 
 
 _EASTERN = "\u2e80"
+_NEXT_SIDE, _NEAR_DAYS = 2, 2
 _YEAR = r"(?:19|20)\d\d"
 _ASCII_WORD = lazy_compile(r"[a-z]+")
 _PATTERN = lazy_compile(_date_pattern, re.IGNORECASE | re.VERBOSE)
@@ -250,7 +251,9 @@ def _resolve_weekday(weekday: int, side: int, today: date) -> _DateSpan:
     if side < 0:
         day = today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
     elif side > 0:
-        day = today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+        ahead = (weekday - today.weekday() - 1) % 7 + 1
+        # who means tomorrow or the day after says so: "next Tuesday" on a Monday is in the week after
+        day = today + timedelta(days=ahead + 7 if side == _NEXT_SIDE and ahead <= _NEAR_DAYS else ahead)
     else:
         day = today - timedelta(days=today.weekday()) + timedelta(days=weekday)
     return day, day, "day", True
@@ -327,3 +330,86 @@ def _month_span(month: int, year: int | None, today: date) -> _DateSpan:
 
 def _year_span(year: int, *, relative: bool) -> _DateSpan:
     return date(year, 1, 1), date(year, 12, 31), "year", relative
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Validity:
+    """The first day on which a statement holds, and the day on which it ends; None where the text does not say."""
+
+    start: date | None = None
+    end: date | None = None
+
+
+def _day_words() -> str:
+    """Return the pattern of a weekday or a month alone, in the groups `weekday` and `month`."""
+    weekdays, months = _alternation(pack_table("weekday")), _alternation(pack_table("month"))
+    return rf"(?:the\s+)?(?:(?P<weekday>{weekdays})|(?P<month>{months}))s?(?![\w])(?!\s+\d)"
+
+
+_LONE_DAY = lazy_compile(_day_words, re.IGNORECASE)
+_BOUND_WORDS = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:(?P<from>{pack_phrases('valid_from')})|(?P<since>{pack_phrases('valid_since')})"
+        rf"|(?P<until>{pack_phrases('valid_until')}))\s+"
+    ),
+    re.IGNORECASE,
+)
+_BOUND_BEHIND = lazy_compile(
+    lambda: rf"\s?(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
+)
+_PAST_STATE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('past_state')})(?!\w)", re.IGNORECASE)
+_ARTICLE_LENGTH = 4
+
+
+def find_validity(text: str, reference: date) -> Validity:
+    """Return from when and until when a statement holds by its words, seen from the day on which it was said.
+
+    "From Monday we use pnpm" begins on the coming Monday, "the port was 8080 until March" ended on the last first of
+    March. A day that begins or ends a list of hours, as in "from Monday to Friday", is no bound.
+    """
+    bounds = [*_BOUND_WORDS.finditer(text)]
+    if not bounds and text.isascii():
+        return Validity()
+    today = date(reference.year, reference.month, reference.day)
+    mentions = find_dates(text, today)
+    start = end = None
+    is_past = _PAST_STATE.search(text) is not None
+    for bound in bounds:
+        day = _bound_day(text, bound, mentions, today, is_past=is_past)
+        if day is not None and bound["until"]:
+            end = end or day
+        elif day is not None:
+            start = start or day
+    for mention in mentions:
+        if behind := _BOUND_BEHIND.match(text, mention.end):
+            start, end = (start or mention.first, end) if behind["from"] else (start, end or mention.first)
+    return Validity(start=start, end=end) if start is None or end is None or start < end else Validity()
+
+
+def _bound_day(
+    text: str, bound: re.Match[str], mentions: Iterable[DateMention], today: date, *, is_past: bool
+) -> date | None:
+    """Return the day that stands right behind the words of a bound."""
+    for mention in mentions:
+        if 0 <= mention.start - bound.end() <= _ARTICLE_LENGTH:
+            return mention.first
+    lone = _LONE_DAY.match(text, bound.end())
+    if lone is None or _BOUND_WORDS.match(text, lone.end() + 1) or _RANGE_BEHIND.match(text, lone.end()):
+        return None
+    looks_back = bound["since"] is not None or (bound["until"] is not None and is_past)
+    if lone["weekday"]:
+        side = -1 if looks_back else 1
+        return _resolve_weekday(_number_table("weekday")[lone["weekday"].casefold()], side, today)[0]
+    month = month_numbers()[lone["month"].casefold()]
+    days = [date(year, month, 1) for year in (today.year - 1, today.year, today.year + 1)]
+    if looks_back:
+        return max(day for day in days if day <= today)
+    # what holds from the month on that runs began with it
+    return min(
+        day for day in days if day > today or (bound["from"] and (day.year, day.month) == (today.year, today.month))
+    )
+
+
+_RANGE_BEHIND = lazy_compile(
+    lambda: rf"\s*(?:[-\u2013]|(?:{pack_phrases('to')}|{pack_phrases('valid_until')})(?!\w))", re.IGNORECASE
+)

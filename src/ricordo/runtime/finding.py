@@ -1,22 +1,28 @@
 """Finding in an open memory: recall, search, explanation and answer over all visible places."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ricordo import search
+from ricordo.context.preamble import SavedEntry, compose_preamble
 from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.workspace import Workspace
-from ricordo.search.contract import Answer, Explanation, Hit, Query, SearchSource
+from ricordo.search.contract import MEMORY_SORTS, Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import LayeredMemory, record_shown
-from ricordo.workspace.entry import EntryFilter
+from ricordo.workspace.entry import Entry, EntryFilter
 
-__all__ = ["Finder"]
+__all__ = ["Finder", "compose_past_preamble"]
 
 
 _CANDIDATES_PER_HIT = 4
 _EMBEDDING_SECONDS = 0.5
+
+
+def compose_past_preamble(entries: Iterable[Entry], budget: Tokens | None) -> str:
+    """Return the fenced preamble of entries of the past, in their order; None stands for the default budget."""
+    return compose_preamble((), [SavedEntry(entry=entry, source="memory") for entry in entries], budget).text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +33,14 @@ class Finder:
     layers: LayeredMemory
 
     async def recall(
-        self, query: Query, *, limit: int, budget: Tokens | None, around: bool, metadata: Mapping[str, tuple[str, ...]]
+        self, text: str, wanted: EntryFilter, *, limit: int, budget: Tokens | None, around: bool
     ) -> list[Hit]:
-        """Return at most `limit` entries with this `metadata`, best first, within the `budget`."""
+        """Return at most `limit` wanted entries for a text, best first, within the `budget`."""
         await self._embed_new()
-        entry_filter = EntryFilter(metadata=metadata)
+        query = Query(
+            text=text, kinds=wanted.kinds, tags=wanted.tags, sorts=MEMORY_SORTS, since=wanted.since, until=wanted.until
+        )
+        entry_filter = EntryFilter(metadata=wanted.metadata)
         max_candidates = limit if budget is None else _CANDIDATES_PER_HIT * limit
         candidates = await self.workspace.store.recall(query, max_candidates)
         matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
@@ -42,6 +51,23 @@ class Finder:
             matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
         hits = search.fit_budget(matching, limit, budget)[0]
         return self._record(await search.attach_neighbours(await self._sources(), hits) if around else hits, "recall")
+
+    async def recall_past(
+        self, query: str, past_entries: Sequence[Entry], *, limit: int, budget: Tokens | None
+    ) -> list[Hit]:
+        """Return what is found today among entries of the past, in their state of then; current ones come first."""
+        by_id = {entry.id: entry for entry in past_entries}
+        request, most = Query(text=query, sorts=MEMORY_SORTS), max(limit, _CANDIDATES_PER_HIT * len(by_id))
+        found = await self.explain(request, limit=most, rejected=most, budget=None, around=False)
+        superseded = (each.hit for each in found.rejected if each.reason == "superseded")
+        hits = {hit.entry.id: hit for hit in sorted([*superseded, *found.hits], key=lambda hit: hit.score)}
+        past_hits = [
+            replace(hit, entry=by_id[name], superseded_by=by_id[name].superseded_by)
+            for name, hit in hits.items()
+            if name in by_id
+        ]
+        in_order = sorted(past_hits, key=lambda hit: (hit.entry.state != "active", -hit.score))
+        return self._record(search.fit_budget(in_order, limit, budget)[0], "recall")
 
     async def search(self, query: Query, *, limit: int, around: bool) -> list[Hit]:
         """Return at most `limit` hits in what the sorts of `query` name, best first."""

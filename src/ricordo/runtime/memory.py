@@ -14,7 +14,7 @@ from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismat
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
-from ricordo.runtime.finding import Finder
+from ricordo.runtime.finding import Finder, compose_past_preamble
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.validation import (
     MetadataFilter,
@@ -27,12 +27,11 @@ from ricordo.runtime.validation import (
     check_texts,
     check_type,
     make_filter,
-    parse_metadata_filter,
     skip_to,
 )
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment, parse_names
+from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, build_preamble
 from ricordo.workspace.entry import Author, Entry, with_metadata
@@ -262,26 +261,24 @@ class Memory:
         metadata: MetadataFilter | None = None,
         budget: Tokens | None = None,
         around: bool = False,
+        as_of: Moment | None = None,
     ) -> "list[Hit]":
         """Return at most `limit` entries, best first, each with its reason; the newest for an empty query.
 
-        With a `budget` they have at most that many estimated tokens in total; an entry too long for the rest is
-        skipped.
+        With a `budget` they have at most that many estimated tokens; an entry too long for the rest is skipped.
 
         The filters match entries of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
         `until`, and with the values in `metadata`, by name: the value that it has, or several of which it has one.
         `kinds` and `tags` are one name or several; a time is a datetime with its offset, a day, or either as text such
-        as `2026-11-22`. With `around` each hit includes what comes right before and after it. Raises: InvalidQuery for
-        an invalid filter or if `limit` is below 1; InvalidSetting for an invalid budget.
+        as `2026-11-22`. With `around` each hit has what comes before and after. With `as_of` it gives and raises
+        what `entries(as_of=...)` does. Raises: InvalidQuery for a bad filter or limit; InvalidSetting for a bad budget.
         """
-        request = Query(
-            text=query, kinds=parse_names("kinds", kinds), tags=parse_names("tags", tags), sorts=MEMORY_SORTS,
-            since=parse_moment("since", since), until=parse_moment("until", until),
-        )  # fmt: skip
-        return await self._finder.recall(
-            request, limit=check_limit(limit), budget=check_budget(budget), around=around,
-            metadata=parse_metadata_filter(metadata),
-        )  # fmt: skip
+        if as_of is not None:
+            past = await self.entries(kinds=kinds, tags=tags, since=since, until=until, metadata=metadata, as_of=as_of)
+            return await self._finder.recall_past(query, past, limit=check_limit(limit), budget=check_budget(budget))
+        wanted = make_filter(kinds=kinds, tags=tags, states=(), since=since, until=until, metadata=metadata)
+        most, tokens = check_limit(limit), check_budget(budget)
+        return await self._finder.recall(query, wanted, limit=most, budget=tokens, around=around)
 
     async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> "list[Hit]":
         """Return at most `limit` hits from entries, session files, transcripts and evicted results.
@@ -318,11 +315,14 @@ class Memory:
         check_type("question", question, str, words="a text", error=InvalidQuery)
         return await self._finder.answer(question)
 
-    async def preamble(self, budget: Tokens | None = None) -> str:
+    async def preamble(self, budget: Tokens | None = None, *, as_of: Moment | None = None) -> str:
         """Return the fenced text for the system prompt, within `budget` tokens.
 
-        None stands for the setting `preamble_tokens`, by default 4,000. A budget of 0 gives no preamble.
+        None stands for the setting `preamble_tokens`, by default 4,000. A budget of 0 gives no preamble. With `as_of`
+        it has the active entries of `entries(as_of=...)`, newest first, and raises what that raises.
         """
+        if as_of is not None:
+            return compose_past_preamble(await self.entries(states=("active",), as_of=as_of), check_budget(budget))
         return (await read_preamble(self, budget)).text
 
     async def entries(

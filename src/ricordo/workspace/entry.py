@@ -7,7 +7,7 @@ that is missing or not active contradicts nothing.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry, InvalidSetting
@@ -24,6 +24,9 @@ __all__ = [
     "EXTERNAL_TRUST_FIELD",
     "MAX_CONTENT_BYTES",
     "PREDEFINED_KINDS",
+    "STARTS_FIELD",
+    "SUCCESSOR_FIELD",
+    "UNTIL_FIELD",
     "Author",
     "Entry",
     "EntryFilter",
@@ -38,6 +41,7 @@ __all__ = [
     "parse_memory_rule",
     "set_contradictions",
     "with_metadata",
+    "with_validity",
 ]
 
 
@@ -47,10 +51,14 @@ PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "g
 """The kinds that Ricordo itself uses; any other kind is stored unchanged."""
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 EntryState: TypeAlias = Literal["active", "superseded", "retired"]
+STARTS_FIELD, UNTIL_FIELD = "starts", "until"
+"""The extra fields with the first day on which an entry holds, and with the day on which it ends."""
+SUCCESSOR_FIELD = "successor"
+"""The extra field of a superseded entry with the id of the one that took its place."""
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
 _SYSTEM_FIELDS = frozenset(
-    {"contradicts", "merged", "replaced", "reworded", "seq", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
+    {"contradicts", "merged", "replaced", "reworded", "seq", "starts", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
 )
 """The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
@@ -116,6 +124,28 @@ class Entry:
     def said_at(self) -> datetime | None:
         """The earlier of `since` and `time`, as far as they are known."""
         return min((time for time in (self.since, self.time) if time is not None), default=None)
+
+    @property
+    def valid_from(self) -> date | None:
+        """The first day on which it holds: a day that it names, else the day on which it was said; None if unknown."""
+        return self._day_of(STARTS_FIELD) or (self.said_at.date() if self.said_at else None)
+
+    @property
+    def valid_until(self) -> date | None:
+        """The day on which it ends or ended: one that it names, else that of its successor; None while it holds."""
+        return self._day_of(UNTIL_FIELD)
+
+    @property
+    def superseded_by(self) -> str:
+        """The id of the entry that took its place; empty if none did."""
+        return next((value for key, value in self.extra if key == SUCCESSOR_FIELD), "")
+
+    def _day_of(self, name: str) -> date | None:
+        value = next((value for key, value in self.extra if key == name), "")
+        try:
+            return date.fromisoformat(value[:10])
+        except ValueError:
+            return None
 
     @property
     def is_external(self) -> bool:
@@ -327,3 +357,10 @@ def set_contradictions(bullet: bytes, entry: Entry, others: Sequence[str]) -> by
     if not name or not others:
         return result
     return before + f"[{CONTRADICTS_FIELD}:: {','.join(others)}] ".encode() + name + after
+
+
+def with_validity(entry: Entry, *, start: date | None = None, end: date | None = None) -> Entry:
+    """Return the entry with the days from which and until which it holds, where it has none of its own."""
+    known = {key for key, _ in entry.extra}
+    days = [(name, day.isoformat()) for name, day in ((STARTS_FIELD, start), (UNTIL_FIELD, end)) if day]
+    return replace(entry, extra=(*entry.extra, *(pair for pair in days if pair[0] not in known)))

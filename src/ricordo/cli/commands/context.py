@@ -27,7 +27,7 @@ from ricordo.cli.json_output import (
     expanded_messages_document,
     request_document,
 )
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.options import AsOfOption, JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line
 from ricordo.cli.target import Target, find_target, require_target, run_async, with_memory
 from ricordo.errors import SessionNotFound, StorageReadOnly
@@ -91,6 +91,7 @@ def context(
     edit: _Edit = None,
     text: _Text = None,
     wire: _Wire = False,
+    as_of: AsOfOption = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -99,8 +100,9 @@ def context(
     """Show the preamble, which is the memory in the prompt of a new session, and with --window what fills a window.
 
     Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
-    allows, unless a budget is given. The tokens are estimated. With --remove or --edit one message of the window is
-    changed instead; the transcript keeps what was said, and `compact --undo` brings it back.
+    allows, unless a budget is given. With --as-of it has what held then, newest first. The tokens are estimated. With
+    --remove or --edit one message of the window is changed instead; the transcript keeps what was said, and
+    `compact --undo` brings it back.
     """
     target = require_target(root, user, project)
     if remove is not None or edit is not None or text is not None:
@@ -111,6 +113,8 @@ def context(
     if wire:
         print_json(run_async(lambda: _load_request(target, session)))
         return
+    if as_of is not None and (session is not None or window):
+        raise typer.BadParameter("--as-of shows the preamble of then; it goes with no window.")
     usage_report = run_async(lambda: _load_usage(target, session)) if window or session else None
     if usage_report:
         # settings that can't be used were told just now
@@ -120,8 +124,9 @@ def context(
         from ricordo.messages.tokens import Tokens
 
         token_budget = Tokens(budget) if budget else None
-        text = await memory.preamble(token_budget)
-        return text, not text and bool(await memory.entries()), await memory.preamble_cut(token_budget)
+        text = await memory.preamble(token_budget, as_of=as_of)
+        cut = None if as_of else await memory.preamble_cut(token_budget)
+        return text, not text and bool(await memory.entries(as_of=as_of)), cut
 
     shown_text, is_too_much, cut = with_memory(target, preamble)
     tokens = _count_tokens(shown_text)

@@ -454,6 +454,7 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     print_line(wrap(entry.content))
     print_line(dim(f"  {entry.kind}, saved by {escape(entry.by)}; id {entry.id}"))
     print_line(f"  {escape(str(report.position)) if report.position else 'stands in no file'}")
+    print_line(wrap(_format_validity(entry, report.successor), "  "))
     print_line(wrap(report.prompt_status, "  "))
     print_line(wrap(_format_usage(report.usage), "  "))
     print_contradictions(report.contradictions, entry.id)
@@ -470,6 +471,18 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     if report.explanation:
         print_line("")
         print_explanation(report.explanation, target)
+
+
+def _format_validity(entry: "Entry", successor: str) -> str:
+    """Return when it was said, since when and until when it holds, what took its place, and when it was confirmed."""
+    until = f" until {entry.valid_until}" if entry.valid_until else ""
+    parts = [
+        f"observed {entry.said_at.astimezone():%Y-%m-%d}" if entry.said_at else "",
+        f"valid from {entry.valid_from}{until}" if entry.valid_from else "",
+        f"superseded by {escape(successor or entry.superseded_by)}" if successor or entry.superseded_by else "",
+        f"confirmed {entry.confirmed.astimezone():%Y-%m-%d}" if entry.confirmed else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _format_usage(usage: "MemoryUsage") -> str:
@@ -498,7 +511,7 @@ def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonVa
         "file": position.file if position else None,
         "line": position.line if position else None,
         "rests_on": origins,
-        "superseded_by": report.successor or None,
+        "superseded_by": report.successor or report.entry.superseded_by or None,
         "in_prompt": report.is_in_prompt,
         "standing": report.prompt_status,
         "usage": memory_usage_document(report.usage),

@@ -25,6 +25,7 @@ from ricordo.cli.memory_output import (
 )
 from ricordo.cli.options import (
     AroundOption,
+    AsOfOption,
     EntryId,
     JsonOption,
     KindOption,
@@ -103,14 +104,6 @@ _NewerThan = Annotated[
 ]
 
 
-_AsOf = Annotated[
-    datetime | None,
-    typer.Option(
-        "--as-of", parser=parse_time, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
-    ),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _EntryFilter:
     """What `memory list` lets through; what is empty lets everything through."""
@@ -152,7 +145,7 @@ def list_memories(
     older_than: _OlderThan = None,
     newer_than: _NewerThan = None,
     rules: Annotated[bool, typer.Option("--rules", help="Only rules for tool calls.")] = False,
-    as_of: _AsOf = None,
+    as_of: AsOfOption = None,
     limit: LimitOption = 100,
     root: RootOption = None,
     user: UserOption = None,
@@ -202,7 +195,7 @@ def list_memories(
 def show(
     *,
     entry_id: EntryId,
-    as_of: _AsOf = None,
+    as_of: AsOfOption = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -237,7 +230,7 @@ def show(
     print_line(wrap(entry.content))
     for name, value in _entry_fields(entry, position):
         if value and name != CONTRADICTS_FIELD:
-            print_line(f"  {dim(f'{name:<11}')} {escape(value)}")
+            print_line(f"  {dim(f'{name:<13}')} {escape(value)}")
     print_contradictions(others, entry.id)
     for origin in origins:
         print_line(f"\n{dim('said in')} {escape(str(origin.position))} {dim('by')} {escape(_speaker_name(origin))}")
@@ -305,17 +298,24 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
         print_line(dim(wrap(f"rule: {_format_rule(entry)}", "  ")))
     if entry.state != "active":
         print_line(dim(wrap(_format_state(entry), "  ")))
+    if entry.valid_until:
+        print_line(dim(f"  valid until {entry.valid_until}"))
     if contradicts:
         print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
 
 def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[str, str]]:
+    from ricordo.workspace.entry import STARTS_FIELD, SUCCESSOR_FIELD, UNTIL_FIELD
+
     return [
         ("id", entry.id),
         ("kind", entry.kind),
         ("tags", ", ".join(entry.tags)),
         ("saved", _format_time(entry.time)),
         ("since", _format_time(entry.since)),
+        ("observed", _format_time(entry.said_at)),
+        ("valid from", str(entry.valid_from or "")),
+        ("valid until", str(entry.valid_until or "")),
         ("by", entry.by),
         ("scope", str(entry.scope or "")),
         ("reason", entry.reason or ""),
@@ -323,20 +323,21 @@ def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[s
         ("confidence", f"{entry.confidence:g}"),
         ("state", entry.state),
         ("supersedes", entry.supersedes or ""),
+        ("superseded by", entry.superseded_by),
         ("pinned", "yes" if entry.pinned else ""),
         ("confirmed", entry.confirmed.isoformat(" ", "minutes") if entry.confirmed else ""),
         ("session", entry.source.session or ""),
         ("messages", ", ".join(entry.source.messages)),
         ("origin", entry.source.origin or ""),
         ("file", str(position or "")),
-        *entry.extra,
+        *(pair for pair in entry.extra if pair[0] not in {STARTS_FIELD, UNTIL_FIELD, SUCCESSOR_FIELD}),
     ]
 
 
 def _format_state(entry: "Entry") -> str:
     """Say that a memory holds no more, and what took its place."""
-    successor = dict(entry.extra).get("successor", "")
-    return escape(f"{entry.state} by {successor}" if successor else entry.state)
+    by = f" by {entry.superseded_by}" if entry.superseded_by else ""
+    return escape(f"{entry.state}{by}")
 
 
 def _format_rule(entry: "Entry") -> str:

@@ -8,6 +8,7 @@ from ricordo.cli.json_output import answer_document, hit_document
 from ricordo.cli.memory_output import explain_hits, print_answer, print_hits
 from ricordo.cli.options import (
     AroundOption,
+    AsOfOption,
     JsonOption,
     KindOption,
     LimitOption,
@@ -40,6 +41,7 @@ def recall(
     budget: Annotated[
         int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
     ] = None,
+    as_of: AsOfOption = None,
     why: WhyOption = False,
     around: AroundOption = False,
     root: RootOption = None,
@@ -51,6 +53,8 @@ def recall(
 
     Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
     """
+    if why and as_of is not None:
+        raise typer.BadParameter("--why explains what is found now; it does not go with --as-of.")
     target = require_target(root, user, project)
     if why:
         explain_hits(
@@ -72,6 +76,7 @@ def recall(
             until=until,
             budget=token_budget,
             around=around or as_json,
+            as_of=as_of,
         ),
         finds=bool(query.strip()),
     )

@@ -152,7 +152,7 @@ TableKind = Literal[
     "numeral_join",  # words between two number words
     "numeral_article",  # articles before a unit that stand for a number
     "measure",  # words of units: the family of the unit, and its size in the base of that family
-    "weekday_side",  # which weekday is meant, such as the last or the next one: -1, 0 or 1
+    "weekday_side",  # which weekday is meant: the last -1, this 0, the coming 1, the next one 2
     "unit_side",  # which week, month or year is meant: -1, 0 or 1
     "distance_lead",  # what stands before a distance: -1 into the past, 1 into the future
     "distance_tail",  # characters behind a distance: -1 into the past, 1 into the future
@@ -234,6 +234,12 @@ PhraseKind = Literal[
     "only",  # words behind a negation of a part only
     "clause_join",  # words that begin another clause
     "change",  # words that announce a change
+    "valid_from",  # words before the day from which a statement holds
+    "valid_since",  # words before such a day in the past
+    "valid_until",  # words before the day until which a statement holds
+    "valid_from_behind",  # words behind the day from which it holds
+    "valid_until_behind",  # words behind the day until which it holds
+    "past_state",  # verbs of what held in the past
     "change_cue",  # words that many changes have, and some other statements
     "from",  # words before the old value of a change
     "to",  # words before the new value of a change

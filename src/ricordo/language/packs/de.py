@@ -97,7 +97,7 @@ month 1 = nächsten monat; year -1 = letztes jahr; year 1 = nächstes jahr
 0 = null; 1 = ein|eine|einem|einer; 2 = zwei; 3 = drei; 4 = vier; 5 = fünf; 6 = sechs; 7 = sieben; 8 = acht;
 9 = neun; 10 = zehn
 """,
-        "weekday_side": "-1 = letzte|letzten; 1 = nächste|nächsten|kommende|kommenden",
+        "weekday_side": "-1 = letzte|letzten; 1 = kommende|kommenden; 2 = nächste|nächsten",
         "distance_lead": "-1 = vor; 1 = in",
         "stance_opposite": "erlaubt = verboten; mag = hasst|liebt",
         "numeral": """
@@ -116,6 +116,10 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "valid_from": "ab|von",
+        "valid_since": "seit",
+        "valid_until": "bis",
+        "past_state": "war|waren|hatte|hatten",
         "change_cue": r"""
 jetzt|inzwischen|mittlerweile|nicht mehr|kein\w* mehr|statt(?:dessen)?|anstatt|ab sofort|ab jetzt
   |ab (?:dem )?\w+|seit(?:dem)?

@@ -269,7 +269,7 @@ day = day|days; week = week|weeks; month = month|months; year = year|years|yr|yr
 0 = zero; 1 = one|a|an; 2 = two|couple; 3 = three; 4 = four; 5 = five; 6 = six; 7 = seven; 8 = eight; 9 = nine;
 10 = ten; 11 = eleven; 12 = twelve
 """,
-        "weekday_side": "-1 = last|past; 0 = this; 1 = next|coming",
+        "weekday_side": "-1 = last|past; 0 = this; 1 = coming|this coming; 2 = next",
         "unit_side": "-1 = last|past|previous; 0 = this; 1 = next|coming",
         "distance_lead": "1 = in",
         "irregular": """
@@ -310,6 +310,10 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
+        "valid_from": "from|starting|as of|effective|beginning",
+        "valid_since": "since",
+        "valid_until": "until|till|up to|through",
+        "past_state": "was|were|had|used to",
         "change_cue": r"""
 now|by now|nowadays|no longer|any ?more|no more|instead(?: of)?|rather than|from now on|as of|since|starting|effective
 from (?:\w+ ){1,4}on|from (?:today|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january

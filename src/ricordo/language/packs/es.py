@@ -97,6 +97,10 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "valid_from": "a partir de(?:l)?",
+        "valid_since": "desde",
+        "valid_until": "hasta",
+        "past_state": "era|eran|estaba|fue|tenía",
         "change_cue": r"""
 ahora|ya no|en (?:vez|lugar) de|a partir de|desde|cambi\w+|pas(?:a|ó|amos|ado) (?:a|de)|mud\w+|sub(?:e|ió|ido)
   |baj(?:a|ó|ado)

@@ -92,6 +92,10 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "valid_from": "à partir (?:de|du|d['’])|dès",
+        "valid_since": "depuis",
+        "valid_until": "jusqu['’](?:à|au|en)",
+        "past_state": "était|étaient|avait",
         "change_cue": r"""
 maintenant|désormais|dorénavant|ne .{1,30} plus|plus (?:de|du|d')|au lieu de|à partir d\w+|dès|depuis|remplac\w+
   |chang\w+

@@ -83,6 +83,9 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "valid_from": "a partire da(?:l)?|da(?:l|ll['’])?",
+        "valid_until": "fino (?:a|al|alla|ad)",
+        "past_state": "era|erano|aveva",
         "change_cue": r"""
 adesso|ora|ormai|non .{1,30} più|invece|al posto di|da (?:oggi|domani|lunedì|gennaio|febbraio|marzo|aprile|ora)
   |a partire|dal(?:l')?

@@ -78,6 +78,10 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "valid_from": "a partir de",
+        "valid_since": "desde",
+        "valid_until": "até",
+        "past_state": "era|eram|estava|foi",
         "change_cue": r"""
 agora|já não|não .{1,30} mais|em vez de|a partir de|desde|mud\w+|pass(?:a|ou|amos) (?:a|para|de)|troc\w+
   |aument\w+|reduz\w+

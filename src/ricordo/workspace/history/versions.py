@@ -1,11 +1,12 @@
 """Earlier versions: entries as of a moment, diffs of changes, and messages whose extraction was undone.
 
 A document as of a moment is the version before the first later change set, or the current file. Only its entries said
-by then count; a bullet without a time counts from the day of its ledger.
+by then count; a bullet without a time counts from the day of its ledger. What was said by then and imported later
+counts too, and an entry is superseded from the time on at which its successor was said.
 """
 
 import difflib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +17,7 @@ from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import SUCCESSOR_FIELD, UNTIL_FIELD, Entry
 from ricordo.workspace.entry_codec import LocatedEntry, inline_fields, parse_entries
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
@@ -54,9 +55,32 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
             )
             entry = await past_files.load_entry(located)
             entries[entry.id] = replace(entry, source=replace(entry.source, quote=quote))
+    now = {located.entry.id: located.entry for located in reversed(await read_all_entries(files))}
+    entries |= {name: entry for name, entry in now.items() if name not in entries and _is_imported_later(entry, moment)}
     return sorted(
-        entries.values(), key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id), reverse=True
+        (_with_state_of(entry, now, moment) for entry in entries.values()),
+        key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id),
+        reverse=True,
     )
+
+
+def _is_imported_later(entry: Entry, moment: datetime) -> bool:
+    """Tell whether an entry was said by then and saved later, as when a conversation is imported."""
+    return entry.said_at is not None and entry.time is not None and entry.said_at <= moment < entry.time
+
+
+def _with_state_of(entry: Entry, now: Mapping[str, Entry], moment: datetime) -> Entry:
+    """Return an entry in its state at the moment: superseded if what took its place was said by then.
+
+    What counts is when the two were said, not when a run replaced the one by the other.
+    """
+    successor = now.get(now[entry.id].superseded_by) if entry.id in now else None
+    if successor is None or successor.said_at is None:
+        return entry
+    if successor.said_at <= moment:
+        return replace(entry, state="superseded", extra=now[entry.id].extra)
+    extra = tuple((key, value) for key, value in entry.extra if key not in {SUCCESSOR_FIELD, UNTIL_FIELD})
+    return replace(entry, state="active", extra=extra) if entry.state == "superseded" else entry
 
 
 class _PastFiles:
