@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
+from agents_at_work import SCOPE, is_valid, said, settings, spoken, transcript
 from reached_models import MODELS, load_packages, reach, serving
 from ricordo import HarnessAgent
 from ricordo.agent import ToolContext, tool
@@ -109,7 +109,9 @@ async def _sent(one: HarnessAgent, text: str, *, streamed: bool) -> None:
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_model_that_hangs_is_left_after_its_time(tmp_path: Path, name: str) -> None:
     root = tmp_path / ".ricordo"
-    with LoopbackServer([Hang(), Say("Here again.")]) as server:
+    with LoopbackServer([Say("Hello."), Hang(), Say("Here again.")]) as server:
+        # what is loaded by the first request would use up the short time before the second one is sent
+        await reach(server, name).complete([said("Hello?")])
         async with agent(reach(server, name, timeout=0.3), root) as one:
             with pytest.raises(ModelTimeout):
                 await one.send("Are you there?")
