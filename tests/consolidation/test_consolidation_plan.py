@@ -16,6 +16,7 @@ from ricordo.curation.types import Proposal
 from ricordo.errors import InvalidSetting
 from ricordo.messages import estimate_text
 from ricordo.workspace import MEMORY_PATH, Author, parse_entries, render_entry, render_prompt_lines
+from ricordo.workspace.entry_codec import inline_fields, without_field_comment
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
@@ -118,7 +119,7 @@ def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand
 def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
     made = propose(material(*entries), SMALL)
     after = documents(made)
-    memory = after.get(MEMORY_PATH, b"")
+    memory = without_field_comment(after.get(MEMORY_PATH, b""))
     assert memory.count(b"\n") <= SMALL.max_lines
     assert len(memory) <= SMALL.max_bytes
     assert estimate_text("\n".join(render_prompt_lines(memory))) <= SMALL.max_memory_tokens
@@ -324,7 +325,7 @@ def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
     news = [entry(2, "Ana moved to Lisbon.", by="user"), entry(3, "Our database is PostgreSQL.", by="user")]
     made = propose(material(*news, documents={MEMORY_PATH: memory}), CONFIG)
     assert made.superseded == ()
-    assert set(memory.split(b"\n")) <= set(documents(made)[MEMORY_PATH].split(b"\n"))
+    assert set(memory.split(b"\n")) <= set(inline_fields(documents(made)[MEMORY_PATH]).split(b"\n"))
     assert len(made.kept) == len(news)
 
 
@@ -409,5 +410,8 @@ def test_names_that_are_asked_for_are_counted_in_all_entries_and_no_others_are()
     everything = count_subjects(entries)
     for one in entries:
         asked = count_subjects(entries, [one])
-        assert asked == {name: count for name, count in everything.items() if name in count_subjects([one])}
-    assert everything["Bo"] >= 2
+        assert asked.items() <= everything.items()
+        assert all(name.casefold() in one.content.casefold() for name in asked)
+    assert everything["Bo"] == len(told)
+    speaking = Entry(content="bo: I was there.", id="9" * 26, time=NOW)
+    assert "Bo" not in count_subjects([*entries, speaking]), "who speaks is no subject"

@@ -52,12 +52,66 @@ def test_a_description_that_a_person_wrote_still_may_not_be_lost() -> None:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_what_is_alone_of_its_subject_joins_what_is_alone_of_its_kind(*, turned: bool) -> None:
+def test_a_name_that_begins_a_sentence_counts_for_its_subject_too(*, turned: bool) -> None:
     both = [f"Borealis and Aurora share room {number}." for number in range(4)]
     said = ["Everybody writes down what was learned.", *both, "Borealis has a red logo.", "Borealis has slow tests."]
     said = ["Aurora moved to the cellar.", *said] if turned else [*said, "Aurora moved to the cellar."]
     done = consolidated({}, [fresh(number, text) for number, text in enumerate(said)])
-    assert b"moved to the cellar" in done[TOPIC]
+    assert b"moved to the cellar" in done["workspace/memory/topics/aurora.md"]
+    assert b"writes down" in done[TOPIC]
     assert b"Everybody writes down" in done[TOPIC]
     placed = b"".join(done.values())
     assert all(text.encode() in placed for text in said)
+
+
+HARBOUR = (
+    "The boats of Kornelia are in the northern harbour now, next to the crane. Captains pay there by the week, which is"
+    " half of what the marina took, and the coffee is better."
+)
+ARCHIVE = (
+    "We carried the tax papers with Kornelia to the archive of the town. A clerk stamped each folder twice and put a"
+    " yellow label on it, because the shelves are sorted by colour."
+)
+GARDEN = (
+    "Two gates keep the goats of Kornelia out of the garden. Behind the second one grow beans, roses and an old plum"
+    " tree, whose fruit her neighbours make into jam each September."
+)
+
+
+@pytest.mark.req("HE-C2", "HE-T2")
+def test_a_long_memory_has_a_line_in_the_index_that_states_it_in_short() -> None:
+    """Its topic says the rest; a forgotten or edited one leaves no line behind, and a line of a person stays."""
+    said = [f"radek: Yes! {HARBOUR}", ARCHIVE, GARDEN]
+    material = ConsolidationInput(fresh=[fresh(number, text, "fact") for number, text in enumerate(said)])
+    config = ConsolidationConfig()
+    made = propose(material, config)
+    memory = (made.documents["workspace/MEMORY.md"] or b"").decode()
+    lines = memory.split("<!--")[0].splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("1. "))
+    assert lines[at : at + 3] == [
+        "1. [Kornelia](memory/topics/kornelia.md): Two gates keep the goats of Kornelia out of the garden.",
+        "   - We carried the tax papers with Kornelia to the archive of the town. →",
+        "   - The boats of Kornelia are in the northern harbour now, next to the crane. →",
+    ]
+    # a person removes one of the bullets and adds a line
+    documents = {path: data for path, data in made.documents.items() if data is not None}
+    topic = "workspace/memory/topics/kornelia.md"
+    rest = b"".join(line for line in documents[topic].splitlines(keepends=True) if b"archive" not in line)
+    documents |= {topic: rest, "workspace/MEMORY.md": f"{memory}\n   - My own arrow -> stays\n".encode()}
+    changed = ConsolidationInput(documents=documents, fresh=[fresh(9, "We use uv.", "fact")])
+    more = propose(changed, config)
+    assert find_faults(changed, more, config) == []
+    after = (more.documents["workspace/MEMORY.md"] or b"").decode()
+    assert ("archive" in after, "My own arrow" in after, after.count(" →\n")) == (False, True, 1)
+
+
+def test_memories_leave_the_topic_of_their_kind_when_they_have_a_subject() -> None:
+    """Two notes that mention somebody are in the catch-all topic, until a third one makes it a subject."""
+    config = ConsolidationConfig()
+    said = [fresh(number, text, "fact") for number, text in enumerate([HARBOUR, ARCHIVE])]
+    first = propose(ConsolidationInput(fresh=said), config)
+    documents = {path: data for path, data in first.documents.items() if data is not None}
+    assert "workspace/memory/topics/more-facts.md" in documents
+    second = propose(ConsolidationInput(documents=documents, fresh=[fresh(5, GARDEN, "fact")]), config)
+    assert second.documents["workspace/memory/topics/more-facts.md"] is None
+    assert (second.documents["workspace/memory/topics/kornelia.md"] or b"").count(b"\n- ") == 3

@@ -17,6 +17,7 @@ from ricordo.curation.types import Advice, Proposal, Supersession
 from ricordo.scope import Scope
 from ricordo.workspace import MEMORY_PATH, Author, parse_entries, parse_entry, render_entry
 from ricordo.workspace.entry import contradicted_ids, find_contradictions, set_contradictions
+from ricordo.workspace.entry_codec import inline_fields
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 
@@ -263,7 +264,7 @@ def test_a_persons_own_line_is_not_touched_where_the_other_line_can_tell() -> No
     document = {MEMORY_PATH: b"# Memory\n\n## Facts\n\n" + pinned + by_hand}
     said = [entry(2, ALWAYS, "user"), entry(3, "The deadline is 10 May.", "user")]
     made = propose(material(*said, documents=document), CONFIG)
-    lines = after(made)[MEMORY_PATH]
+    lines = inline_fields(after(made)[MEMORY_PATH])
     assert pinned in lines
     assert by_hand in lines
     assert len(made.undecided) == 2
@@ -277,7 +278,7 @@ def test_of_two_pinned_lines_each_names_the_other_and_keeps_every_other_byte() -
     document = {MEMORY_PATH: ("# Memory\n\n## Facts\n\n" + "".join(plain)).encode()}
     made = propose(ConsolidationInput(documents=document, deep=True), CONFIG)
     assert links(after(made)) == {rows[0].id: (rows[1].id,), rows[1].id: (rows[0].id,)}
-    bare = after(made)[MEMORY_PATH].decode().replace(f"[contradicts:: {rows[1].id}] ", "")
+    bare = inline_fields(after(made)[MEMORY_PATH]).decode().replace(f"[contradicts:: {rows[1].id}] ", "")
     assert bare.replace(f"[contradicts:: {rows[0].id}] ", "").encode() == document[MEMORY_PATH]
 
 

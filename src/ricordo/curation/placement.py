@@ -8,7 +8,7 @@ dream, which sorts each section by use.
 Invariant: lines that are pinned, have no id, or are under a heading or in a topic of a person never move.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,11 +19,13 @@ from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse
 from ricordo.curation.topics import (
     TOPIC_LIST_LINE,
     Topic,
+    add_pointers,
     count_subjects,
     create_topic,
     description_line,
     has_generated_description,
     is_generated,
+    is_kind_topic,
     read_topic,
     render_topic_list,
     select_listed_topics,
@@ -151,6 +153,12 @@ _SECTION_ORDER = (_TOPICS_SECTION, *SECTIONS.values(), _OTHER_SECTION)
 _OWN_SECTIONS = frozenset(_SECTION_ORDER)
 _DOCUMENT_TITLE = b"# Memory\n"
 _MIN_TOPIC_ENTRIES = 2
+_MAX_UNSETTLED = 300
+"""A topic of a kind with more entries keeps them, since a look for their subjects would take too long."""
+_RESERVED_SHARE = 4
+"""A quarter of the pointers have room before the least useful short entries."""
+_POINTER_SHARE = 5
+"""At most one fifth of the lines of MEMORY.md state the long memories of topics in short."""
 _DESCRIPTION_LENGTHS = (40, 20, 0)
 
 
@@ -289,9 +297,53 @@ class _Arranger:
         self._max_listed = max_listed_topics(config)
         topic_entries = [entry for document in topics.values() for entry in document.entries]
         self._filled_topics: dict[tuple[str, ...], tuple[MemoryDocument, Topic]] = {}
+        unsettled = self._find_unsettled(present_ids) if promote else {}
+        candidate_entries = [one.entry for one in ranked_candidates]
         self._subjects = count_subjects(
-            (*topic_entries, *(one.entry for one in ranked_candidates)), [one.entry for one in ranked_candidates]
+            (*topic_entries, *candidate_entries),
+            [
+                *candidate_entries,
+                *(part.entry for parts in unsettled.values() for part in parts.values() if part.entry),
+            ],
         )
+        self._resettled = self._find_resettled(unsettled)
+        self._resettled_parts = {name: part for parts in self._resettled.values() for name, part in parts.items()}
+
+    def _find_unsettled(self, excluded_ids: Collection[str]) -> dict[str, dict[str, DocumentPart]]:
+        """Return by topic and id the bullets in topics of a kind, which share no subject as far as it was known."""
+        topics = {path: document for path, document in self._topics.items() if is_kind_topic(path)}
+        return {
+            path: {
+                part.entry.id: part
+                for part in document.parts
+                if part.entry
+                and _is_promotable(part)
+                and part.entry.id not in excluded_ids | self._promotable_parts.keys()
+            }
+            for path, document in topics.items()
+            if len(document.entries) <= _MAX_UNSETTLED and has_generated_description(path, document.data)
+        }
+
+    def _find_resettled(
+        self, unsettled: Mapping[str, Mapping[str, DocumentPart]]
+    ) -> dict[str, dict[str, DocumentPart]]:
+        """Return those of these bullets that have a subject now; each subject has enough bullets for its own topic."""
+        names = {
+            name: self._choose_topic(part.entry)
+            for parts in unsettled.values()
+            for name, part in parts.items()
+            if part.entry
+        }
+        sizes = Counter(names.values())
+        return {
+            path: {
+                name: part
+                for name, part in parts.items()
+                if not is_kind_topic(topic_path(names[name]))
+                and (sizes[names[name]] >= _MIN_TOPIC_ENTRIES or topic_path(names[name]) in self._topics)
+            }
+            for path, parts in unsettled.items()
+        }
 
     def find_best(self) -> _Arrangement:
         """Return the arrangement with the most entries in MEMORY.md that fits; the one with the fewest if none fits."""
@@ -337,7 +389,7 @@ class _Arranger:
     def _list_topics(
         self, memory: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument]
     ) -> MemoryDocument:
-        return _list_topics(memory, topics, documents, self._max_listed)
+        return _list_topics(memory, topics, documents, self._max_listed, self._config)
 
     def _arrange(self, count: int) -> _Arrangement:
         inside = self._short_entries[:count]
@@ -345,6 +397,7 @@ class _Arranger:
         outside = [
             *self._long_entries,
             *(one for one in self._short_entries[count:] if one.entry.id not in self._promotable_parts),
+            *map(to_candidate, self._resettled_parts.values()),
         ]
         document = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new_ids})
         added: defaultdict[str, list[DocumentPart]] = defaultdict(list)
@@ -376,7 +429,7 @@ class _Arranger:
         return {
             path: filled_topics[path]
             for path in paths
-            if path not in self._promotable or not is_empty_topic(filled_topics[path][0])
+            if path not in {*self._promotable, *self._resettled} or not is_empty_topic(filled_topics[path][0])
         }
 
     def _fill_topic(
@@ -384,6 +437,7 @@ class _Arranger:
     ) -> tuple[MemoryDocument, Topic]:
         """Return a topic with its new entries; cached, as most arrangements share most topics."""
         removed_ids = [name for name in self._promotable.get(path, ()) if name in promoted_ids]
+        removed_ids += self._resettled.get(path, ())
         joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
         key = (path, *removed_ids, "", *joining)
         if key not in self._filled_topics:
@@ -406,7 +460,7 @@ class _Arranger:
         if document.data == before or not self._has_generated_description(path, before):
             return document
         entries = [entry for entry in document.entries if entry.state == "active"]
-        line = description_line(read_topic(path, before).name, entries)
+        line = description_line(entries)
         index = next(index for index, part in enumerate(document.parts) if part.data.startswith(b"description: "))
         return document.with_parts(
             (*document.parts[:index], replace(document.parts[index], data=line), *document.parts[index + 1 :])
@@ -437,7 +491,8 @@ class _Arranger:
         return self._topic_names[entry.id]
 
     def _move_part(self, one: CandidateEntry, section: str) -> DocumentPart:
-        part = self._parts_in_memory.get(one.entry.id) or self._promotable_parts.get(one.entry.id)
+        name = one.entry.id
+        part = self._parts_in_memory.get(name) or self._promotable_parts.get(name) or self._resettled_parts.get(name)
         if part is None:
             return self._render_part(one, section)
         return replace(part, section=section, data=_with_line_end(part.data))
@@ -462,21 +517,56 @@ def update_topic_list(memory: bytes, topics: Mapping[str, bytes], config: Consol
     documents = {path: parse_memory_document(data, path) for path, data in topics.items()}
     parsed_topics = [read_topic(path, data) for path, data in topics.items()]
     updated = _list_topics(
-        parse_memory_document(memory, MEMORY_PATH), parsed_topics, documents, max_listed_topics(config)
+        parse_memory_document(memory, MEMORY_PATH), parsed_topics, documents, max_listed_topics(config), config
     ).data
     further = update_further_topics(updated, documents)
     return {MEMORY_PATH: updated, **{path: document.data for path, document in further.items()}}
 
 
 def _list_topics(
-    document: MemoryDocument, topics: Sequence[Topic], documents: Mapping[str, MemoryDocument], max_topics: int
+    document: MemoryDocument,
+    topics: Sequence[Topic],
+    documents: Mapping[str, MemoryDocument],
+    max_topics: int,
+    config: ConsolidationConfig,
 ) -> MemoryDocument:
-    """Return MEMORY.md with a line for each topic that no person links to, at most `max_topics` lines."""
+    """Return MEMORY.md with a line for each topic that no person links to, at most `max_topics`, and with pointers.
+
+    Most pointers only fill room that is left.
+    """
+    listed = select_listed_topics(topics, documents, _without_topic_list(document).data, max_topics)
+    long_entries = {topic.path: _find_long(documents.get(topic.path, MemoryDocument()), config) for topic in listed}
+    count = min(config.max_lines // _POINTER_SHARE, sum(map(len, long_entries.values())))
+    reserved = min(count, max_topics // _POINTER_SHARE // _RESERVED_SHARE)
+    while True:
+        updated = _write_topic_list(document, add_pointers(listed, long_entries, count))
+        if count == reserved or fits_bounds(updated.data, config):
+            return updated
+        count = max(count // 2, reserved)
+
+
+def _find_long(document: MemoryDocument, config: ConsolidationConfig) -> list[Entry]:
+    """Return the active entries of a topic that are too long for MEMORY.md."""
+    return [
+        part.entry
+        for part in document.parts
+        if part.entry and part.entry.state == "active" and not is_short(to_candidate(part), config)
+    ]
+
+
+def _without_topic_list(document: MemoryDocument) -> MemoryDocument:
+    return document.with_parts(
+        part for part in document.parts if part.section != _TOPICS_SECTION or not TOPIC_LIST_LINE.match(part.data)
+    )
+
+
+def _write_topic_list(document: MemoryDocument, topics: Sequence[Topic]) -> MemoryDocument:
+    """Return MEMORY.md with the lines that list these topics."""
     listed_parts = [
         part for part in document.parts if part.section == _TOPICS_SECTION and TOPIC_LIST_LINE.match(part.data)
     ]
-    rest = document.with_parts(part for part in document.parts if part not in listed_parts)
-    lines = render_topic_list(select_listed_topics(topics, documents, rest.data, max_topics), rest.data)
+    rest = _without_topic_list(document)
+    lines = render_topic_list(topics, rest.data)
     if [part.data for part in listed_parts] == lines:
         return document
     if not lines:

@@ -11,30 +11,34 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 from ricordo.concurrency import yield_point
 from ricordo.curation.importance import usefulness
 from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
-from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, split_words
+from ricordo.language import find_names, split_identifier, split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries, preview_line
+from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
-from ricordo.workspace.markdown import TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
+from ricordo.workspace.markdown import POINTER_END, POINTER_START, TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
+from ricordo.workspace.titles import shorten_statement
 
 __all__ = [
     "FURTHER_TOPICS",
     "TOPICS",
     "TOPIC_LIST_LINE",
     "Topic",
+    "add_pointers",
     "count_subjects",
     "create_topic",
     "description_line",
     "entry_kind",
     "has_generated_description",
     "is_generated",
+    "is_kind_topic",
     "linked_files",
     "read_topic",
     "render_topic_list",
@@ -62,21 +66,24 @@ _KIND_TOPICS: Mapping[str, str] = {
     "lesson": "More lessons",
 }
 _DEFAULT_TOPIC = "More facts"
-_WORD = lazy_compile(r"\w+")
 _MAX_SLUG = 60
-_MAX_DESCRIPTION_WORDS = 6
-_MIN_DESCRIPTION_WORDS = 3
-_MAX_SHORT_WORD = 3
+_WORD_LIST = lazy_compile(r"\w+(?:, \w+){2,5}")
+"""The form of a description that earlier versions made of the words that most entries share."""
+_SPEAKER = lazy_compile(r"([^\s:“”\"]{1,30})(?:, [^“”:]{1,20}“[^”]*”)?: ")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A topic file as listed in MEMORY.md; `type` is that of its front matter, empty without one."""
+    """A topic file as listed in MEMORY.md; `type` is that of its front matter, empty without one.
+
+    `pointers` state memories that are too long for MEMORY.md in short.
+    """
 
     path: str
     name: str
     description: str
     type: str = ""
+    pointers: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -110,7 +117,7 @@ def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     kinds = Counter(topic_type(entry.kind) for entry in entries)
     fields = {
         "name": name,
-        "description": _describe_entries(name, entries),
+        "description": _describe_entries(entries),
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
@@ -129,23 +136,23 @@ def update_description(path: str, before: bytes, after: bytes) -> bytes:
     """
     if not has_generated_description(path, before) or not is_generated(after):
         return after
-    line = description_line(read_topic(path, before).name, _active_entries(path, after))
+    line = description_line(_active_entries(path, after))
     front, rest = after.split(b"\ndescription: ", 1)
     return b"".join([front, b"\n", line, rest.split(b"\n", 1)[1]])
 
 
-def description_line(name: str, entries: Sequence[Entry]) -> bytes:
-    """Return the front matter line that describes a topic of this name by its entries."""
-    description = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
+def description_line(entries: Sequence[Entry]) -> bytes:
+    """Return the front matter line that describes a topic by its entries."""
+    description = json.dumps(_describe_entries(entries), ensure_ascii=False)
     return b"description: " + description.encode("utf-8", "replace") + b"\n"
 
 
 def has_generated_description(path: str, document: bytes) -> bool:
     """Tell whether the description of a topic is the generated one, so that it changes with the entries."""
-    topic = read_topic(path, document)
-    return is_generated(document) and topic.description == _to_one_line(
-        _describe_entries(topic.name, _active_entries(path, document))
-    )
+    if not is_generated(document):
+        return False
+    description, entries = read_topic(path, document).description, _active_entries(path, document)
+    return description == _describe_entries(entries) or _is_word_list(description, entries)
 
 
 def is_generated(document: bytes) -> bool:
@@ -159,24 +166,66 @@ def linked_files(document: bytes) -> frozenset[str]:
 
 
 def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
-    """Return the lines that list these topics, without those that people link to in `by_hand`."""
+    """Return the lines that list these topics and their pointers, without topics that people link to in `by_hand`."""
     linked = linked_files(by_hand)
     unlinked = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
-    return [_topic_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(unlinked, start=1)]
+    rows = [
+        (_topic_line(number, topic), *map(_pointer_line, topic.pointers)) for number, topic in enumerate(unlinked, 1)
+    ]
+    return [line.encode("utf-8", "replace") for row in rows for line in row]
+
+
+def add_pointers(topics: Sequence[Topic], long_entries: Mapping[str, Sequence[Entry]], limit: int) -> list[Topic]:
+    """Return the topics with pointers to the most useful of their long entries, by path, at most `limit` in all.
+
+    The entry that the description of a topic states has none.
+    """
+    chosen: dict[str, list[tuple[str, Entry]]] = {
+        topic.path: [
+            (text, entry)
+            for entry in long_entries.get(topic.path, ())
+            if (text := _state_entry(entry)) and text != topic.description
+        ]
+        for topic in topics
+    }
+    ranks = sorted((usefulness(entry) for rows in chosen.values() for _, entry in rows), reverse=True)[:limit]
+    return [
+        replace(
+            topic,
+            pointers=tuple(
+                text
+                for text, entry in sorted(chosen[topic.path], key=lambda row: usefulness(row[1]), reverse=True)
+                if ranks and usefulness(entry) >= ranks[-1]
+            ),
+        )
+        for topic in topics
+    ]
+
+
+def _pointer_line(text: str) -> str:
+    return f"{POINTER_START}{text.replace('](', '] (')}{POINTER_END}\n"
 
 
 def count_subjects(entries: Iterable[Entry], subject_entries: Iterable[Entry] | None = None) -> Counter[str]:
-    """Return how many of the entries hold each proper name, only for names in `subject_entries` if given."""
-    if subject_entries is None:
-        return Counter(name for entry in entries for name in _find_subjects(entry))
-    known_names = {name for entry in subject_entries for name in _find_subjects(entry)}
-    first_words = {match[0] for name in known_names if (match := _WORD.match(name))}
-    names_by_entry = (
-        _find_subjects(entry) & known_names
-        for entry in entries
-        if not first_words.isdisjoint(_WORD.findall(entry.content))
-    )
-    return Counter(name for names in names_by_entry for name in names)
+    """Return how many of the entries hold each proper name, only for names in `subject_entries` if given.
+
+    The name of somebody who speaks in one of them is no subject. Neither is a word that is mostly written in small
+    letters, as the handles of users are, or that only begins sentences.
+    """
+    entries = list(entries)
+    known_names = {name for entry in subject_entries or entries for name in _find_subjects(entry)}
+    speakers = _find_speakers(entries)
+    groups = _group_by_first_word(name for name in known_names if name.casefold() not in speakers)
+    counts = Counter(name for entry in entries for name in _find_mentioned(entry, groups))
+    contents = [entry.content for entry in entries]
+    return Counter({name: count for name, count in counts.items() if _is_subject(name, count, contents)})
+
+
+def _is_subject(name: str, count: int, contents: Sequence[str]) -> bool:
+    """Tell whether a name is written as one, and not only because it begins a sentence."""
+    exact = [content for content in contents if name in content]
+    inside = re.compile(rf"[\w,;] ?{re.escape(name)}(?!\w)")
+    return 2 * len(exact) >= count and any(inside.search(content) for content in exact)
 
 
 def _find_subjects(entry: Entry) -> set[str]:
@@ -184,12 +233,38 @@ def _find_subjects(entry: Entry) -> set[str]:
     return {mention.text for mention in find_names(entry.content)} - _ROLE_NAMES
 
 
+def _find_speakers(entries: Sequence[Entry]) -> set[str]:
+    """Return the folded names of speakers, which extraction writes before what they said."""
+    return {match[1].casefold() for entry in entries if (match := _SPEAKER.match(entry.content))}
+
+
+def _group_by_first_word(names: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the names with their folded words between spaces, by the first of these words."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name in names:
+        if words := split_words(name):
+            groups.setdefault(words[0], []).append((name, f" {' '.join(words)} "))
+    return groups
+
+
+def _find_mentioned(entry: Entry, groups: Mapping[str, Sequence[tuple[str, str]]]) -> set[str]:
+    """Return which names an entry mentions, however they are written there."""
+    words = split_words(entry.content)
+    text = f" {' '.join(words)} "
+    return {name for word in groups.keys() & set(words) for name, form in groups[word] if form in text}
+
+
 def topic_name(entry: Entry, subjects: Mapping[str, int], minimum: int) -> str:
     """Return the topic name of an entry: its most common name that `minimum` entries share, else that of its kind."""
-    names = {mention.text for mention in find_names(entry.content) if subjects.get(mention.text, 0) >= minimum}
+    names = _find_mentioned(entry, _group_by_first_word(name for name in subjects if subjects[name] >= minimum))
     if names:
         return min(names, key=lambda name: (-subjects[name], name))
     return _KIND_TOPICS.get(entry.kind, _DEFAULT_TOPIC)
+
+
+def is_kind_topic(path: str) -> bool:
+    """Tell whether a topic is for entries of a kind that share no subject."""
+    return path in {topic_path(name) for name in (*_KIND_TOPICS.values(), _DEFAULT_TOPIC)}
 
 
 def _topic_line(number: int, topic: Topic) -> str:
@@ -217,29 +292,25 @@ def _to_one_line(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
 
 
-def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
-    """Return the words that most entries share, else the beginning of the first; empty without entries."""
-    if not entries:
-        return ""
-    own_words = {word for part in split_words(name) for word in (part, f"{part}s")}
-    word_rows = [
-        dict.fromkeys(word for word in split_words(entry.content) if _is_descriptive(word) and word not in own_words)
-        for entry in entries
-    ]
-    shared = Counter(word for row in word_rows for word in row)
-    common = [word for word, count in shared.most_common() if count > 1]
-    top_words = sorted(common, key=lambda word: (-shared[word], word))[:_MAX_DESCRIPTION_WORDS]
-    return ", ".join(top_words) if len(top_words) >= _MIN_DESCRIPTION_WORDS else preview_line(entries[0].content, 100)
+def _describe_entries(entries: Sequence[Entry]) -> str:
+    """Return the most useful entry in short; empty without entries."""
+    return _state_entry(max(entries, key=usefulness)) if entries else ""
+
+
+def _state_entry(entry: Entry) -> str:
+    """Return an entry in short, on one line."""
+    yield_point()
+    return _to_one_line(shorten_statement(entry.content))
+
+
+def _is_word_list(description: str, entries: Sequence[Entry]) -> bool:
+    if not _WORD_LIST.fullmatch(description):
+        return False
+    return {*description.split(", ")} <= {word for entry in entries for word in split_words(entry.content)}
 
 
 def _active_entries(path: str, document: bytes) -> list[Entry]:
     return [located.entry for located in parse_entries(document, path) if located.entry.state == "active"]
-
-
-def _is_descriptive(word: str) -> bool:
-    return (
-        len(word) > _MAX_SHORT_WORD and word.isalpha() and not is_unsegmented(word[0]) and not is_stop_word(word, "en")
-    )
 
 
 def _slug(name: str) -> str:

@@ -17,6 +17,8 @@ from ricordo.workspace.layout import TOPICS, WORKSPACE
 
 __all__ = [
     "BYTE_ORDER_MARK",
+    "POINTER_END",
+    "POINTER_START",
     "TOPIC_FRONT_MATTER",
     "TOPIC_LIST_LINE",
     "count_line_ends",
@@ -139,8 +141,12 @@ def _unescape_match(match: re.Match[str]) -> str:
     return _ESCAPE_LETTERS[letter] if letter is not None else str(mark)
 
 
-TOPIC_LIST_LINE: Final = lazy_compile(rf"\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)".encode())
-"""A line of MEMORY.md that consolidation wrote to list a topic."""
+POINTER_START: Final = "   - "
+POINTER_END: Final = " →"
+TOPIC_LIST_LINE: Final = lazy_compile(
+    rf"(?:\d+\. \[.*\]\({TOPICS.removeprefix(f'{WORKSPACE}/')}/[^)]*\.md\)|{POINTER_START}.*{POINTER_END}\s*$)".encode()
+)
+"""A line of MEMORY.md that consolidation wrote to list a topic, or to state a long memory of it in short."""
 TOPIC_FRONT_MATTER: Final = lazy_compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
 """The text between the marks of a front matter that consolidation wrote."""
 _FRONT_MATTER_BLOCK = lazy_compile(rb"---\n" + TOPIC_FRONT_MATTER.pattern.encode() + rb"---\n")

@@ -28,7 +28,7 @@ from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.budget import clip_line
 
-__all__ = ["extract_tags", "extract_title"]
+__all__ = ["extract_tags", "extract_title", "shorten_statement"]
 
 
 _MAX_TITLE_CHARS = 80
@@ -53,6 +53,39 @@ class _TopicWords:
 
     weights: dict[str, float] = field(default_factory=dict)
     spellings: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+_MIN_STATEMENT_CHARS = 40
+_CLAUSE_END = lazy_compile(r"[,;:] |[，；：]| [–—-] ")
+_LABEL = lazy_compile(r"[^\s:“”\"]{1,30}(?:, [^“”:]{1,20}“[^”]*”)?: ")
+
+
+def shorten_statement(content: str, limit: int = 100) -> str:
+    """Return what a memory states first, in one line of at most `limit` characters.
+
+    Longer text is cut after a clause, else after a word. A question and a short exclamation at the beginning are left
+    out, unless there is nothing else, and a short sentence is followed by the next one.
+    """
+    label = _LABEL.match(content)
+    text = content[label.end() :] if label else content
+    sentences = [" ".join(sentence.text.split()) for sentence in split_sentences(text)]
+    first = next(
+        (
+            at
+            for at, each in enumerate(sentences)
+            if not each.endswith(("?", "？")) and len(content_words(each)) >= _MIN_CONTENT_WORDS
+        ),
+        0,
+    )
+    sentence = "".join(sentences[first : first + 1])
+    for following in sentences[first + 1 :]:
+        if len(sentence) < _MIN_STATEMENT_CHARS:
+            sentence = f"{sentence} {following}"
+    if len(sentence) <= limit:
+        return sentence
+    ends = [match.start() for match in _CLAUSE_END.finditer(sentence) if limit // 2 <= match.start() < limit]
+    cut = ends[-1] if ends else sentence.rfind(" ", limit // 2, limit)
+    return f"{sentence[: cut if cut > 0 else limit - 1].rstrip()}…"
 
 
 def extract_title(messages: Sequence[Message]) -> str:

@@ -43,6 +43,7 @@ from ricordo.workspace.history.repetition import ErasePatterns
 from ricordo.workspace.history.tombstones import ForgottenStatements, Tombstone, content_digest, read_tombstones
 from ricordo.workspace.layout import TOMBSTONES
 from ricordo.workspace.ledger import find_entries
+from ricordo.workspace.titles import shorten_statement
 
 __all__ = [
     "ERASING_FOLDER",
@@ -61,6 +62,7 @@ ERASING_FOLDER = "history/erasing"
 _SKIPPED_FOLDERS = frozenset({"users", "tenants"})
 _MAX_PASSES = 4
 _MOST_NAMED = 20
+_MIN_SHORT_CHARS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +114,9 @@ async def find_entry_versions(root: EraseTarget, entry_id: str) -> list[Entry]:
 async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry_id: str) -> set[str]:
     """Return all texts to erase from a root for these versions of an entry."""
     texts = {entry.content for entry in entries} | {entry.source.quote for entry in entries if entry.source.quote}
+    # earlier versions of MEMORY.md may state a long one in short
+    short_texts = {shorten_statement(entry.content).rstrip("…") for entry in entries}
+    texts |= {text for text in short_texts if len(text) >= _MIN_SHORT_CHARS}
     if entries:
         texts |= {*(await find_copies(root.files, entries, key=root.key)).texts}
     tombstones = await read_tombstones(root.files)
