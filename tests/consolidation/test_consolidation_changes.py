@@ -31,6 +31,8 @@ NEAR_MISSES = [
     ("Igor maintains the parser.", "Salma maintains the lexer."),
     ("Our flight to Oslo leaves on 4 June.", "Our flight to Rome leaves on 9 September."),
     ("Lena is seven.", "Lena likes swimming."),
+    ("Ana ran 5 km on Monday.", "Ana ran 10 km on Monday."),
+    ("I visited number 2 in Lima on a lovely day.", "I visited number 3 in Lima on a lovely day."),
     ("测试环境的端口是 8081。", "生产环境的端口是 80。"),
 ]
 

@@ -133,6 +133,18 @@ async def test_without_a_correction_two_statements_stand_side_by_side() -> None:
 
 
 @pytest.mark.req("DF-C40")
+async def test_a_change_takes_the_place_of_what_it_changes_on_a_later_day() -> None:
+    ana = Person()
+    await ana.says("Each singer pays twelve euros a month.", "context")
+    await ana.says("Each actor pays twenty euros a month.", "context")
+    ana.clock.turn(hours=24 * 30)
+    await ana.says("Each singer pays fifteen euros a month now.", "context")
+    assert [fact.content for fact in (await ana.profile()).facts] == [
+        "Each actor pays twenty euros a month.",
+        "Each singer pays fifteen euros a month now.",
+    ]
+
+
 async def test_a_correction_leaves_what_a_person_wrote() -> None:
     ana = Person()
     base = await ana.profile()

@@ -18,7 +18,7 @@ from ricordo.curation.claims import attribute_of, parse_statement
 from ricordo.language import Language, content_words, detect_language
 from ricordo.language.packs import language_pack, pack_phrases, pack_table, pack_words
 from ricordo.language.quantities import find_quantities
-from ricordo.language.words import stem, strip_accents
+from ricordo.language.words import irregular_pasts, split_words, stem, strip_accents
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
@@ -35,12 +35,15 @@ _EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
 _SLOT_WORDS = 2
 _SLOT_CHARACTERS = (2, 3)
 _SHORT = 3
+_SHORT_PAST = 4
 _MIN_TWIN, _MIN_TWIN_WITH_CUE = 0.6, 0.75
 _CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d.:])")
 _VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
 _SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}: )")
 _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
+# "is pinned" and "has been moved" tell how something is
+_PASSIVE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('being', language='en')})\s+(?:\w+ly\s+)?\w+", re.IGNORECASE)
 _CUES = lazy_compile(
     lambda: rf"(?<!\w)(?:{pack_phrases('change_cue', edges=True)})(?!\w)|{pack_phrases('change_cue', edges=False)}",
     re.IGNORECASE,
@@ -64,6 +67,7 @@ class ComparedStatement:
     lead: str
     has_cue: bool
     negative: bool
+    is_event: bool
 
 
 @lru_cache(maxsize=8192)
@@ -90,6 +94,17 @@ def read_statement(text: str) -> ComparedStatement:
         lead=lead,
         has_cue=_CUES.search(excerpt) is not None,
         negative=parse_statement(text).is_negative,
+        is_event=language == "en" and _tells_past(excerpt),
+    )
+
+
+def _tells_past(text: str) -> bool:
+    """Tell whether an English text has a verb in the past, and so tells what happened, and not how something is."""
+    words = split_words(_PASSIVE.sub(" ", text))
+    return any(
+        word in irregular_pasts() - pack_words("same_in_past") - pack_words("auxiliary_past")
+        or (len(word) > _SHORT_PAST and word.endswith("ed") and word not in pack_words("looks_past"))
+        for word in words
     )
 
 
@@ -234,17 +249,18 @@ def change_features(
         "same kind": float(same_kind),
         "same day": float(same_day),
         "same speaker": float(same_speaker),
+        "events": float(new.is_event and old.is_event),
     }  # fmt: skip
 
 
 def change_score(features: Mapping[str, float]) -> float:
     """Return the log odds that the later statement changes the earlier one; minus infinity for a near miss.
 
-    What is said on one day without a word of change is a list, and not a change.
+    What is said on one day without a word of change is a list, and what happened twice are two events.
     """
     is_plain = not features["cue"]
     if features["twin"] >= (_MIN_TWIN if is_plain else _MIN_TWIN_WITH_CUE) or (
-        is_plain and (features["no attribute"] or features["same day"])
+        is_plain and (features["no attribute"] or features["same day"] or features["events"])
     ):
         return -math.inf
     weights = _load_weights()

@@ -1,7 +1,7 @@
 """An update without a model, from facts that rules found in messages and from the profile itself. Pure.
 
-A correction replaces the fact that it contradicts. The summaries are made from the facts of the profile, newest first;
-only the current focus also lists the names that the user's last messages repeat.
+A correction replaces the fact that it contradicts, and a change the fact that it changes. The summaries are made from
+the facts of the profile, newest first; only the current focus also lists names that the user's last messages repeat.
 
 Invariant: it is deterministic, and every sentence of a summary is a fact or a list of names that the user wrote.
 """
@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import log
 
+from ricordo.curation.change_model import CHANGE_THRESHOLD, change_features, change_score, read_statement
 from ricordo.curation.config import ProfileConfig
 from ricordo.curation.profile.facts import last_confirmed
 from ricordo.curation.profile.updates import (
@@ -23,7 +25,7 @@ from ricordo.curation.profile.updates import (
     parse_confidence,
 )
 from ricordo.language.acts import is_correction
-from ricordo.language.duplicates import contradicts, is_same_statement
+from ricordo.language.duplicates import contradicts, is_same_statement, statement_key
 from ricordo.language.names import find_names
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
@@ -41,6 +43,7 @@ _WORK_WORDS = lazy_compile(
 _FIRST_PERSON_PLURAL = lazy_compile(
     lambda: rf"(?:{pack_phrases('we', edges=True)})\b|{pack_phrases('we', edges=False)}", re.IGNORECASE
 )
+_SMOOTHING = 20
 _MAX_SENTENCES = 5
 _MAX_TOPICS = 5
 _LAST_MESSAGES = 6
@@ -53,7 +56,8 @@ def make_offline_update(
     profile: Profile, messages: Sequence[Message], facts: Sequence[NewFact], *, now: datetime, config: ProfileConfig
 ) -> ProfileUpdate:
     """Return the update from `facts`, which rules found in `messages`, and the profile itself."""
-    corrected_facts, removals = _apply_corrections(profile, [replace(fact, labels=RULE_LABELS) for fact in facts])
+    labelled_facts = [replace(fact, labels=RULE_LABELS) for fact in facts]
+    corrected_facts, removals = _apply_corrections(profile, labelled_facts, now)
     if not corrected_facts:
         # without new facts, summaries that a person wrote stay
         return ProfileUpdate()
@@ -71,12 +75,17 @@ def make_offline_update(
     )
 
 
-def _apply_corrections(profile: Profile, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[FactRemoval]]:
-    """Return the facts, each correction with its `source_error`, and the removals of the corrected facts."""
+def _apply_corrections(
+    profile: Profile, facts: Sequence[NewFact], now: datetime
+) -> tuple[list[NewFact], list[FactRemoval]]:
+    """Return the facts, each correction with its `source_error`, and the removals of what they correct or change."""
     corrected_facts: list[NewFact] = []
     removals: list[FactRemoval] = []
     for index, fact in enumerate(facts):
-        old = _find_corrected(profile, fact, {removal.id for removal in removals})
+        removed_ids = {removal.id for removal in removals}
+        old = _find_corrected(profile, fact, removed_ids)
+        if old is None and (changed := _find_changed(profile, fact, removed_ids, now)):
+            removals.append(FactRemoval(id=changed.id, reason="it changed", labels=RULE_LABELS, replacement=index))
         if old is None:
             corrected_facts.append(fact)
             continue
@@ -93,6 +102,28 @@ def _find_corrected(profile: Profile, fact: NewFact, removed_ids: set[str]) -> F
         if old.id not in removed_ids and not old.is_protected and contradicts(fact.content, old.content):
             return old
     return None
+
+
+def _find_changed(profile: Profile, fact: NewFact, removed_ids: set[str], now: datetime) -> Fact | None:
+    """Return the fact that a new one changes most surely, as in curated memory; None for none."""
+    facts = [old for old in profile.facts if old.id not in removed_ids and not old.is_protected]
+    new, statements = read_statement(fact.content), [read_statement(old.content) for old in facts]
+    counts = Counter(word for statement in statements for word in statement.subject)
+
+    def rarity(word: str) -> float:
+        return log((len(facts) + _SMOOTHING) / (counts[word] + 1))
+
+    scored: list[tuple[float, int]] = []
+    for at, (old, statement) in enumerate(zip(facts, statements, strict=True)):
+        if new.subject & statement.subject and statement_key(old.content) != statement_key(fact.content):
+            said = last_confirmed(old) or now
+            features = change_features(
+                new, statement, rarity, same_kind=old.category == fact.category,
+                same_day=said.date() == now.date(), same_speaker=True,
+            )  # fmt: skip
+            scored.append((change_score(features), at))
+    score, at = max(scored, default=(0.0, 0))
+    return facts[at] if score >= CHANGE_THRESHOLD else None
 
 
 def _to_fact(fact: NewFact, now: datetime) -> Fact:
