@@ -15,6 +15,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.workspace.history.repetition._said": "only forgetting reads facts and states of sessions",
     "ricordo.lazy.dataclass": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",

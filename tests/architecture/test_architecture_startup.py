@@ -90,10 +90,10 @@ def test_starting_loads_nothing_heavy(code: str, heavy: set[str], tmp_path: Path
     ("code", "most", "unwanted"),
     [
         (_COMMAND.format(arguments='"--version"'), 10, HEAVY_FOR_HELP | RARE),
-        (_COMMAND.format(arguments=_REMEMBER), 136, HEAVY | RARE),
-        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_LIST)}", 137, HEAVY | RARE),
-        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_CONTEXT)}", 142, HEAVY | RARE),
-        (_LIBRARY_USE, 138, _LIBRARIES | RARE | {"typer", "ricordo.cli"}),
+        (_COMMAND.format(arguments=_REMEMBER), 128, HEAVY | RARE),
+        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_LIST)}", 129, HEAVY | RARE),
+        (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_CONTEXT)}", 132, HEAVY | RARE),
+        (_LIBRARY_USE, 124, _LIBRARIES | RARE | {"typer", "ricordo.cli"}),
     ],
     ids=["version", "remember", "list", "context", "library"],
 )

@@ -40,9 +40,11 @@ async def source(folder: Path, *entries: Entry, said: tuple[tuple[str, str], ...
         )  # fmt: skip
         await files.append("workspace/memory/2026-11-01.md", render_entry(stored).encode())
     for number, (speaker, text) in enumerate(said):
+        own = speaker == "assistant"
         message = Message(
-            role="user", name=speaker, id=f"m{number}", time=BEGUN + timedelta(minutes=number), parts=(Text(text=text),)
-        )
+            role="assistant" if own else "user", name=None if own else speaker, id=f"m{number}",
+            time=BEGUN + timedelta(minutes=number), parts=(Text(text=text),),
+        )  # fmt: skip
         await files.append(LOG, encode_message(message))
     return SearchSource(label="project", index=await WorkspaceIndex.open(folder / "index.db", files))
 
@@ -64,11 +66,51 @@ async def remembered(folder: Path) -> SearchSource:
         "Which university did Jonas go to?",
         "What is Jonas's favourite film?",
         "When is Maria's birthday?",
+        "Which office dog did Maria bring?",
     ],
 )
 async def test_a_name_and_a_common_word_are_no_answer(tmp_path: Path, question: str) -> None:
     found = await answer_question([await remembered(tmp_path)], question, now=NOW)
     assert (found.found, found.text) == (False, NOT_IN_MEMORY)
+
+
+REPORT = "The boiler shows E05 and there is no hot water."
+CALL = 'calendar_add {"title": "Piano tuning", "place": "the piano in the hall"}'
+TUNED = "The piano in the hall was tuned by Gavino on Friday."
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "quotes"),
+    [
+        (
+            (("Ines", REPORT), ("assistant", "E05 means too little water: open the black knob.")),
+            "The boiler shows E05, no hot water. What did we do?",
+            ["E05 means too little water: open the black knob.", REPORT],
+        ),
+        ((("assistant", CALL), ("Ines", TUNED)), "Who did the tuning of the piano in the hall?", [TUNED]),
+        (
+            (
+                ("Ines", "A new demo goes to the channel embers first."),
+                ("Jonas", "Yes, the new demo goes to embers first, to the channel."),
+                ("Ines", "The demo may have at most 650 MB on the new shelf."),
+            ),
+            "Where does a new demo go first, and how big may a new demo be?",
+            [
+                "Yes, the new demo goes to embers first, to the channel.",
+                "The demo may have at most 650 MB on the new shelf.",
+            ],
+        ),
+    ],
+    ids=["a finding before the report of the error", "a statement before a tool call", "two facts, each once"],
+)
+async def test_an_answer_quotes_what_was_found_out_and_at_most_one_passage_more(
+    tmp_path: Path, said: tuple[tuple[str, str], ...], question: str, quotes: list[str]
+) -> None:
+    found = await answer_question([await source(tmp_path, said=said)], question, now=NOW)
+    assert found.hit is not None
+    assert [hit.entry.content for hit in (found.hit, *found.further)] == quotes
+    assert all(quote in found.text for quote in quotes)
+    assert not any(hit in found.others for hit in found.further)
 
 
 @pytest.mark.parametrize(

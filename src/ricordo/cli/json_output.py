@@ -137,6 +137,7 @@ def answer_document(question: str, answer: "Answer", target: Target) -> dict[str
         "text": answer.text,
         "score": round(answer.score, 4),
         "hit": hit_document(answer.hit, target) if answer.hit else None,
+        "further": [hit_document(hit, target) for hit in answer.further],
         "contradicting": [hit_document(hit, target) for hit in answer.contradicting],
         "superseded": [hit_document(hit, target) for hit in answer.superseded],
         "others": [hit_document(hit, target) for hit in answer.others],

@@ -3,6 +3,7 @@
 Invariant: Ctrl-C ends it with the code 130 and without a traceback, also while its commands are still being loaded.
 """
 
+import atexit
 import gc
 import os
 import signal
@@ -21,8 +22,9 @@ def run() -> None:
     # who is to ignore interruptions, such as a job in the background, goes on doing so
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit_at_once)
-    # importing makes tens of thousands of objects that stay, among which there is no garbage to look for
+    # importing makes many objects that stay, so they are rarely searched for garbage, and not at the end
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    atexit.register(gc.freeze)
     from ricordo.cli.application import app
 
     for stream in (sys.stdout, sys.stderr):

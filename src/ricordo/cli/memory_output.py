@@ -99,13 +99,15 @@ def print_explanation(explanation: "Explanation", target: Target) -> None:
 
 
 def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
-    """Print the quote with its file and line, what contradicts it and what it superseded, or that nothing is known."""
+    """Print the quotes with file and line, what contradicts the first and what it superseded, or that there is none."""
     if answer.hit is None:
         print_line(f"{indent}{answer.text}")
         for hit in answer.unconfirmed:
             print_line(dim(f"{indent}Unconfirmed, from outside: {_format_place(hit, target)} mentions it"))
         return
     _print_quote(answer.hit, target, indent)
+    for hit in answer.further:
+        _print_quote(hit, target, indent, label="also: ")
     for hit in answer.contradicting:
         _print_quote(hit, target, indent, label="contradicts, not decided: ")
     for hit in answer.superseded:

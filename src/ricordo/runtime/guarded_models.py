@@ -19,7 +19,7 @@ from ricordo.models.config import OFFLINE, provider_name
 from ricordo.models.spending import SpendingMeter
 from ricordo.models.wrappers import ModelWrapper
 from ricordo.scope import Scope
-from ricordo.search.recall import Reranker
+from ricordo.search.contract import Reranker
 from ricordo.workspace.redaction import redact_messages
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from ricordo.errors import ExtraMissing, InvalidSetting
 from ricordo.lazy import lazy_compile
 from ricordo.models.config import provider_name
 from ricordo.runtime.settings import Settings
+from ricordo.search.contract import Reranker
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.search.recall import Reranker
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence

@@ -25,9 +25,8 @@ from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.validation import short_repr
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.contract import MEMORY_SORTS, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.search.recall import Reranker
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
 from ricordo.storage.disk import Disk

@@ -44,9 +44,9 @@ from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
 from ricordo.runtime.validation import check_scope, check_type
 from ricordo.scope import Scope
+from ricordo.search.contract import Reranker
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot, MonotonicClock
-from ricordo.search.recall import Reranker
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
 from ricordo.storage.folders import AttachedFolder, FolderHandle

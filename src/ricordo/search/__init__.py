@@ -7,9 +7,19 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.search.answer import answer_question
     from ricordo.search.config import RecallConfig
-    from ricordo.search.contract import MEMORY_SORTS, Answer, Chunk, Explanation, Hit, Match, Query, SearchSource
+    from ricordo.search.contract import (
+        MEMORY_SORTS,
+        Answer,
+        Chunk,
+        Explanation,
+        Hit,
+        Match,
+        Query,
+        Reranker,
+        SearchSource,
+    )
     from ricordo.search.ranking import fit_budget
-    from ricordo.search.recall import Reranker, attach_neighbours, explain, recall_memories, search
+    from ricordo.search.recall import attach_neighbours, explain, recall_memories, search
 
 __all__ = [
     "MEMORY_SORTS",
@@ -35,8 +45,8 @@ __getattr__ = lazy_exports(
     {
         ".answer": "answer_question",
         ".config": "RecallConfig",
-        ".contract": "Answer Chunk Explanation Hit MEMORY_SORTS Match Query SearchSource",
+        ".contract": "Answer Chunk Explanation Hit MEMORY_SORTS Match Query Reranker SearchSource",
         ".ranking": "fit_budget",
-        ".recall": "Reranker attach_neighbours explain recall_memories search",
+        ".recall": "attach_neighbours explain recall_memories search",
     },
 )

@@ -30,13 +30,14 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
-from ricordo.search.query_context import core_words, parse_question
+from ricordo.search.query_context import core_words, named_words, parse_question
 from ricordo.search.recall import search
 from ricordo.workspace.entry import Entry
 
 __all__ = [
     "NOT_IN_MEMORY",
     "answer_question",
+    "choose_further",
     "choose_quote",
     "find_learned_memory",
     "find_replaced",
@@ -136,6 +137,8 @@ _MIN_SUBJECT_OVERLAP = 0.5
 _MIN_SAME_OVERLAP = 0.7
 _MIN_COVERED_SHARE = 0.66
 _DIGIT = lazy_compile(r"\d")
+_TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
+_ERROR_CODE = lazy_compile(r"\b(?:[A-Z]+-?\d+|\d{3,4})\b")
 _IDENTIFIER = lazy_compile(r"\S*\w[._/@]\w\S*")
 _PAST_QUESTION = lazy_compile(lambda: pack_phrases("past_question"), re.IGNORECASE)
 _CHANGE = lazy_compile(lambda: pack_phrases("change_in_answer"), re.IGNORECASE)
@@ -144,21 +147,14 @@ _REPLACED_PHRASE = lazy_compile(
     re.IGNORECASE,
 )
 _NEW_PHRASE = lazy_compile(lambda: rf"\b(?:{pack_phrases('replacing_lead')}) ((?:\S+\s?){{1,3}})", re.IGNORECASE)
-_STATEMENT_ACTS: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
 
 
 def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
     """Return the hit that answers best and its fitness; None if no hit contains a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
-    counts = parse_question(question).expected == "number"
-    fit = [
-        (fitness(hit, core, config, counts=counts), hit)
-        for hit in hits
-        if hit.words and _has_current_version(hit, hits)
-    ]
+    fit = _by_fitness([hit for hit in hits if _has_current_version(hit, hits)], question, core, config)
     if not fit:
         return None
-    fit.sort(key=lambda pair: -pair[0])
     best, chosen = fit[0][0], _best_statement(fit, config)
     for near, hit in fit[1:]:
         if best - near <= config.near and _is_plainer(hit, chosen):
@@ -171,10 +167,39 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
         ):
             chosen = hit
             break
+    chosen = _find_diagnosis(chosen, fit, question)
     if _PAST_QUESTION.search(question[:_MAX_CHARS]):
         chosen = _goal_outcome(chosen, fit, config)
     rests = _curated_equivalent(_memory_from_message(chosen, fit, config), fit, config, core)
     return _current_version(_superseded_memory(rests, hits, core), hits), best
+
+
+def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str, config: RecallConfig) -> Hit | None:
+    """Return the next best passage if it answers nearly as well as `chosen` and says something else; else None.
+
+    A statement that `chosen` restates or takes back is left out, and so is what the messages of `chosen` say.
+    """
+    core = core_words(question, [hit.speaker for hit in hits])
+    fit = _by_fitness([hit for hit in hits if not hit.superseded_by], question, core, config)
+    least = config.further * best
+    words, messages = set(content_words(chosen.entry.content[:_MAX_CHARS])), set(chosen.entry.source.messages)
+    further = (
+        hit
+        for fitness, hit in fit
+        if fitness >= least
+        and not messages & set(hit.entry.source.messages)
+        and not (_ends_with_question(hit) or _is_tool_call(hit))
+        and overlap(words, set(content_words(hit.entry.content[:_MAX_CHARS]))) < _MIN_SAME_OVERLAP
+        and not (_restates(chosen, hit, core) or _retracts(chosen, hit, core))
+    )
+    return next(further, None)
+
+
+def _by_fitness(hits: Sequence[Hit], question: str, core: Set[str], config: RecallConfig) -> list[tuple[float, Hit]]:
+    """Return the hits that contain a word of the question with their fitness, best first."""
+    counts, names = parse_question(question).expected == "number", named_words(question)
+    fit = [(fitness(hit, core, config, counts=counts, names=names), hit) for hit in hits if hit.words]
+    return sorted(fit, key=lambda pair: -pair[0])
 
 
 def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> Hit | None:
@@ -220,12 +245,14 @@ def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
     return sorted(older, key=_hit_time, reverse=True)
 
 
-def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False) -> float:
+def fitness(
+    hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False, names: Set[str] = frozenset()
+) -> float:
     """Return how well a hit answers, in 0..1.
 
     The fitness is the score plus the coverage of the question, less a penalty if the hit ends with a question. It is
     reduced by a share for the strongest sign that the answer was never said. `core` are the words that name what the
-    question is about; with `counts` the question asks for a number.
+    question is about; with `counts` the question asks for a number; `names` are the names in it.
     """
     maximum = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
@@ -233,10 +260,16 @@ def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = Fa
         config.absent * hit.signals.get("absent", 0.0),
         config.stranger * hit.signals.get("stranger", 0.0),
         config.uncounted * (counts and not hit.signals.get("expected")),
+        config.unnamed * (bool(names) and names.isdisjoint((*hit.words, hit.speaker.casefold()))),
+        config.call * _is_tool_call(hit),
         _thinness_penalty(hit, core, config),
         _scatter_penalty(hit, core, config),
     )
     return min(max(fit * (1 - penalty) / maximum, 0.0), 1.0)
+
+
+def _is_tool_call(hit: Hit) -> bool:
+    return hit.speaker == "assistant" and _TOOL_CALL.search(hit.entry.content) is not None
 
 
 def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
@@ -268,12 +301,8 @@ def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> H
     best, chosen = fit[0]
     if not _ends_with_question(chosen):
         return chosen
-    candidates = [
-        hit
-        for fitness, hit in fit
-        if best - fitness <= _STATEMENT_MARGIN * config.near and not _ends_with_question(hit)
-    ]
-    return max(candidates, key=lambda hit: hit.score, default=chosen)
+    near = [hit for fitness, hit in fit if best - fitness <= _STATEMENT_MARGIN * config.near]
+    return max((hit for hit in near if not _ends_with_question(hit)), key=lambda hit: hit.score, default=chosen)
 
 
 def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
@@ -291,6 +320,23 @@ def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: 
         hit for hit in candidates if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words)
     )
     return next(rests, chosen)
+
+
+def _find_diagnosis(chosen: Hit, fit: Sequence[tuple[float, Hit]], question: str) -> Hit:
+    """Return `chosen`; for a report of an error code that the question names, what an assistant said of it later."""
+    codes = {code.casefold() for code in _ERROR_CODE.findall(question[:_MAX_CHARS])} & set(chosen.words)
+    if not codes or chosen.speaker == "assistant":
+        return chosen
+    findings = (
+        hit
+        for _, hit in fit
+        if hit.speaker == "assistant"
+        and hit.entry.source.session == chosen.entry.source.session
+        and codes & set(hit.words)
+        and _is_later(hit, chosen)
+        and not (_ends_with_question(hit) or _is_tool_call(hit))
+    )
+    return next(findings, chosen)
 
 
 def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
@@ -389,7 +435,7 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
     A single shared core word out of several does not make a common subject; in that case the texts have to overlap
     more.
     """
-    states = hit.entry.kind in _STATEMENT_ACTS or bool(detect_acts(hit.entry.content) & _STATEMENT_ACTS)
+    states = hit.entry.kind in _STATING_ACTS or bool(detect_acts(hit.entry.content) & _STATING_ACTS)
     plain = _speaker_rank(hit) <= _speaker_rank(other)
     if not (_is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)):
         return False
@@ -481,12 +527,15 @@ async def answer_question(
         learned_memory = await run_in_thread(find_learned_memory, best, statements, query.text)
         best = learned_memory or best
     superseded = find_replaced(best, hits, query.text)
+    rest = [hit for hit in hits if hit not in superseded and _hit_location(hit) != _hit_location(best)]
+    further = await _find_further(sources, (best, fit), rest, query.text, weights)
     contradicting = [*{hit.entry.id: hit for hit in known_hits if hit.entry.id in best.contradicts}.values()]
     return Answer(
         found=True,
         text="\n".join(
             [
                 _format_quote(best),
+                *(f"Also: {_format_quote(hit)}" for hit in further),
                 *(f"Contradicts, not decided: {_format_quote(hit)}" for hit in contradicting),
                 *(f"Superseded: {_format_quote(hit)}" for hit in superseded),
             ]
@@ -497,10 +546,18 @@ async def answer_question(
         score=fit,
         contradicting=tuple(contradicting),
         superseded=tuple(superseded),
-        others=tuple(hit for hit in hits if _hit_location(hit) != _hit_location(best) and hit not in superseded)[
-            :_MAX_OTHERS
-        ],
+        others=tuple(hit for hit in rest if hit not in further)[:_MAX_OTHERS],
+        further=further,
     )
+
+
+async def _find_further(
+    sources: Sequence[SearchSource], best: tuple[Hit, float], hits: Sequence[Hit], question: str, weights: RecallConfig
+) -> tuple[Hit, ...]:
+    """Return the one further passage to quote; empty if there is none, or if it only repeats the output of a tool."""
+    further = await run_in_thread(choose_further, *best, hits, question, weights)
+    contradicts = further is not None and further.entry.id in best[0].contradicts
+    return () if further is None or contradicts or await is_echo(sources, further) else (further,)
 
 
 async def _stating(hits: Sequence[Hit], question: str) -> list[Hit]:

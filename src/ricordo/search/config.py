@@ -50,7 +50,10 @@ class RecallConfig:
     the speaker is not the person whom the question names, `thin` if the passage contains only one of several core
     words, `bare` if it contains none, `uncounted` if the question asks for a number and the passage has none,
     `scattered` times the share of the core words that no single sentence of an assistant or a tool contains together,
-    as in a long list.
+    as in a long list, `unnamed` if the passage neither contains a name of the question nor was said by the one who is
+    named, `call` if it is the call of a tool.
+
+    An answer quotes a further passage if its fitness is at least `further` times that of the best one.
 
     `candidates` is the maximum number of matches from each source. `floor` is the fitness in 0..1 below which the
     answer is "not in memory". `near` is the score difference up to which the newer of two statements on one subject
@@ -84,6 +87,9 @@ class RecallConfig:
     bare: float = 0.5
     uncounted: float = 0.3
     scattered: float = 0.3
+    unnamed: float = 0.5
+    call: float = 0.3
+    further: float = 0.6
     candidates: int = 200
     floor: float = 0.29
     near: float = 0.08

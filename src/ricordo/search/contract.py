@@ -39,6 +39,7 @@ __all__ = [
     "PruningRule",
     "Query",
     "RejectedHit",
+    "Reranker",
     "SearchIndex",
     "SearchSource",
     "SyncReport",
@@ -305,6 +306,17 @@ class SearchIndex(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Scores how well texts answer a query."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score in 0..1 for each text, in the order of the texts; higher is better.
+
+        The call is cancelled at its deadline, so it must not block the event loop: run a model in a thread.
+        """
+        ...
+
+
 @runtime_checkable
 class CandidateIndex(Protocol):
     """An optional capability of an index: return candidates for ranking in one step, without those that can't win."""
@@ -454,9 +466,10 @@ class Explanation:
 class Answer:
     """The answer to a question: a quoted hit, or the statement that it is not in memory.
 
-    `text` is for people: the quote with its file and line, then the memories that contradict it and those that it
-    superseded, or "not in memory". External content, such as tool output or its repetition by an assistant, is never an
-    answer; if nothing else fits, `unconfirmed` holds at most one such hit. `contradicting` are hits that conflict with
+    `text` is for people: the quote with its file and line, then those of `further`, the memories that contradict it and
+    those that it superseded, or "not in memory". External content, such as tool output or its repetition by an
+    assistant, is never an answer; if nothing else fits, `unconfirmed` holds at most one such hit. `further` is at most
+    one more passage that answers nearly as well and says something else. `contradicting` are hits that conflict with
     the quoted one while the conflict is open. `superseded` are former statements that the quoted one replaced, newest
     first. `others` are the next best hits, best first, also if nothing was found.
     """
@@ -471,3 +484,4 @@ class Answer:
     contradicting: tuple[Hit, ...] = ()
     others: tuple[Hit, ...] = ()
     unconfirmed: tuple[Hit, ...] = ()
+    further: tuple[Hit, ...] = ()

@@ -30,6 +30,7 @@ __all__ = [
     "date_closeness",
     "find_date_ranges",
     "holds_expected",
+    "named_words",
     "parse_question",
     "passage_location",
     "passage_similarity",
@@ -55,6 +56,7 @@ _DATE = lazy_compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
 _DIGIT = lazy_compile(r"\d")
 _WORD = lazy_compile(r"\w+")
 _CAPITALISED = lazy_compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
+_NAMED = lazy_compile(r"(?<=[^\s.!?:] )[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
 _POSSESSIVE = lazy_compile(r"[’']s?$")
 _MAX_CHARS = 500
 _FEW, _MANY = 2, 5
@@ -119,6 +121,13 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     # word parts of a name count as names too, such as `sql` in PostgreSQL
     names |= {part for name in capitalised for part in query_words(name).words}
     return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
+
+
+def named_words(text: str) -> frozenset[str]:
+    """Return the words of a question that are names: capitalised, and not at the beginning of a sentence."""
+    shortened = text[:_MAX_CHARS]
+    names = {name.casefold() for name in _NAMED.findall(shortened)}
+    return frozenset(word for word in query_words(shortened).words if _POSSESSIVE.sub("", word) in names)
 
 
 def holds_expected(text: str, expected: ExpectedAnswer) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Protocol
 
 import anyio
 
@@ -30,6 +29,7 @@ from ricordo.search.contract import (
     Passage,
     PruningRule,
     Query,
+    Reranker,
     SearchSource,
 )
 from ricordo.search.documents import QueryWords, own_terms, query_words
@@ -44,7 +44,6 @@ from ricordo.workspace.layout import ledger_date
 __all__ = [
     "MAX_NEIGHBOUR_CHARS",
     "RerankResult",
-    "Reranker",
     "attach_neighbours",
     "explain",
     "informative_heading",
@@ -57,17 +56,6 @@ __all__ = [
 
 
 _MAX_RERANK_CHARS = 2_000
-
-
-class Reranker(Protocol):
-    """Scores how well texts answer a query."""
-
-    async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a score in 0..1 for each text, in the order of the texts; higher is better.
-
-        The call is cancelled at its deadline, so it must not block the event loop: run a model in a thread.
-        """
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anyio.to_thread import run_sync
 
-from ricordo import curation, workspace
+from ricordo import curation, search, workspace
 from ricordo.clock import Clock, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.context.config import PREAMBLE_BUDGET
@@ -24,9 +24,8 @@ from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import Hit, Query
+from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
-from ricordo.search.recall import Reranker, recall_memories
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
 from ricordo.stores.root_reader import DamageMonitor, RootReader, newest_key, visible_entries
@@ -328,7 +327,7 @@ class LayeredDriver(RootTombstones):
         sources = [await place.source(self._scope, said=with_messages) for place in places]
         first = replace(sources[0], beside=look)
         now = self._root.clock.now()
-        return await recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
+        return await search.recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""

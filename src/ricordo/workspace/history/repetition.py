@@ -22,7 +22,6 @@ from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words, split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
-from ricordo.workspace.agent_state import salvage_state
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import (
     AGENT_NOTES,
@@ -34,7 +33,6 @@ from ricordo.workspace.layout import (
     parse_record_path,
 )
 from ricordo.workspace.ledger import read_entries
-from ricordo.workspace.profile import parse_profile
 
 if TYPE_CHECKING:
     from ricordo.workspace.session_files import SessionFile
@@ -393,6 +391,9 @@ async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
 
 
 def _said(data: bytes, path: str, contents: Sequence[str]) -> list[Remaining]:
+    from ricordo.workspace.agent_state import salvage_state
+    from ricordo.workspace.profile import parse_profile
+
     if is_profile(path):
         facts = parse_profile(data, path).profile.facts
         repeated_facts = [each for each in facts if repeats_any(each.content, contents)]
