@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from ricordo import search
 from ricordo.context.preamble import SavedEntry, compose_preamble
@@ -11,9 +13,13 @@ from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import MEMORY_SORTS, Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import LayeredMemory, record_shown
+from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
 
-__all__ = ["Finder", "compose_past_preamble"]
+if TYPE_CHECKING:
+    from ricordo.stores.root_reader import EntryPage
+
+__all__ = ["Finder", "compose_past_preamble", "list_entries", "read_entry_page"]
 
 
 _CANDIDATES_PER_HIT = 4
@@ -117,3 +123,26 @@ class Finder:
         """Record that these hits were shown, without waiting for it, and return them."""
         record_shown(self.workspace.store, hits, how=purpose, session=self.workspace.scope.session or "")
         return hits
+
+
+async def list_entries(
+    layers: LayeredMemory, wanted: EntryFilter, *, limit: int | None, after: Entry | str | None, moment: datetime | None
+) -> list[Entry]:
+    """Return at most `limit` entries that match, newest first, those after `after`, as of `moment` or as of now."""
+    if limit is not None and moment is None and wanted == EntryFilter():
+        return [*(await layers.entry_page(limit, after)).entries]
+    entries = await (layers.entries() if moment is None else layers.entries_as_of(moment))
+    rest = entries if after is None else skip_to(entries, after)
+    return [entry for entry in rest if wanted.matches(entry)][:limit]
+
+
+class _OpenMemory(Protocol):
+    """The part of an open `Memory` that lists entries."""
+
+    @property
+    def _layers(self) -> LayeredMemory: ...
+
+
+async def read_entry_page(memory: _OpenMemory, limit: int) -> "EntryPage":
+    """Return the newest `limit` entries of a memory, and the ids of all."""
+    return await memory._layers.entry_page(limit)

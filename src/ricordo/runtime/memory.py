@@ -14,10 +14,11 @@ from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismat
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
-from ricordo.runtime.finding import Finder, compose_past_preamble
+from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.validation import (
     MetadataFilter,
+    check_after,
     check_budget,
     check_limit,
     check_metadata,
@@ -27,7 +28,6 @@ from ricordo.runtime.validation import (
     check_texts,
     check_type,
     make_filter,
-    skip_to,
 )
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
@@ -349,11 +349,10 @@ class Memory:
         history no longer holds the content replaced since `as_of`.
         """
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
-        max_entries, moment = None if limit is None else check_limit(limit), parse_moment("as_of", as_of)
-        entries = await (self._layers.entries() if moment is None else self._layers.entries_as_of(moment))
-        if after is not None:
-            entries = skip_to(entries, after)
-        return [entry for entry in entries if entry_filter.matches(entry)][:max_entries]
+        return await list_entries(
+            self._layers, entry_filter, limit=None if limit is None else check_limit(limit), after=check_after(after),
+            moment=parse_moment("as_of", as_of),
+        )  # fmt: skip
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
         """Return an entry by its id, or by six or more leading or trailing characters of it.

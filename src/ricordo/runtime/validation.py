@@ -1,19 +1,19 @@
 """Argument checks that types can't express; each error says what is expected. Pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any, TypeAlias, get_args
 
 from ricordo.errors import InvalidEntry, InvalidInput, InvalidQuery, InvalidScope, InvalidSetting, ScopeRequired
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import parse_moment, parse_names
-from ricordo.stores.root_reader import newest_key
 from ricordo.workspace.entry import Entry, EntryFilter, EntryState
-from ricordo.workspace.ledger import resolve_id
 
 __all__ = [
     "MetadataFilter",
+    "check_after",
     "check_budget",
     "check_limit",
     "check_metadata",
@@ -25,7 +25,6 @@ __all__ = [
     "make_filter",
     "parse_metadata_filter",
     "short_repr",
-    "skip_to",
 ]
 
 
@@ -104,18 +103,11 @@ def make_filter(
     return entry_filter
 
 
-def skip_to(entries: Sequence[Entry], after: object) -> list[Entry]:
-    """Return the entries, newest first, that come after the entry `after`, or after the one with this id.
-
-    Raises: EntryNotFound if none has the id; InvalidQuery for anything else.
-    """
-    check_type("after", after, str, Entry, words="the last entry of the page before, or its id", error=InvalidQuery)
-    if isinstance(after, str):
-        entry_id = resolve_id([entry.id for entry in entries], after)
-        after = next(entry for entry in entries if entry.id == entry_id)
-    assert isinstance(after, Entry)
-    last = newest_key(after)
-    return [entry for entry in entries if newest_key(entry) < last]
+def check_after(after: object) -> Entry | str | None:
+    """Return the entry, or its id, after which a page begins, or None. Raises: InvalidQuery for anything else."""
+    words = "the last entry of the page before, or its id"
+    check_type("after", after, str, Entry, NoneType, words=words, error=InvalidQuery)
+    return after if isinstance(after, str | Entry) else None
 
 
 def parse_metadata_filter(metadata: object) -> dict[str, tuple[str, ...]]:

@@ -37,6 +37,7 @@ from ricordo.search.documents import (
     query_words,
 )
 from ricordo.search.ingest import Ingester, PendingAppend, SyncProgress
+from ricordo.search.memory_root import DocumentOutline, OutlineCache
 from ricordo.search.retrieval import (
     CURATED_QUERY,
     MAX_CURATED,
@@ -171,6 +172,7 @@ class WorkspaceIndex(AppendMixin):
         self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentSort], int] | None = None
         self._stale_files = 0
         self._refresh_count = 0
+        self._outline_cache = OutlineCache(file, files)
 
     @classmethod
     async def open(
@@ -392,6 +394,17 @@ class WorkspaceIndex(AppendMixin):
             return await database.read(lambda reader: segments.missing_vectors(reader, sense, limit))
 
         return await self._file.run(look)
+
+    async def outlines(self, documents: Sequence[FileInfo]) -> list[DocumentOutline]:
+        """Return the outlines of all memory documents of the workspace, in this order.
+
+        Only changed documents are read. A document that can't be read is left out.
+        """
+        return await self._outline_cache.outlines(documents)
+
+    async def note_sound(self, outline: DocumentOutline, data: bytes) -> None:
+        """Remember that a check found no damage in these bytes, if they are those of the outline."""
+        await self._outline_cache.note_sound(outline, data)
 
     def freshness(self) -> Freshness:
         """Return how far the index is behind the files, as of the last search, refresh or append."""

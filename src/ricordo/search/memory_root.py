@@ -2,33 +2,62 @@
 
 The clock never runs backwards: until the system clock has caught up, each entry is a millisecond later than the one
 before. A system clock that is more than a day behind is trusted.
+
+An outline of a document has the id, time, position and marks of each bullet, without its text. It depends only on the
+bytes of the document. The index stores it with a fingerprint; a document that may have changed since is outlined again.
+No text of a document is stored, and no id that may be a secret.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from time import time_ns
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, IdSource, decode_id, truncate_to_milliseconds
 from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, StorageError
-from ricordo.guard import Redactor
-from ricordo.lazy import dataclass
+from ricordo.guard import Redactor, has_secret
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
 from ricordo.search.contract import Hit, SearchIndex, SearchSource
-from ricordo.search.documents import classify_document
+from ricordo.search.documents import Checksum, DocumentFingerprint, classify_document
+from ricordo.search.tables import CacheDatabase
 from ricordo.storage import FileStore
-from ricordo.storage.contract import SupportsBlockingList
-from ricordo.workspace.entry import Entry
+from ricordo.storage.contract import FileInfo, SupportsBlockingList
+from ricordo.storage.sqlite import Connection
+from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry
+from ricordo.workspace.entry_codec import (
+    PINNED_FIELD,
+    LocatedEntry,
+    iter_bullets,
+    parse_entries,
+    without_field_comment,
+)
 from ricordo.workspace.history.change_sets import ChangeSets
-from ricordo.workspace.history.log import find_newest_time
+from ricordo.workspace.history.log import find_newest_time, may_be_saved
 from ricordo.workspace.history.tombstones import ForgottenStatements, read_tombstones
 from ricordo.workspace.history.usage import UsageLog
 from ricordo.workspace.layout import LEDGERS, PROJECT_PREFIX, WORKSPACE, is_ledger, ledger_date, profile_path_for
+from ricordo.workspace.markdown import to_utf8
 from ricordo.workspace.redaction import guarded_length, redact_for_display
 
-__all__ = ["SHARED_LABEL", "MemoryRoot", "MonotonicClock", "hits_outward"]
+__all__ = [
+    "SHARED_LABEL",
+    "BulletOutline",
+    "DocumentOutline",
+    "MemoryRoot",
+    "MonotonicClock",
+    "OutlineCache",
+    "OutlineIndex",
+    "hits_outward",
+    "outline_document",
+    "read_outlines",
+]
 
 
 SHARED_LABEL = "shared"
@@ -162,3 +191,264 @@ async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) 
         return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
 
     return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=_AT_ONCE)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SAVED, _PINNED, _CONTRADICTING = "s", "p", "c"
+_CONTRADICTS = f"[{CONTRADICTS_FIELD}:: ".encode()
+_TIME_FIELD = b" [at:: "
+_WRITTEN_END = lazy_compile(
+    rb" \[at:: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\]"
+    rb"(?: \[[A-Za-z][\w-]*:: (?:\\.|[^\[\]\\\r\n])*\])* \^([A-Za-z0-9-]+)\n?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulletOutline:
+    """One bullet with an entry: its id, its time in milliseconds since 1970 (0 for none), and its bytes.
+
+    `marks` say what it may be: saved by a person or an agent, pinned, or contradicting another entry.
+    """
+
+    id: str
+    time: int
+    offset: int
+    length: int
+    marks: str
+
+    @property
+    def is_contradicting(self) -> bool:
+        """Whether the entry may contradict another one."""
+        return _CONTRADICTING in self.marks
+
+    @property
+    def key(self) -> tuple[float, str]:
+        """The sort key of the entry; the newest entry has the greatest key."""
+        return self.time / 1000, self.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentOutline:
+    """The outline of the document with this fingerprint.
+
+    `text` has a line for each bullet, `newest` is the greatest time in milliseconds, 0 for none, and `saved_count` the
+    number of entries that may have been saved. `is_sound` tells that a check found no damage in it.
+    """
+
+    fingerprint: DocumentFingerprint
+    text: str
+    newest: int
+    saved_count: int
+    is_sound: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of the document."""
+        return self.fingerprint.path
+
+    @property
+    def has_pinned(self) -> bool:
+        """Whether an entry may be pinned."""
+        return _PINNED in self._marks
+
+    @property
+    def has_contradicting(self) -> bool:
+        """Whether an entry may contradict another one."""
+        return _CONTRADICTING in self._marks
+
+    @cached_property
+    def _marks(self) -> frozenset[str]:
+        return frozenset("".join({line.rpartition(" ")[2] for line in self.text.splitlines()}))
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each entry, in order."""
+        return [line.partition(" ")[0] for line in self.text.splitlines()]
+
+    @cached_property
+    def bullets(self) -> list[BulletOutline]:
+        """The outline of each bullet, in order."""
+        rows = (line.split(" ") for line in self.text.splitlines())
+        return [
+            BulletOutline(id=name, time=int(at), offset=int(offset), length=int(length), marks=marks)
+            for name, at, offset, length, marks in rows
+        ]
+
+
+def outline_document(path: str, data: bytes, info: FileInfo) -> DocumentOutline:
+    """Return the outline of a document with these bytes, listed with the metadata `info`."""
+    text = to_utf8(data)
+    has_comment = without_field_comment(text) is not text
+    written, unclear = list[_Row](), list[bool]()
+    for _, _, offset, block in iter_bullets(text):
+        row = None if has_comment else _read_written(block)
+        unclear.append(row is None)
+        if row is not None:
+            written.append((*row, offset, len(block), _marks(block)))
+    # other bullets are parsed, such as those that a person wrote
+    turns = iter(unclear)
+    located = parse_entries(data, path, only=lambda _: next(turns)) if any(unclear) else []
+    rows = sorted([*written, *(_parsed_row(one, text) for one in located)], key=lambda row: row[2])
+    fingerprint = DocumentFingerprint(
+        path=path,
+        sort="note",
+        size=len(data),
+        # the file grew between listing and reading
+        modified_ns=info.modified_ns if info.size == len(data) else 0,
+        checked_ns=time_ns(),
+        checksum=Checksum().extend(data),
+        lines=0,
+        changed_ns=info.changed_ns,
+    )
+    return DocumentOutline(
+        fingerprint=fingerprint,
+        text="\n".join(" ".join(map(str, row)) for row in rows),
+        newest=max((row[1] for row in rows), default=0),
+        saved_count=sum(_SAVED in row[4] for row in rows),
+    )
+
+
+_Row: TypeAlias = tuple[str, int, int, int, str]
+"""The id, time, offset, length and marks of a bullet."""
+
+
+def _parsed_row(located: LocatedEntry, text: bytes) -> _Row:
+    entry = located.entry
+    marks = _marks(text[located.offset : located.offset + located.length])
+    return entry.id, _to_milliseconds(entry.time), located.offset, located.length, marks
+
+
+def _read_written(block: bytes) -> tuple[str, int] | None:
+    """Return id and time of a bullet that ends as `render_entry` writes it; None for any other."""
+    at = block.find(_TIME_FIELD)
+    # without text of its own it is no entry, and of two times the first would count
+    if at < 0 or block.find(_TIME_FIELD, at + 1) >= 0 or block[2:3] in b"#[^ ":
+        return None
+    match = _WRITTEN_END.fullmatch(block, at)
+    if match is None or not block.startswith(b"- "):
+        return None
+    try:
+        moment = datetime.fromisoformat(match[1].decode("ascii"))
+    except ValueError:
+        return None
+    return match[2].decode("ascii"), _to_milliseconds(moment)
+
+
+def _to_milliseconds(moment: datetime | None) -> int:
+    return 0 if moment is None else (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _marks(block: bytes) -> str:
+    saved = _SAVED if may_be_saved(block) else ""
+    pinned = _PINNED if PINNED_FIELD in block else ""
+    return f"-{saved}{pinned}{_CONTRADICTING if _CONTRADICTS in block else ''}"
+
+
+@runtime_checkable
+class OutlineIndex(Protocol):
+    """An optional capability of an index: it stores outlines of memory documents."""
+
+    async def outlines(self, documents: Sequence[FileInfo]) -> list[DocumentOutline]:
+        """Return the outlines of all memory documents of the workspace, in this order.
+
+        A document that can't be read is left out.
+        """
+        ...
+
+    async def note_sound(self, outline: DocumentOutline, data: bytes) -> None:
+        """Remember that a check found no damage in these bytes, if they are those of the outline."""
+        ...
+
+
+async def read_outlines(files: FileStore, documents: Iterable[FileInfo]) -> list[DocumentOutline]:
+    """Return the outlines of documents, made from their files; one that can't be read is left out."""
+    outlines = []
+    for info in documents:
+        with suppress(FileMissing, StorageError):
+            data = await files.read_from(info.path, 0)
+            outlines.append(await run_sync(outline_document, info.path, data, info))
+    return outlines
+
+
+class OutlineCache:
+    """The outlines of one workspace, in the database of its index."""
+
+    def __init__(self, file: CacheDatabase, files: FileStore) -> None:
+        """Store the outlines of documents of `files` in the database `file`."""
+        self._file = file
+        self._files = files
+        self._known: dict[str, DocumentOutline] | None = None
+
+    async def outlines(self, documents: Sequence[FileInfo]) -> list[DocumentOutline]:
+        """Return what `OutlineIndex.outlines` returns."""
+        if self._known is None:
+            loaded = await self._file.run(lambda database: database.read(_load_outlines))
+            self._known = loaded or {}
+        known, current = self._known, dict[str, DocumentOutline]()
+        for info in documents:
+            if info.path in known and known[info.path].fingerprint.matches(info):
+                current[info.path] = known[info.path]
+        changed = await read_outlines(self._files, [info for info in documents if info.path not in current])
+        current |= {each.path: each for each in changed}
+        removed = known.keys() - current.keys()
+        storable = [each for each in changed if not _may_hold_secret(each)]
+        if removed or storable:
+            await self._file.run(lambda database: database.write(lambda to: _store_outlines(to, storable, removed)))
+        self._known = current
+        return [current[info.path] for info in documents if info.path in current]
+
+    async def note_sound(self, outline: DocumentOutline, data: bytes) -> None:
+        """Do what `OutlineIndex.note_sound` does."""
+        checksum = outline.fingerprint.checksum
+        if Checksum().extend(data) != checksum:
+            return
+        if self._known and outline.path in self._known:
+            self._known[outline.path] = replace(outline, is_sound=True)
+        await self._file.run(
+            lambda database: database.write(
+                lambda to: (
+                    to.execute(
+                        "UPDATE outline SET sound = 1 WHERE path = ? AND checksum = ?", (outline.path, str(checksum))
+                    ).rowcount
+                )
+            )
+        )
+
+
+def _may_hold_secret(outline: DocumentOutline) -> bool:
+    """Return whether an id that a person wrote may be a secret."""
+    return any(decode_id(name) is None and not name.startswith("h") and has_secret(name) for name in outline.ids)
+
+
+def _load_outlines(connection: Connection) -> dict[str, DocumentOutline]:
+    rows = connection.execute(
+        "SELECT path, size, modified, changed, checked, checksum, newest, saved, sound, bullets FROM outline"
+    )
+    return {
+        path: DocumentOutline(
+            fingerprint=DocumentFingerprint(
+                path=path, sort="note", size=size, modified_ns=modified, changed_ns=changed, checked_ns=checked,
+                checksum=Checksum.parse(checksum), lines=0,
+            ),
+            text=bullets,
+            newest=newest,
+            saved_count=saved,
+            is_sound=bool(sound),
+        )
+        for path, size, modified, changed, checked, checksum, newest, saved, sound, bullets in rows
+    }  # fmt: skip
+
+
+def _store_outlines(connection: Connection, outlines: Iterable[DocumentOutline], removed: Iterable[str]) -> None:
+    connection.executemany("DELETE FROM outline WHERE path = ?", [(path,) for path in removed])
+    connection.executemany(
+        "INSERT OR REPLACE INTO outline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                each.path, each.fingerprint.size, each.fingerprint.modified_ns, each.fingerprint.changed_ns,
+                each.fingerprint.checked_ns, str(each.fingerprint.checksum), each.newest, each.saved_count,
+                int(each.is_sound), each.text,
+            )
+            for each in outlines
+        ],
+    )  # fmt: skip

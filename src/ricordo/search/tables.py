@@ -88,6 +88,12 @@ SCHEMA = Schema(
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
         # secrets of files are no longer indexed
         (),
+        (
+            """CREATE TABLE outline (
+                path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL, changed INTEGER NOT NULL,
+                checked INTEGER NOT NULL, checksum TEXT NOT NULL, newest INTEGER NOT NULL, saved INTEGER NOT NULL,
+                sound INTEGER NOT NULL, bullets TEXT NOT NULL)""",
+        ),
     ),
     rebuild_below=9,
 )

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ricordo.events import Emitter
     from ricordo.messages import Usage
     from ricordo.search.memory_root import MemoryRoot
+    from ricordo.stores.root_reader import EntryPage
     from ricordo.workspace.history.repetition import Remaining
     from ricordo.workspace.history.tombstones import Tombstone
     from ricordo.workspace.history.versions import ChangeDiff
@@ -263,6 +264,10 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
 
     async def places(self) -> "list[MemoryRoot]":
         """Return the visible places that exist, narrowest first."""
+        ...
+
+    async def entry_page(self, limit: int, after: Entry | str | None = None) -> "EntryPage":
+        """Return the first `limit` of `entries`, or those after the entry `after`. Raises: EntryNotFound."""
         ...
 
     async def entries_as_of(self, moment: datetime) -> list[Entry]:

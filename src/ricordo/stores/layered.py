@@ -28,14 +28,22 @@ from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
-from ricordo.stores.root_reader import DamageMonitor, RootReader, newest_key, visible_entries
-from ricordo.workspace.entry import Entry, EntryFilter
+from ricordo.stores.root_reader import (
+    EntryPage,
+    RootReader,
+    merge_duplicates,
+    newest_key,
+    read_entry_page,
+    skip_to,
+    visible_entries,
+)
+from ricordo.workspace.entry import Entry, EntryFilter, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
-from ricordo.workspace.ledger import append_entries, find_entries, is_curated, read_all_entries
+from ricordo.workspace.ledger import append_entries, find_entries, read_all_entries
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
@@ -83,22 +91,6 @@ def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
 def has_content(document: bytes) -> bool:
     """Return whether a document has more than headings; without, all its memories were removed."""
     return any(not line.startswith("#") for line in render_prompt_lines(document))
-
-
-def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
-    """Return each entry once: the version in curated memory, with the quote from its ledger."""
-    versions: dict[str, list[LocatedEntry]] = {}
-    for one in located:
-        versions.setdefault(one.entry.id, []).append(one)
-    return [_merge_versions(sorted(places, key=lambda one: not is_curated(one.path))) for places in versions.values()]
-
-
-def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
-    entry = places[0].entry
-    if len(places) == 1:
-        return entry
-    quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
-    return replace(entry, source=replace(entry.source, quote=quote))
 
 
 def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
@@ -264,7 +256,6 @@ class LayeredDriver(RootTombstones):
         self._reranker = reranker
         self._has_searched = False
         self._empty_roots = EmptyRoots()
-        self._damage_monitors: dict[str, DamageMonitor] = {}
         self._readers: dict[str, RootReader] = {}
 
     async def places(self) -> list[MemoryRoot]:
@@ -340,8 +331,7 @@ class LayeredDriver(RootTombstones):
                 if has_content(document):
                     curated.append(place.rewrite_links(document))
                     labels.append(place.label)
-            await self._damage_monitors.setdefault(place.label, DamageMonitor()).check(place.files)
-            reader = self._readers.setdefault(place.label, RootReader(place.files, place.redactor))
+            reader = self._readers.setdefault(place.label, RootReader(place))
             await reader.refresh()
             last, more = await reader.recent_entries()
             known_keys = curated_keys(curated_entries := await reader.curated_entries())
@@ -387,6 +377,19 @@ class LayeredDriver(RootTombstones):
         """
         read = [(place, await read_all_entries(place.files)) for place in await self.places()]
         return await run_sync(lambda: visible_entries((place, merge_duplicates(located)) for place, located in read))
+
+    async def entry_page(self, limit: int, after: Entry | str | None = None) -> EntryPage:
+        """Return the newest `limit` entries of all visible places, after the entry `after` or the one with this id.
+
+        They are those of `entries`. Raises: EntryNotFound if none has the id.
+        """
+        page = await read_entry_page(await self.places(), limit, after)
+        if page is not None:
+            return page
+        entries = await self.entries()
+        rest = entries if after is None else skip_to(entries, after)
+        ids = tuple(entry.id for entry in entries)
+        return EntryPage(entries=tuple(rest[:limit]), ids=ids, contradictions=find_contradictions(entries))
 
     async def entries_as_of(self, moment: datetime) -> list[Entry]:
         """Return the entries of all visible places as of `moment`, newest first."""

@@ -1,35 +1,45 @@
 """Reads the documents of a root for the preamble, parsed once for each version, and warns of damage.
 
-For most ledgers only an outline is cached: the time of the newest entry, the number of saved entries, and the pinned
-ones. Damage is checked in documents that are written to, and logged once; `doctor` checks all of them.
+Which documents and bullets are read follows from the outlines that the index stores. Damage is checked in documents
+that changed, and logged once by a process; `doctor` checks all of them. A page of entries is read in the same way.
 
 Invariant: results equal the content of the files, even after an edit by a person or by another process.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TypeVar
 
 from anyio.to_thread import run_sync
 
 from ricordo.context.preamble import MAX_SAVED
-from ricordo.errors import FileMissing, PathRefused, StorageError
-from ricordo.guard import Redactor
+from ricordo.errors import FileMissing, PathRefused, StorageError, VersionConflict
+from ricordo.guard import has_secret
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.memory_root import MemoryRoot
+from ricordo.search.documents import Checksum
+from ricordo.search.memory_root import BulletOutline, DocumentOutline, MemoryRoot, OutlineIndex, read_outlines
 from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.parsed_files import ParsedFile, log_damage
-from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries
+from ricordo.workspace.entry import Entry, contradicted_ids, find_contradictions
+from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries, without_field_comment
 from ricordo.workspace.history.checks import find_damage
-from ricordo.workspace.history.log import LedgerOutline, may_be_saved, outline_ledger, sort_newest_first
+from ricordo.workspace.history.log import count_saved, may_be_saved
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
-from ricordo.workspace.ledger import load_long_entry
+from ricordo.workspace.ledger import is_curated, load_long_entry, resolve_id
+from ricordo.workspace.markdown import to_utf8
 
-__all__ = ["DamageMonitor", "RootReader", "newest_key", "visible_entries"]
+__all__ = [
+    "EntryPage",
+    "RootReader",
+    "merge_duplicates",
+    "newest_key",
+    "read_entry_page",
+    "skip_to",
+    "visible_entries",
+]
 
 
 _LEDGER_COUNT = 3
@@ -37,23 +47,27 @@ _MAX_BULLETS = 1_000
 _BULLET = lazy_compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 
 
-class DamageMonitor:
+class _DamageMonitor:
     """Checks the newest ledgers and MEMORY.md of one place for damage, as far as they changed since the last check."""
 
     def __init__(self) -> None:
         """Start without any checked file."""
-        self._checked_versions: dict[str, tuple[int, int]] = {}
+        self._reported: dict[str, Checksum] = {}
 
-    async def check(self, files: FileStore) -> None:
-        """Log new damage; files that can't be read are reported elsewhere."""
-        with suppress(FileMissing, StorageError):
-            infos = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
-            curated = await files.info(MEMORY_PATH)
-            for info in [*infos[-_LEDGER_COUNT:], *([curated] if curated else [])]:
-                if self._checked_versions.get(info.path) != (info.size, info.modified_ns):
-                    data = (await files.read(info.path)).data
-                    log_damage(info.path, await run_sync(_find_damage, data, info.path))
-                    self._checked_versions[info.path] = (info.size, info.modified_ns)
+    async def check(self, files: FileStore, outlines: Sequence[DocumentOutline], index: object) -> None:
+        """Log new damage of documents; `index` remembers which are sound. Unreadable files are reported elsewhere."""
+        ledgers = [outline for outline in outlines if is_ledger(outline.path)]
+        curated = [outline for outline in outlines if outline.path == MEMORY_PATH]
+        for outline in [*ledgers[-_LEDGER_COUNT:], *curated]:
+            if outline.is_sound or self._reported.get(outline.path) == outline.fingerprint.checksum:
+                continue
+            with suppress(FileMissing, StorageError):
+                data = await files.read_from(outline.path, 0)
+                damage = await run_sync(_find_damage, data, outline.path)
+                log_damage(outline.path, damage)
+                self._reported[outline.path] = outline.fingerprint.checksum
+                if not damage and isinstance(index, OutlineIndex):
+                    await index.note_sound(outline, data)
 
 
 def _find_damage(data: bytes, path: str) -> tuple[str, ...]:
@@ -71,42 +85,32 @@ def _find_damage(data: bytes, path: str) -> tuple[str, ...]:
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _DocumentOutline:
-    """The outline of a document that was not parsed completely."""
-
-    ledger: LedgerOutline | None
-    pinned: tuple[LocatedEntry, ...]
-
-
-_MAX_PARSED = 5 * MAX_SAVED
+_MAX_PARSED = 2 * MAX_SAVED
 """How many saved entries of one ledger are parsed, the last ones, since some are curated or superseded."""
 
 
 class RootReader:
     """The documents of one place, read again only when they change."""
 
-    def __init__(self, files: FileStore, redactor: Redactor) -> None:
-        """Create the reader without reading; `redactor` removes secrets from texts that may be shown."""
-        self._files = files
-        self._redactor = redactor
+    def __init__(self, place: MemoryRoot) -> None:
+        """Create the reader of a place without reading."""
+        self._files = place.files
+        self._index = place.index
+        self._redactor = place.redactor
+        self._damage_monitor = _DamageMonitor()
         self._documents: Sequence[FileInfo] = ()
-        self._outlines: dict[str, ParsedFile[_DocumentOutline]] = {}
+        self._outlines: Sequence[DocumentOutline] = ()
+        self._pinned_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
         self._saved_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
         self._curated_files: dict[str, ParsedFile[tuple[LocatedEntry, ...]]] = {}
 
     async def refresh(self) -> None:
-        """List the documents; later calls read this listing. Raises `StorageError`.
-
-        A MEMORY.md that is a link out of the workspace is ignored; `doctor` reports it.
-        """
-        memory = None
-        with suppress(PathRefused):
-            memory = await self._files.info(MEMORY_PATH)
-        infos = [info for info in await self._files.list(LEDGERS) if is_memory(info.path)]
-        self._documents = [memory, *infos] if memory else infos
+        """List the documents; later calls read this listing. Damage is logged. Raises `StorageError`."""
+        self._documents = await _list_documents(self._files)
+        self._outlines = await _load_outlines(self._files, self._index, self._documents)
+        await self._damage_monitor.check(self._files, self._outlines, self._index)
         paths = {info.path for info in self._documents}
-        for cache in (self._outlines, self._saved_files, self._curated_files):
+        for cache in (self._pinned_files, self._saved_files, self._curated_files):
             for removed_path in cache.keys() - paths:
                 del cache[removed_path]
 
@@ -123,28 +127,24 @@ class RootReader:
     async def pinned_entries(self) -> list[tuple[str, Entry]]:
         """Return the entries that people pinned, with their documents; an entry in several documents is listed once."""
         pinned: dict[str, tuple[str, Entry]] = {}
-        for info in self._documents:
+        infos = {info.path: info for info in self._documents}
+        for path in [outline.path for outline in self._outlines if outline.has_pinned]:
             with suppress(FileMissing, StorageError):
-                pins = (await _read_cached(self._outlines, self._files, info, _parse_outline)).pinned
+                pins = await _read_cached(self._pinned_files, self._files, infos[path], _parse_pinned)
                 for pin in [each.entry for each in await self._load_long(pins)]:
                     if pin.pinned and pin.id not in pinned and pin.state == "active":
-                        pinned[pin.id] = _source_path(info.path), pin
+                        pinned[pin.id] = _source_path(path), pin
         return [*map(self._redact, sorted(pinned.values(), key=lambda row: newest_key(row[1]), reverse=True))]
 
     async def recent_entries(self) -> tuple[list[tuple[str, Entry]], int]:
         """Return the entries saved last, with their ledgers, and about how many more are in ledgers not read."""
-        outlines: list[LedgerOutline] = []
-        for info in self._documents:
-            if is_ledger(info.path):
-                with suppress(FileMissing, StorageError):
-                    outline = await _read_cached(self._outlines, self._files, info, _parse_outline)
-                    outlines += [outline.ledger] if outline.ledger else []
+        ledgers = [outline for outline in self._outlines if ledger_date(outline.path) is not None]
+        ledgers.sort(key=lambda outline: (outline.newest, outline.path), reverse=True)
         infos = {info.path: info for info in self._documents}
         saved: list[tuple[str, Entry]] = []
         passed_over = 0
-        ledgers = sort_newest_first(outlines)
         for number, ledger in enumerate(ledgers):
-            if len(saved) >= MAX_SAVED and newest_key(saved[MAX_SAVED - 1][1])[0] > ledger.newest_time.timestamp():
+            if len(saved) >= MAX_SAVED and newest_key(saved[MAX_SAVED - 1][1])[0] > ledger.newest / 1000:
                 return self._redact_shown(saved), passed_over + sum(unread.saved_count for unread in ledgers[number:])
             with suppress(FileMissing, StorageError):
                 located = await _read_cached(self._saved_files, self._files, infos[ledger.path], _parse_saved)
@@ -156,7 +156,11 @@ class RootReader:
 
     def _redact_shown(self, saved: Sequence[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
         """Return rows without secrets, but only as many as can ever be shown."""
-        return [*map(self._redact, saved[:MAX_SAVED]), *saved[MAX_SAVED:]]
+        shown = saved[:MAX_SAVED]
+        # one search in all of them takes a fraction of the time of one for each
+        if has_secret("\n".join(entry.content for _, entry in shown)):
+            shown = [*map(self._redact, shown)]
+        return [*shown, *saved[MAX_SAVED:]]
 
     def _redact(self, row: tuple[str, Entry]) -> tuple[str, Entry]:
         source, entry = row
@@ -179,6 +183,18 @@ def visible_entries(read: Iterable[tuple[MemoryRoot, Iterable[Entry]]]) -> list[
     )
 
 
+def skip_to(entries: Sequence[Entry], after: Entry | str) -> list[Entry]:
+    """Return the entries, newest first, that come after the entry `after`, or after the one with this id.
+
+    Raises: EntryNotFound if none has the id.
+    """
+    if isinstance(after, str):
+        entry_id = resolve_id([entry.id for entry in entries], after)
+        after = next(entry for entry in entries if entry.id == entry_id)
+    last = newest_key(after)
+    return [entry for entry in entries if newest_key(entry) < last]
+
+
 async def _read_cached(
     cache: dict[str, ParsedFile[_T]], files: FileStore, info: FileInfo, parse: Callable[[str, bytes], _T]
 ) -> _T:
@@ -194,7 +210,7 @@ def _parse_document(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
 
 def _parse_saved(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
     """Return the entries saved last in a ledger; the beginning of a long ledger is not parsed."""
-    earlier = outline_ledger(path, data).saved_count - _MAX_PARSED
+    earlier = count_saved(data) - _MAX_PARSED
 
     def is_wanted(bullet: bytes) -> bool:
         nonlocal earlier
@@ -207,12 +223,177 @@ def _parse_saved(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
     return tuple(item for item in located if item.entry.by in {"user", "agent", "hand"})
 
 
-def _parse_outline(path: str, data: bytes) -> _DocumentOutline:
-    pinned = parse_entries(data, path, only=lambda bullet: PINNED_FIELD in bullet) if PINNED_FIELD in data else []
-    return _DocumentOutline(
-        ledger=outline_ledger(path, data) if ledger_date(path) is not None else None, pinned=tuple(pinned)
-    )
+def _parse_pinned(path: str, data: bytes) -> tuple[LocatedEntry, ...]:
+    return tuple(parse_entries(data, path, only=lambda bullet: PINNED_FIELD in bullet))
 
 
 def _source_path(path: str) -> str:
     return path.removeprefix(f"{WORKSPACE}/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryPage:
+    """Some entries, newest first; `ids` are those of all entries, and `contradictions` are by id."""
+
+    entries: tuple[Entry, ...] = ()
+    ids: tuple[str, ...] = ()
+    contradictions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_MAX_TRIES = 5
+
+
+async def read_entry_page(
+    places: Sequence[MemoryRoot], limit: int, after: Entry | str | None = None
+) -> EntryPage | None:
+    """Return the newest `limit` entries of all places that come after the entry `after`, or the one with this id.
+
+    Only the documents and bullets of these entries are read and parsed. Returns None if documents change all the time.
+    Raises: EntryNotFound if none has the id.
+    """
+    for _ in range(_MAX_TRIES):
+        listings = [await _EntryListing.open(place) for place in places]
+        try:
+            return await _read_page(listings, limit, after)
+        except VersionConflict:
+            continue
+    return None
+
+
+async def _read_page(listings: "Sequence[_EntryListing]", limit: int, after: Entry | str | None) -> EntryPage:
+    ids = tuple(name for listing in listings for name in listing.documents_by_id)
+    last_key: tuple[float, str] | None = None
+    if isinstance(after, Entry):
+        last_key = newest_key(after)
+    elif after is not None:
+        full_id = resolve_id(ids, after)
+        last_key = max(listing.find_bullet(full_id).key for listing in listings if full_id in listing.documents_by_id)
+    rows = [(bullet.key, number) for number, each in enumerate(listings) for bullet in each.newest(limit, last_key)]
+    page_keys = sorted(rows, reverse=True)[:limit]
+    entries: list[Entry] = []
+    linked: list[Entry] = []
+    contradicting = [listing.contradicting_ids() for listing in listings]
+    for number, listing in enumerate(listings):
+        entries += await listing.read({key[1] for key, place in page_keys if place == number})
+        linked += await listing.read(contradicting[number])
+    targets = {name for entry in linked for name in contradicted_ids(entry)}
+    for listing, names in zip(listings, contradicting, strict=True):
+        linked += await listing.read((targets & listing.documents_by_id.keys()) - names)
+    return EntryPage(
+        entries=tuple(sorted(entries, key=newest_key, reverse=True)),
+        ids=ids,
+        contradictions=find_contradictions(sorted(linked, key=newest_key, reverse=True)),
+    )
+
+
+class _EntryListing:
+    """The outlines of all memory documents of one place: curated memory first, then by path."""
+
+    def __init__(self, place: MemoryRoot, outlines: Sequence[DocumentOutline]) -> None:
+        self._place = place
+        self._outlines = outlines
+        self.documents_by_id: dict[str, list[int]] = {}
+        for number, outline in enumerate(outlines):
+            for name in outline.ids:
+                self.documents_by_id.setdefault(name, []).append(number)
+
+    @classmethod
+    async def open(cls, place: MemoryRoot) -> "_EntryListing":
+        """List the documents of a place. Raises: StorageError."""
+        return cls(place, await _load_outlines(place.files, place.index, await _list_documents(place.files)))
+
+    def newest(self, limit: int, last_key: tuple[float, str] | None) -> list[BulletOutline]:
+        """Return the newest `limit` bullets, one for each entry; with `last_key` only older ones."""
+        found: list[BulletOutline] = []
+        for number in sorted(range(len(self._outlines)), key=lambda each: self._outlines[each].newest, reverse=True):
+            if len(found) == limit and found[-1].time > self._outlines[number].newest:
+                break
+            bullets = {
+                bullet.id: bullet
+                for bullet in reversed(self._outlines[number].bullets)
+                if self._main_document(bullet.id) == number
+            }
+            found += [bullet for bullet in bullets.values() if last_key is None or bullet.key < last_key]
+            found = sorted(found, key=lambda bullet: bullet.key, reverse=True)[:limit]
+        return found
+
+    def find_bullet(self, entry_id: str) -> BulletOutline:
+        """Return the bullet that counts for an entry of this place."""
+        bullets = self._outlines[self._main_document(entry_id)].bullets
+        return next(bullet for bullet in bullets if bullet.id == entry_id)
+
+    def contradicting_ids(self) -> set[str]:
+        """Return the ids of the entries that may contradict others."""
+        return {
+            bullet.id
+            for number, outline in enumerate(self._outlines)
+            if outline.has_contradicting
+            for bullet in outline.bullets
+            if bullet.is_contradicting and self._main_document(bullet.id) == number
+        }
+
+    async def read(self, ids: Collection[str]) -> list[Entry]:
+        """Return the entries with these ids, as shown by the place. Raises: VersionConflict if a document changed."""
+        located: list[LocatedEntry] = []
+        for number in sorted({number for name in ids for number in self.documents_by_id[name]}):
+            outline = self._outlines[number]
+            try:
+                data = await self._place.files.read_from(outline.path, 0)
+            except FileMissing as error:
+                raise VersionConflict(f"{outline.path} was removed.") from error
+            found = await run_sync(_parse_bullets, outline, data, ids)
+            located += [await load_long_entry(self._place.files, one) for one in found]
+        return await run_sync(lambda: [*map(self._place.to_visible_entry, merge_duplicates(located))])
+
+    def _main_document(self, entry_id: str) -> int:
+        """Return the number of the document whose version of an entry counts."""
+        return min(self.documents_by_id[entry_id], key=lambda each: (not is_curated(self._outlines[each].path), each))
+
+
+def _parse_bullets(outline: DocumentOutline, data: bytes, ids: Collection[str]) -> list[LocatedEntry]:
+    """Return the entries with these ids of a document. Raises: VersionConflict if it has other bytes than outlined."""
+    if Checksum().extend(data) != outline.fingerprint.checksum:
+        raise VersionConflict(f"{outline.path} changed since it was listed.")
+    text, located = to_utf8(data), list[LocatedEntry]()
+    if without_field_comment(text) is not text:
+        return [one for one in parse_entries(data, outline.path) if one.entry.id in ids]
+    for bullet in outline.bullets:
+        if bullet.id in ids:
+            (one,) = parse_entries(text[bullet.offset : bullet.offset + bullet.length], outline.path)
+            # an id that is not written depends on the whole document
+            located.append(replace(one, entry=replace(one.entry, id=bullet.id), offset=bullet.offset))
+    return located
+
+
+async def _list_documents(files: FileStore) -> list[FileInfo]:
+    """Return the memory documents with entries: MEMORY.md, then by path.
+
+    A MEMORY.md that is a link out of the workspace is ignored; `doctor` reports it.
+    """
+    memory = None
+    with suppress(PathRefused):
+        memory = await files.info(MEMORY_PATH)
+    infos = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
+    infos = [info for info in infos if not info.path.startswith(f"{LEDGERS}/long/")]
+    return [memory, *infos] if memory else infos
+
+
+async def _load_outlines(files: FileStore, index: object, documents: Sequence[FileInfo]) -> list[DocumentOutline]:
+    """Return the outlines of all memory documents of a place; one that can't be read is left out."""
+    return await (index.outlines(documents) if isinstance(index, OutlineIndex) else read_outlines(files, documents))
+
+
+def merge_duplicates(located: Iterable[LocatedEntry]) -> list[Entry]:
+    """Return each entry once: the version in curated memory, with the quote from its ledger."""
+    versions: dict[str, list[LocatedEntry]] = {}
+    for one in located:
+        versions.setdefault(one.entry.id, []).append(one)
+    return [_merge_versions(sorted(places, key=lambda one: not is_curated(one.path))) for places in versions.values()]
+
+
+def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
+    entry = places[0].entry
+    if len(places) == 1:
+        return entry
+    quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
+    return replace(entry, source=replace(entry.source, quote=quote))

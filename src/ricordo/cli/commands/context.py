@@ -121,12 +121,17 @@ def context(
         target = replace(target, setting_errors=())
 
     async def preamble(memory: "Memory") -> "tuple[str, bool, MemoryCut | None]":
+        from ricordo.context.preamble import Preamble
         from ricordo.messages.tokens import Tokens
+        from ricordo.runtime.memory import read_preamble
 
         token_budget = Tokens(budget) if budget else None
-        text = await memory.preamble(token_budget, as_of=as_of)
-        cut = None if as_of else await memory.preamble_cut(token_budget)
-        return text, not text and bool(await memory.entries(as_of=as_of)), cut
+        shown = (
+            Preamble(text=await memory.preamble(token_budget, as_of=as_of))
+            if as_of
+            else (await read_preamble(memory, token_budget))
+        )
+        return shown.text, not shown.text and bool(await memory.entries(as_of=as_of, limit=1)), shown.cut
 
     shown_text, is_too_much, cut = with_memory(target, preamble)
     tokens = _count_tokens(shown_text)

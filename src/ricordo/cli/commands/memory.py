@@ -118,6 +118,10 @@ class _EntryFilter:
     rules: bool
     metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    def __bool__(self) -> bool:
+        """Return whether it does not let everything through."""
+        return any(getattr(self, each.name) for each in fields(self))
+
     def matches(self, entry: "Entry") -> bool:
         """Return whether the filter lets `entry` through."""
         return (
@@ -156,11 +160,6 @@ def list_memories(
 
     Each memory with its id, kind, age, source and scope, then its text.
     """
-    # a chat over a store other than the root's own gives the entries of that store
-    remembered: Sequence[Entry] | None = context.obj
-    if remembered is None:
-        target = require_target(root, user, project)
-        remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
     entry_filter = _EntryFilter(
         part=part,
         kinds=kind or (),
@@ -172,24 +171,58 @@ def list_memories(
         rules=rules,
         metadata=parse_metadata(metadata),
     )
-    entries = [entry for entry in remembered if entry_filter.matches(entry)]
+    # a chat over a store other than the root's own gives the entries of that store
+    remembered: Sequence[Entry] | None = context.obj
+    target = require_target(root, user, project) if remembered is None else None
+    if target is not None and as_of is None and not entry_filter:
+        page = with_memory(target, lambda memory: _read_page(memory, limit))
+    else:
+        if target is not None:
+            remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
+        page = _make_page(remembered or (), entry_filter, limit)
+    if as_json:
+        documents = [entry_document(entry, page.contradictions.get(entry.id, ())) for entry in page.entries]
+        print_json({"total": page.total, "entries": [*documents]})
+        return
+    if not page.entries:
+        print_line("No memory matches.")
+        return
+    size = _distinct_suffix_length(page.ids)
+    for entry in page.entries:
+        _print_entry(entry, size, page.contradictions.get(entry.id, ()))
+    if page.total > limit:
+        print_line(dim(f"… and {page.total - limit:,} more: --limit shows them"))
+    show_command = "ricordo memory show" if context.obj is None else "/memory show"
+    print_line(dim(f"\nThe last {size} characters of an id are enough: {show_command} {page.entries[0].id[-size:]}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ListedPage:
+    """The listed entries; `total` entries match, `ids` are those of all, and `contradictions` are by id."""
+
+    entries: "Sequence[Entry]"
+    total: int
+    ids: Sequence[str]
+    contradictions: Mapping[str, Sequence[str]]
+
+
+async def _read_page(memory: "Memory", limit: int) -> _ListedPage:
+    from ricordo.runtime.finding import read_entry_page
+
+    page = await read_entry_page(memory, limit)
+    return _ListedPage(entries=page.entries, total=len(page.ids), ids=page.ids, contradictions=page.contradictions)
+
+
+def _make_page(remembered: "Sequence[Entry]", entry_filter: _EntryFilter, limit: int) -> _ListedPage:
     from ricordo.workspace.entry import find_contradictions
 
-    links = find_contradictions(remembered)
-    if as_json:
-        shown_first = [entry_document(entry, links.get(entry.id, ())) for entry in entries[:limit]]
-        print_json({"total": len(entries), "entries": [*shown_first]})
-        return
-    if not entries:
-        print_line("No memory matches.")
-    size = _distinct_suffix_length([entry.id for entry in remembered])
-    for entry in entries[:limit]:
-        _print_entry(entry, size, links.get(entry.id, ()))
-    if len(entries) > limit:
-        print_line(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
-    if entries:
-        show_command = "ricordo memory show" if context.obj is None else "/memory show"
-        print_line(dim(f"\nThe last {size} characters of an id are enough: {show_command} {entries[0].id[-size:]}"))
+    entries = [entry for entry in remembered if entry_filter.matches(entry)]
+    return _ListedPage(
+        entries=entries[:limit],
+        total=len(entries),
+        ids=[entry.id for entry in remembered],
+        contradictions=find_contradictions(remembered),
+    )
 
 
 def show(

@@ -37,16 +37,14 @@ __all__ = [
     "PERSON",
     "UNREADABLE_ACT",
     "HistoryItem",
-    "LedgerOutline",
     "advance_ids",
+    "count_saved",
     "find_newest_time",
     "find_undone_ids",
     "is_by_person",
     "iter_appends",
     "list_history",
     "may_be_saved",
-    "outline_ledger",
-    "sort_newest_first",
 ]
 
 
@@ -55,29 +53,11 @@ _BULLET_START = lazy_compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 _EXTRACTED_FIELD = lazy_compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LedgerOutline:
-    """The outline of an unparsed ledger; `last_id` is the greatest id in it.
-
-    No entry is newer than `newest_time`, and about `saved_count` were saved by a user or an agent, not extracted.
-    """
-
-    path: str
-    newest_time: datetime
-    saved_count: int
-    last_id: str = ""
-
-
 async def advance_ids(files: FileStore, ids: IdSource) -> None:
     """Advance `ids` past the last ids written to a root: its newest change set and the end of its last ledger."""
     with suppress(FileMissing, StorageError):
         ids.follow(await read_newest_change_id(files))
         ids.follow(await read_newest_id(files))
-
-
-def sort_newest_first(ledgers: Iterable[LedgerOutline]) -> list[LedgerOutline]:
-    """Sort ledgers by their newest entry, newest first."""
-    return sorted(ledgers, key=lambda ledger: (ledger.newest_time, ledger.path), reverse=True)
 
 
 def may_be_saved(bullet: bytes) -> bool:
@@ -90,11 +70,10 @@ def find_newest_time(data: bytes) -> datetime:
     return max(map(_parse_time, {match[1] for match in _TIME_FIELD.finditer(data)}), default=_EARLIEST)
 
 
-def outline_ledger(path: str, data: bytes) -> LedgerOutline:
-    """Return the outline of a ledger."""
-    newest = find_newest_time(data)
+def count_saved(data: bytes) -> int:
+    """Return about how many entries of a ledger a user or an agent saved, without parsing it."""
     saved = sum(1 for _ in _BULLET_START.finditer(data)) - sum(1 for _ in _EXTRACTED_FIELD.finditer(data))
-    return LedgerOutline(path=path, newest_time=newest, saved_count=max(saved, 0), last_id=find_newest_id(data))
+    return max(saved, 0)
 
 
 def _parse_time(text: bytes) -> datetime:
