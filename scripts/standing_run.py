@@ -265,7 +265,7 @@ async def _third(agent: HarnessAgent, player: Player, may_end: anyio.Event) -> N
 async def compact(agent: HarnessAgent) -> None:
     """Make the window smaller, which is to be a summary."""
     done = await agent.compact()
-    assert any(report.act == "compact" and report.status == "done" for report in done), done.reports
+    assert any(report.action == "compact" and report.status == "done" for report in done), done.reports
     tell(compactions=len(await agent.compactions.all()))
 
 
@@ -279,7 +279,7 @@ async def standing(agent: HarnessAgent) -> dict[str, object]:
         "plan file": await agent.plan.text(),
         "todos": [asdict(todo) for todo in stands.todos],
         "permissions": [render_rule(rule) for rule in stands.permissions],
-        "delivered": sorted(_worker(key, tasks) for key in stands.delivered),
+        "delivered": sorted(_worker(key, tasks) for key in stands.delivered_results),
         "user": agent.state.user,
         **{f"task {name}": {"id": task.id, "type": task.type, "title": task.title, "state": task.state,
                             "result": task.result, "error": task.error} for name, task in sorted(tasks.items())},

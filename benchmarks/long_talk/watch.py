@@ -42,9 +42,9 @@ def watched() -> Iterator[Watch]:
         began = time.perf_counter()
         reduced, reports = await reduce_request(request, *args, **named)
         watch.seconds += time.perf_counter() - began
-        watch.acts.update(report.act for report in reports if report.status == "done")
-        watch.failed.update(report.act for report in reports if report.status == "failed")
-        if any(report.act == "compact" and report.status == "done" for report in reports):
+        watch.acts.update(report.action for report in reports if report.status == "done")
+        watch.failed.update(report.action for report in reports if report.status == "failed")
+        if any(report.action == "compact" and report.status == "done" for report in reports):
             watch.summed = (request.window, reduced.window)
         return reduced, reports
 

@@ -106,7 +106,7 @@ async def look(root: Path, emit: Emit) -> None:
             "rules": sorted(render_rule(rule) for rule in standing.permissions),
             "plan": standing.plan.active,
             "tasks": sorted(f"{task.title} {task.state} {task.result}" for task in tasks.values()),
-            "delivered": sorted(tasks[each].title for each in standing.delivered),
+            "delivered": sorted(tasks[each].title for each in standing.delivered_results),
             "told": [json.loads((root.parent / f"{name}.json").read_text()) for name in ("planner", "warden")],
             "told again": [item for item in script.reminded if item.startswith("The result of")],
             "rules told": sum("deny shell(rm 0*)" in item for item in script.reminded),

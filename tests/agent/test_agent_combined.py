@@ -251,7 +251,7 @@ async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_tu
             await one.send(decided(number))
         [request] = summaries(asked)
         assert request.schema is None
-        assert len([job for job in jobs if job.first]) == asks
+        assert len([job for job in jobs if job.first_id]) == asks
         assert len(jobs) == TURNS + asks
         assert {(job.agent, job.session) for job in jobs} == {("coder", "s")}
         assert await entries(root) == []

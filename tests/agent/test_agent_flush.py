@@ -338,7 +338,7 @@ async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is
         await one.send("My sister Ana lives in Porto.")
         await one.drain()
     await talk(root, "compaction", flush, clock=clock)
-    assert [(job.session, bool(job.last)) for job in jobs if job.first] == [("s", True)]
+    assert [(job.session, bool(job.last_id)) for job in jobs if job.first_id] == [("s", True)]
 
 
 async def talk(

@@ -93,7 +93,7 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         assert [message.text for message in one.window] == [FACT, "Noted."]
         [job] = await jobs(root, clock)
         assert (job.state, job.job.session, job.job.user) == ("waiting", "s", "me")
-        assert ((job.job.after or clock.now()) - clock.now()).total_seconds() == 30
+        assert ((job.job.not_before or clock.now()) - clock.now()).total_seconds() == 30
         log = (place_of(root) / "workspace/agents/main/sessions/s.log.jsonl").read_text(encoding="utf-8")
         assert FACT in log
         assert "Noted." in log
@@ -246,7 +246,9 @@ async def learned_for(root: Path, scope: Scope) -> tuple[list[str], set[str]]:
     """Return what the profile of `scope` holds, and why it was changed."""
     async with Memory.open(root, scope=scope, settings=settings(root)) as memory:
         facts = (await memory.profile().show()).facts
-        return [fact.content for fact in facts], {item.why for item in await memory.history() if item.act == "profile"}
+        return [fact.content for fact in facts], {
+            item.reason for item in await memory.history() if item.action == "profile"
+        }
 
 
 def preferring(request: RecordedRequest) -> ScriptItem:
@@ -467,13 +469,13 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     assert busy is not None
     await hand_over([Message(role="user", id=ids[1]), Message(role="user", id=ids[2])])
     [waiting] = await inbox.jobs(states={"waiting"})
-    assert (waiting.job.first, waiting.job.last, waiting.job.after) == (ids[1], ids[2], None)
+    assert (waiting.job.first_id, waiting.job.last_id, waiting.job.not_before) == (ids[1], ids[2], None)
     await hand_over([Message(role="user", id=ids[3])])
     await inbox.complete(busy, JobOutcome(state="done"))
     # both are in the one that waits
     waits = await inbox.lease(seconds=60)
     assert waits is not None
-    assert (waits.job.first, waits.job.last) == (ids[1], ids[3])
+    assert (waits.job.first_id, waits.job.last_id) == (ids[1], ids[3])
     await inbox.release(waits)
 
     async def flush(job: Job) -> FlushResult:
@@ -484,9 +486,9 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     for _ in range(5):
         assert (await worker.drain(seconds=30)).failed == 1
         [record] = await inbox.jobs(limit=1)
-        if record.state == "waiting" and record.job.after:
-            pauses.append((record.job.after - clock.now()).total_seconds())
-            clock.time = record.job.after
+        if record.state == "waiting" and record.job.not_before:
+            pauses.append((record.job.not_before - clock.now()).total_seconds())
+            clock.time = record.job.not_before
     assert pauses == sorted(pauses)
     assert pauses[0] >= 30
     [record] = await inbox.jobs(limit=1)

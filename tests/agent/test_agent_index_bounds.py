@@ -103,7 +103,7 @@ async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_w
         await memory.preamble()
         checks = {check.name: check for check in await memory.doctor()}
     assert cut is not None
-    assert (cut.cap, cut.most, cut.lines, cut.topics) == (cap, most, left, 0)
+    assert (cut.cap, cut.limit, cut.lines, cut.topics) == (cap, most, left, 0)
     assert reasons(events)[-1] == (f"of MEMORY.md no more is shown than its {cap} allow", left)
     assert f"prompts show at most {checks_most(text, most, cap)} of it" in checks["curated"].detail
     assert "memory/topics/NAME.md" in checks["curated"].detail, "it is a person's own, so only they can move it"
@@ -174,7 +174,7 @@ async def test_of_a_dense_file_the_tokens_of_the_preamble_act_first_unless_they_
     assert cut is not None
     assert (cut.cap, cut.topics) == ("tokens", 0)
     assert 3_500 < estimate_text(said) <= 4_000
-    assert f"no more than {cut.most:,} tokens are shown" in said
+    assert f"no more than {cut.limit:,} tokens are shown" in said
     assert NEWEST in said
 
 
@@ -290,12 +290,12 @@ def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkey
         "".join(f"- Rule {n}.\n" for n in range(260)), encoding="utf-8"
     )
     told = ricordo("context", "--json").document["left_out"]
-    assert told == {"cap": "lines", "most": 200, "lines": 60, "memories": 60, "topics": 0}
+    assert told == {"cap": "lines", "limit": 200, "lines": 60, "memories": 60, "topics": 0}
     out = ricordo("context").out
     assert "left out: 60 lines of MEMORY.md, as no more than 200 lines are shown" in out
     assert "ricordo consolidate" in out
     tight = ricordo("context", "--budget", "300", "--json").document["left_out"]
-    assert (tight["cap"], tight["most"]) == ("tokens", 300)
+    assert (tight["cap"], tight["limit"]) == ("tokens", 300)
     doctor = ricordo("doctor").out
     assert "MEMORY.md has 260 lines and prompts show at most 200 lines of it" in doctor
     assert MemoryCut(**told).lines == 60

@@ -58,6 +58,7 @@ def finished(events: Sequence["Event"], *stages: str) -> list["Event"]:
     return [event for event in events if event.stage in stages and event.status == "finished"]
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.req("AS-MEM-02", "AS-BUG-04")
 @pytest.mark.parametrize(("alone", "turns"), [(False, 1_000), (True, 120)], ids=["recommended", "compaction alone"])
 async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds(
@@ -110,7 +111,7 @@ async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tm
         (summed,), (dropped,) = finished(events, "compact"), finished(events, "drop")
         assert is_valid(one.window)
         assert get_mark(one.window[0]) == "summary"
-        assert [each.act for each in await one.compactions.all()] == ["drop", "compact"]
+        assert [each.action for each in await one.compactions.all()] == ["drop", "compact"]
         for each in await one.compactions.all():
             assert (await one.compactions.expand(each.handle)).messages
             await one.compactions.undo()

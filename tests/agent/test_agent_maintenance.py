@@ -294,7 +294,7 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
         assert found[0] == (f"workspace/memory/archive/{archived.name}", "We decided to buy skis.")
         assert (await one.consolidate()).read == 0
         assert "skis" not in (workspace / "MEMORY.md").read_text()
-        acts = [item.act for item in await one.memory.history()]
+        acts = [item.action for item in await one.memory.history()]
     assert {"expire", "announce", "prune", "delete"} <= set(acts)
 
 

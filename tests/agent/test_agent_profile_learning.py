@@ -310,7 +310,7 @@ async def test_with_merging_on_facts_become_one_no_surer_than_they_were_and_can_
             content = str(fact["content"])
             assert content in [hit.entry.content for hit in await one.memory.recall(content)]
         # the newest write is the archive, the one before it the profile
-        await one.memory.undo(next(item.id for item in await one.memory.history() if item.act == "profile"))
+        await one.memory.undo(next(item.id for item in await one.memory.history() if item.action == "profile"))
     restored = (await profile_of(root))["facts"]
     assert [fact["content"] for fact in restored] == [fact["content"] for fact in facts]
 

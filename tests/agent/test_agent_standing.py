@@ -93,7 +93,7 @@ async def compacted(agent: HarnessAgent) -> None:
     """Talk a little, and have it summed up."""
     await agent.record([said(f"Number {number}. {LONG}") for number in range(4)])
     reports = await agent.compact()
-    assert [report.status for report in reports if report.act == "compact"] == ["done"]
+    assert [report.status for report in reports if report.action == "compact"] == ["done"]
     assert get_mark(agent.window[0]) == "summary"
 
 

@@ -390,19 +390,19 @@ class Life:
         assert self.wrong == []
         known, state = self.known, one.state.work_state
         expected = (known.active, known.path, known.by, known.approved)
-        assert (state.plan.active, state.plan.path, state.plan.by, state.plan.approved) == expected
+        assert (state.plan.active, state.plan.path, state.plan.author, state.plan.approved) == expected
         assert [(todo.content, todo.status) for todo in state.todos] == known.todos
         ids = {todo.content: todo.id for todo in state.todos}
         assert len(set(ids.values())) == len(ids)
         assert all(self.ids.get(content, each) == each for content, each in ids.items())
         self.ids = ids
-        assert [(render_rule(each), each.why, each.source) for each in state.permissions] == [
+        assert [(render_rule(each), each.reason, each.source) for each in state.permissions] == [
             (f"{decision} {pattern}", why, "user") for decision, pattern, why in known.rules
         ]
         plans = {path.name: path.read_text() for path in (place_of(self.root) / "workspace" / "plans").glob("*.md")}
         assert plans == {path[6:]: text for path, text in known.files.items() if text is not None}
         await self._look_at_tasks(one)
-        assert sorted(state.delivered) == known.delivered
+        assert sorted(state.delivered_results) == known.delivered
         assert not any(get_mark(message) == "reminder" for message in (*one.window, *await transcript(self.root)))
 
     async def _look_at_tasks(self, one: HarnessAgent) -> None:
@@ -440,7 +440,7 @@ def left_behind(job: Job) -> str:
 
 
 def _without_window(state: AgentState) -> AgentState:
-    return replace(state, window=(), undone=0)
+    return replace(state, window=(), messages_at_undo=0)
 
 
 async def lived(folder: Path, acts: Sequence[Act], *, rules: bool) -> None:

@@ -137,7 +137,7 @@ async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_p
     before = document(tmp_path)
     async with agent(FakeModel(), tmp_path, memory_hooks=False) as one:
         reports = await one.compact()
-        assert [report.status for report in reports if report.act == "compact"] == ["done"]
+        assert [report.status for report in reports if report.action == "compact"] == ["done"]
         after = document(tmp_path)
     assert after["window"] != before["window"]
     assert len(after["window"]) < len(before["window"])

@@ -40,7 +40,7 @@ def bench(tmp_path: Path) -> Spawning:
 async def compacted(one: HarnessAgent) -> None:
     await one.record([said(f"Number {number}. {LONG}") for number in range(4)])
     reports = await one.compact()
-    assert [report.status for report in reports if report.act == "compact"] == ["done"]
+    assert [report.status for report in reports if report.action == "compact"] == ["done"]
     assert get_mark(one.window[0]) == "summary"
 
 
@@ -134,7 +134,7 @@ async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_s
     state.write_bytes(before)
     async with bench.agent() as one:
         await one.send("And then?")
-        assert one.state.work_state.delivered == tuple(task.id for task in await one.tasks.all())
+        assert one.state.work_state.delivered_results == tuple(task.id for task in await one.tasks.all())
     assert len(bench.told(FOUND)) == 1
 
 

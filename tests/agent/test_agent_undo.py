@@ -92,7 +92,7 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
         everything = {message.id: message for message in await transcript(root)}
         for each in made:
             opened = await one.compactions.expand(each.handle)
-            assert (opened[0].id, opened[-1].id, len(opened)) == (each.first, each.last, each.messages)
+            assert (opened[0].id, opened[-1].id, len(opened)) == (each.first_id, each.last, each.messages)
             assert head not in opened, "it stands in the window still"
             assert all(everything[message.id] == message for message in opened if get_mark(message) != "summary")
     async with agent(talking(), root) as again:
@@ -141,7 +141,7 @@ async def test_a_compaction_that_a_person_asked_for_is_taken_back_exactly(tmp_pa
         await fill(one, 24)
         before = one.window
         prompt = await one.system_prompt()
-        (done,) = [report for report in await one.compact() if report.act == "compact"]
+        (done,) = [report for report in await one.compact() if report.action == "compact"]
         assert (done.status, done.handle) == ("done", (await one.compactions.all())[0].handle)
         compacted = await one.system_prompt()
         await one.compactions.undo()
@@ -233,7 +233,7 @@ async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_pat
         files = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
         events.clear()
         done = await one.compact(dry_run=True)
-        assert [report.status for report in done if report.act == "compact"] == ["done"]
+        assert [report.status for report in done if report.action == "compact"] == ["done"]
         assert done.after.messages < done.before.messages == 24
         assert done.after.tokens < done.before.tokens
         assert adds_up(done.before)
@@ -382,7 +382,7 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
         assert held == [True], "all of it was in the transcript when the summary was asked for"
         assert "number 0 is a walnut" not in "".join(message.text for message in one.window[1:])
         (found,) = [part for message in result.messages for part in message.tool_results]
-        assert f"m:{made.first}" in found.text
+        assert f"m:{made.first_id}" in found.text
         assert "Tree number 0 is a walnut." in found.text
     recorded = await transcript(root)
     assert len({message.id for message in recorded}) == len(recorded) == 8 + len(result.messages)
@@ -394,7 +394,7 @@ async def test_where_nothing_is_recorded_the_report_says_that_it_can_not_be_undo
     (tmp_path / ".ricordo").write_text("a file where the root should be")
     async with agent(talking(), tmp_path / ".ricordo") as one:
         await fill(one, 12)
-        (done,) = [report for report in await one.compact() if report.act == "compact"]
+        (done,) = [report for report in await one.compact() if report.action == "compact"]
         assert done.status == "done"
         assert "can't be undone" in done.note
         assert (done.handle, await one.compactions.all()) == ("", ())

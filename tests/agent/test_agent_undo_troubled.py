@@ -53,11 +53,11 @@ async def test_undoing_an_older_one_and_then_a_newer_one_keeps_the_order_of_the_
             await one.send(f"Turn {number}.")
     async with agent(root, strategies=[SlidingWindow(keep_messages=3)]) as again:
         await again.send("One more.")
-        slide = next(made.handle for made in await again.compactions.all() if made.act == "slide")
+        slide = next(made.handle for made in await again.compactions.all() if made.action == "slide")
         for handle in (first, slide) if older_first else (slide, first):
             made = await again.compactions.undo(handle)
             assert made.missing == 0
-        while not all(made.undone for made in await again.compactions.all()):
+        while not all(made.is_undone for made in await again.compactions.all()):
             await again.compactions.undo()
         assert [message.id for message in again.window] == [message.id for message in await transcript(root)]
         assert not any(get_mark(message) for message in again.window)
@@ -76,7 +76,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
         opened = await one.compactions.expand(handle)
         assert [message.text.split(".")[0] for message in opened] == [f"Number {number}" for number in range(10)]
         await one.send("And now?")
-        (done,) = [report for report in await one.compact() if report.act == "compact"]
+        (done,) = [report for report in await one.compact() if report.action == "compact"]
         assert (done.status, done.handle) == ("done", "")
         assert [made.handle for made in await one.compactions.all()] == [handle]
         with pytest.raises(StorageReadOnly):

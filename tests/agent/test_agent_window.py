@@ -331,7 +331,7 @@ async def test_a_window_is_made_smaller_on_demand_where_compaction_is_off(tmp_pa
         before = await one.get_context_usage()
         reports = await one.compact()
         after = await one.get_context_usage()
-        assert [(report.act, report.status) for report in reports] == [("compact", "done"), ("drop", "skipped")]
+        assert [(report.action, report.status) for report in reports] == [("compact", "done"), ("drop", "skipped")]
         assert after.messages < before.messages == 40
         assert after.tokens < before.tokens
         kept = one.window

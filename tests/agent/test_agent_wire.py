@@ -192,11 +192,11 @@ async def test_a_refused_request_of_hand_written_strategies_is_made_again_smalle
 @pytest.mark.req("GO-DEDUPE", "CC-UNDO")
 async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
     class Newest:
-        act: Act = "slide"
+        action: Act = "slide"
 
         async def reduce(self, window: Window) -> Reduction:
             return changed_reduction(
-                self.act, window, window.messages[-3:], "the newest stay", dropped=window.messages[:-3]
+                self.action, window, window.messages[-3:], "the newest stay", dropped=window.messages[:-3]
             )
 
     with strict([Say("Yes."), Call("wide", {}), Say("Found."), Say("Yes.")]) as server:

@@ -65,7 +65,7 @@ STRATEGY = Addition(
 
 
             class Shout:
-                act = "shout"
+                action = "shout"
 
                 def __init__(self, config: ShoutConfig) -> None:
                     self._config = config
@@ -76,7 +76,7 @@ STRATEGY = Addition(
 
                 async def reduce(self, window: Window) -> Reduction:
                     messages = [replace(each, parts=(Text(text=each.text.upper()),)) for each in window.messages]
-                    return changed_reduction(self.act, window, messages, "it is asked for")
+                    return changed_reduction(self.action, window, messages, "it is asked for")
             ''',
     },
     lines=(

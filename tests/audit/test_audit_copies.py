@@ -63,7 +63,7 @@ async def test_forgetting_takes_every_copy_in_one_change_set_and_undoing_brings_
     stones = (await files.read(TOMBSTONES)).data
     assert stones.count(entry.id.encode()) == 2
     assert len(await changes.list_changes()) == 1
-    [item] = [item for item in await list_history(files, changes) if item.act == "forget"]
+    [item] = [item for item in await list_history(files, changes) if item.action == "forget"]
     await undo_change(files, changes, item, who="user")
     assert await state(files) == before
 

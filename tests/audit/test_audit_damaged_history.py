@@ -70,7 +70,7 @@ async def lived(root: Path) -> tuple[str, str]:
     async with Memory.open(root, scope=SCOPE) as memory:
         for text in ("The printer is in room 4.", "The lamp is on the desk."):
             await memory.forget((await memory.remember(text)).id)
-        newer, older = [item.id for item in await memory.history() if item.act == "forget"]
+        newer, older = [item.id for item in await memory.history() if item.action == "forget"]
     return older, newer
 
 
@@ -84,7 +84,7 @@ async def test_a_damaged_record_is_seen_and_hides_no_other(tmp_path: Path, damag
         [check] = [check for check in await memory.doctor() if check.name == "history"]
         assert not check.ok
         assert newer in check.detail
-        assert {item.id: item.act for item in await memory.history()}.items() >= {
+        assert {item.id: item.action for item in await memory.history()}.items() >= {
             newer: "unreadable", older: "forget"
         }.items()  # fmt: skip
         with pytest.raises(DocumentInvalid, match=newer):
@@ -116,7 +116,7 @@ async def test_a_damaged_content_is_seen_and_what_needs_it_says_so(tmp_path: Pat
         # what is gone may have been erased
         assert check.ok is (broken is None)
         assert (newer in check.detail) is (broken is not None)
-        assert [item.id for item in await memory.history() if item.act == "forget"] == [newer, older]
+        assert [item.id for item in await memory.history() if item.action == "forget"] == [newer, older]
         with pytest.raises((DocumentInvalid, UndoRefused)):
             await memory.undo(newer)
         await memory.undo(older)

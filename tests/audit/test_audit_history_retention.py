@@ -30,7 +30,7 @@ class Shelf:
 
     async def write(self, text: str, *, days_ago: int) -> Change:
         self.clock.time = NOW - timedelta(days=days_ago)
-        edit = Edit(path=PATH, expected=self.version, data=text.encode())
+        edit = Edit(path=PATH, expected_hash=self.version, data=text.encode())
         change = await self.changes.apply([edit], act="edit", who="user")
         self.version = compute_version(text.encode())
         self.clock.time = NOW
@@ -73,18 +73,18 @@ async def test_contents_that_nothing_names_any_more_go_with_the_last_change_that
 
 def change(number: int, days: int, *, size_of: str = "") -> Change:
     file = FileChange(path=PATH, before=ABSENT, after=size_of or f"v{number}")
-    return Change(id=f"{number:02}", at=NOW - timedelta(days=days), who="u", why="", act="edit", files=(file,))
+    return Change(id=f"{number:02}", at=NOW - timedelta(days=days), actor="u", reason="", action="edit", files=(file,))
 
 
 def test_what_takes_too_much_room_goes_oldest_first_but_never_within_thirty_days() -> None:
     records = [change(number, days) for number, days in enumerate((80, 60, 40, 20, 10))]
     sizes = {f"v{number}": 100 for number in range(5)}
-    config = HistoryConfig(most_bytes=350)
+    config = HistoryConfig(max_bytes=350)
     assert select_expired(records, sizes, now=NOW, config=config) == ["00", "01"]
-    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(most_bytes=1)) == ["00", "01", "02"]
-    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(most_bytes=500)) == []
+    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(max_bytes=1)) == ["00", "01", "02"]
+    assert select_expired(records, sizes, now=NOW, config=HistoryConfig(max_bytes=500)) == []
     shared = [change(number, days, size_of="same") for number, days in enumerate((80, 60, 40))]
-    assert select_expired(shared, {"same": 100}, now=NOW, config=HistoryConfig(most_bytes=100)) == [], "counted once"
+    assert select_expired(shared, {"same": 100}, now=NOW, config=HistoryConfig(max_bytes=100)) == [], "counted once"
     assert select_expired([], {}, now=NOW, config=config) == []
 
 

@@ -139,9 +139,9 @@ async def test_an_undo_can_be_undone_and_that_too(steps: int) -> None:
     states.append(await room.state())
     assert states[0] != states[1]
     for number in range(steps):
-        last = (await room.items())[0] if number else next(item for item in await room.items() if item.act == "undo")
-        newest = max((item for item in await room.items() if item.act == "undo"), key=lambda item: item.id)
-        assert last.act in {"undo", "save"}
+        last = (await room.items())[0] if number else next(item for item in await room.items() if item.action == "undo")
+        newest = max((item for item in await room.items() if item.action == "undo"), key=lambda item: item.id)
+        assert last.action in {"undo", "save"}
         await room.undo(newest.id)
         assert await room.state() == states[number % 2]
 
@@ -176,7 +176,7 @@ async def test_an_undo_is_refused_when_the_same_line_was_changed_since() -> None
     stored = await room.files.read(MEMORY_PATH)
     edited = stored.data.replace(b"red", b"green")
     change = await room.changes.apply(
-        [Edit(path=MEMORY_PATH, expected=stored.version, data=edited)], act="edit", who="me"
+        [Edit(path=MEMORY_PATH, expected_hash=stored.version, data=edited)], act="edit", who="me"
     )
     await room.files.replace(
         MEMORY_PATH, edited.replace(b"green", b"blue"), expected=(await room.files.read(MEMORY_PATH)).version
@@ -195,7 +195,7 @@ async def test_what_is_undone_is_not_undone_again() -> None:
     await room.undo()
     with pytest.raises(UndoRefused):
         await room.undo(forgotten.change.id)
-    assert (await room.undo()).act == "save"
+    assert (await room.undo()).action == "save"
     with pytest.raises(ChangeNotFound):
         await room.undo()
     with pytest.raises(ChangeNotFound):
@@ -210,7 +210,7 @@ async def test_history_is_newest_first_and_tells_who_did_what_where() -> None:
     await room.save("Four.", by="agent")
     await room.undo(forgotten.change.id)
     items = await room.items()
-    assert [(item.act, item.who, item.undone) for item in items] == [
+    assert [(item.action, item.actor, item.is_undone) for item in items] == [
         ("undo", "user", False),
         ("save", "agent", False),
         ("forget", "user", True),
@@ -218,7 +218,7 @@ async def test_history_is_newest_first_and_tells_who_did_what_where() -> None:
         ("save", "user", False),
     ]
     assert items[3].entries == tuple(entry.id for entry in learned)
-    assert items[2].why == "test"
+    assert items[2].reason == "test"
     assert items[0].undoes == items[2].id
     assert LEDGER in items[2].paths
     assert [item.at for item in items] == sorted((item.at for item in items), reverse=True)
@@ -244,7 +244,7 @@ async def test_a_whole_extraction_is_undone_as_one_and_restored_as_one() -> None
     before = await room.state()
     await room.undo(learned[1].id)
     assert await room.contents() == ["Mine."]
-    await room.undo(next(item.id for item in await room.items() if item.act == "undo"))
+    await room.undo(next(item.id for item in await room.items() if item.action == "undo"))
     assert await room.state() == before
 
 

@@ -466,7 +466,7 @@ def _screened(events: Sequence[Delta], *, thinking: bool = False, result: TurnRe
     [
         ("  hello ", "hello"),
         ("//hello", "/hello"),
-        ("/Memory  list --kind fact", SlashCommand(name="memory", rest="list --kind fact")),
+        ("/Memory  list --kind fact", SlashCommand(name="memory", arguments="list --kind fact")),
         ("", ""),
         ("/", SlashCommand(name="")),
     ],

@@ -46,7 +46,9 @@ def _task(number: int, title: str, **more: Any) -> Task:
     now = datetime.now(UTC).replace(microsecond=0)
     standard: dict[str, Any] = {"type": "local_agent", "state": "completed", "agent": "main", "session": SESSION}
     seen = more.pop("seen", now)
-    return Task(id=f"01jd{number:022}", title=title, created=now - timedelta(hours=1), seen=seen, **standard | more)
+    return Task(
+        id=f"01jd{number:022}", title=title, created_at=now - timedelta(hours=1), last_seen_at=seen, **standard | more
+    )
 
 
 def _keep(path: Path, *tasks: Task) -> None:
@@ -305,17 +307,17 @@ def test_the_window_is_measured_with_the_tools_that_a_chat_has(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("asked", "rules", "pattern"),
     [
-        (Approval(tool="shell", act="run", target="git status"), (), "shell(git status)"),
-        (Approval(tool="shell", act="run", target="make && make test"), (), "shell(make && make test)"),
-        (Approval(tool="write_file", act="create", target="src/a.py"), (), "write_file(src/a.py)"),
-        (Approval(tool="edit_file", act="change", target="(a) b.py"), (), "edit_file((a) b.py)"),
-        (Approval(tool="shell", act="run", target="rm *.tmp"), (), ""),
-        (Approval(tool="shell", act="run", target=""), (), ""),
-        (Approval(tool="shell", act="run", target=f"login sk-ant-api03-{'q' * 93}AA"), (), ""),
-        (Approval(tool="shell", act="run", target="x" * 400), (), ""),
-        (Approval(tool="shell", act="call", target="git push"), (), ""),
-        (Approval(tool="plan_exit", act="carry out", target="/plans/a.md"), (), ""),
-        (Approval(tool="write_file", act="create", target="src/a.py"), ("ask write_file(src/*)",), ""),
+        (Approval(tool="shell", action="run", target="git status"), (), "shell(git status)"),
+        (Approval(tool="shell", action="run", target="make && make test"), (), "shell(make && make test)"),
+        (Approval(tool="write_file", action="create", target="src/a.py"), (), "write_file(src/a.py)"),
+        (Approval(tool="edit_file", action="change", target="(a) b.py"), (), "edit_file((a) b.py)"),
+        (Approval(tool="shell", action="run", target="rm *.tmp"), (), ""),
+        (Approval(tool="shell", action="run", target=""), (), ""),
+        (Approval(tool="shell", action="run", target=f"login sk-ant-api03-{'q' * 93}AA"), (), ""),
+        (Approval(tool="shell", action="run", target="x" * 400), (), ""),
+        (Approval(tool="shell", action="call", target="git push"), (), ""),
+        (Approval(tool="plan_exit", action="carry out", target="/plans/a.md"), (), ""),
+        (Approval(tool="write_file", action="create", target="src/a.py"), ("ask write_file(src/*)",), ""),
     ],
     ids=[
         *("command", "chained", "new file", "changed file", "star", "nothing", "secret", "long", "question of a rule"),
@@ -334,7 +336,7 @@ def test_always_is_offered_only_where_a_rule_says_just_that_call(
     st.text(st.sampled_from("ab *()\\\n./u00"), min_size=1, max_size=12),
 )
 def test_what_is_always_let_through_is_that_call_and_no_other(tool: str, target: str, other: str) -> None:
-    pattern = permanent_rule(Approval(tool=tool, act="run", target=target), ())
+    pattern = permanent_rule(Approval(tool=tool, action="run", target=target), ())
     assume(pattern)
     rules = [parse_rule(f"allow {pattern}")]
     assert rules == [PermissionRule(decision="allow", pattern=ToolPattern(tool=tool, argument=target))]

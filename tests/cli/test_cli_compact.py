@@ -286,7 +286,7 @@ def test_what_cannot_be_found_any_more_is_counted(session: str) -> None:
 
 def test_one_message_that_comes_back_is_told_as_one() -> None:
     made = Compaction(
-        handle="c0123456789", act="compact", at=datetime.now(UTC), reason="", first="", last="", messages=9,
+        handle="c0123456789", action="compact", at=datetime.now(UTC), reason="", first_id="", last="", messages=9,
         tokens_before=9, tokens_after=1,
     )  # fmt: skip
     before, after = (ContextReport(session="s", model="m", messages=number) for number in (3, 4))

@@ -99,7 +99,7 @@ def test_no_read_of_memory_gives_one(root: Path) -> None:
             shown = {name: repr(await act(memory)) for name, act in READS.items()}
             (info,) = await memory.sessions()
             shown["session"] = repr(await memory.session(info.session))
-            change = next(item for item in await memory.history() if item.act == "forget")
+            change = next(item for item in await memory.history() if item.action == "forget")
             shown["diff of a change"] = repr(await memory.diff(change.id))
             found.update({name: at for name, text in shown.items() if (at := held_in(text))})
             return "".join(shown.values())

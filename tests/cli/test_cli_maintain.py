@@ -65,7 +65,7 @@ def _fail(session: str) -> None:
 def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
     _said("monday", "We deploy only from main.")
     _said("tuesday", "We use uv.")
-    _put(Job(kind="flush", agent="main", session="monday", after=datetime.now(UTC) + timedelta(seconds=90)))
+    _put(Job(kind="flush", agent="main", session="monday", not_before=datetime.now(UTC) + timedelta(seconds=90)))
     before = (place_of(ROOT) / "queue.db").read_bytes()
     shown = ricordo("maintain", "--dry-run").out
     assert "flush monday  waits for" in shown
@@ -81,7 +81,7 @@ def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
 def test_what_waits_and_what_nobody_asked_for_is_worked_off_at_once() -> None:
     _said("monday", "We deploy only from main.")
     _said("tuesday", "We always use uv, never pip.")
-    _put(Job(kind="flush", agent="main", session="monday", after=datetime.now(UTC) + timedelta(seconds=90)))
+    _put(Job(kind="flush", agent="main", session="monday", not_before=datetime.now(UTC) + timedelta(seconds=90)))
     assert "left" not in ricordo("maintain").out
     contents = {memory["content"] for memory in ricordo("memory", "list", "--json").document["entries"]}
     assert contents == {"We deploy only from main.", "We always use uv, never pip."}

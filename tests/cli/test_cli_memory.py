@@ -251,7 +251,7 @@ def test_without_a_command_a_job_that_failed_for_good_is_told_with_the_way_to_lo
     inbox = Inbox(Path(".ricordo/users/me/queue.db").absolute(), clock=SystemClock(), ids=MonotonicIds(SystemClock()))
 
     async def fail() -> None:
-        await inbox.put(Job(kind="flush", agent="main", session="later", after=datetime(2099, 1, 1, tzinfo=UTC)))
+        await inbox.put(Job(kind="flush", agent="main", session="later", not_before=datetime(2099, 1, 1, tzinfo=UTC)))
         lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
         assert lease is not None
         await inbox.complete(lease, JobOutcome(state="failed", error="StorageFull"))

@@ -51,7 +51,7 @@ def _task(number: int, title: str, *, minutes: int = 1, **more: Any) -> Task:
     standard: dict[str, Any] = {"type": "local_agent", "state": "running", "worker": "general", "agent": "main"}
     seen = more.pop("seen", datetime.now(UTC).replace(microsecond=0))
     facts = {**standard, "session": "monday", **more}
-    return Task(id=f"01jd{number:022}", title=title, created=begun, seen=seen, **facts)
+    return Task(id=f"01jd{number:022}", title=title, created_at=begun, last_seen_at=seen, **facts)
 
 
 def _keep(path: str, *tasks: Task) -> None:
@@ -88,7 +88,7 @@ def several() -> None:
             minutes=3,
             type="local_bash",
             state="completed",
-            ended=now,
+            ended_at=now,
             result="They differ\nin one line.",
         ),
     )
@@ -138,7 +138,7 @@ def test_the_tasks_of_all_sessions_are_listed_and_those_that_run_come_first() ->
 
 
 def test_whose_a_task_is_stands_in_the_list_where_several_people_have_some() -> None:
-    ended: dict[str, Any] = {"state": "completed", "ended": datetime.now(UTC).replace(microsecond=0)}
+    ended: dict[str, Any] = {"state": "completed", "ended_at": datetime.now(UTC).replace(microsecond=0)}
     _keep(MONDAY, _task(1, "Read all logs", user="ada", **ended))
     _keep(ROOT_TASKS, _task(2, "Consolidate", minutes=2, type="dream", agent="", session="", **ended))
     assert ricordo("tasks").out.splitlines()[0].split()[-1] == "session"
@@ -264,7 +264,7 @@ def _at_work(work: Any) -> Iterator[str]:
     store = FileTaskStore(LocalFiles(PLACE), MONDAY, Redactor(b"k" * 32))
     runner = TaskRunner(
         store, agent="main", session="monday", user="", clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock),
-        pace=TaskPace(look=0.02),
+        pace=TaskPace(poll=0.02),
     )  # fmt: skip
     begun: list[str] = []
     running, over = threading.Event(), threading.Event()
@@ -305,7 +305,7 @@ def test_a_task_that_runs_elsewhere_is_stopped_there() -> None:
 
 def test_a_task_that_ends_before_it_could_be_stopped_is_not_said_to_be_cancelled() -> None:
     before = _task(1, "Quick")
-    after = replace(before, state="completed", ended=before.seen, result="Done.")
+    after = replace(before, state="completed", ended_at=before.last_seen_at, result="Done.")
     assert (
         commands.format_outcome(before, after) == "Task 00000001 ended before it could be cancelled: it is completed."
     )

@@ -209,7 +209,7 @@ async def test_with_both_triggers_off_not_even_a_full_window_starts_a_compaction
     messages = turns(40)
     full = Window(messages=messages, session="s1", limit=sum(count_message_tokens(messages, 1.0)))
     off, on = CompactionConfig(trigger_messages=0, trigger_tokens=0), CompactionConfig(trigger_messages=1_000)
-    for window in (full, replace(full, limit=None, most_messages=40)):
+    for window in (full, replace(full, limit=None, max_messages=40)):
         statuses = [(await Compact(each, DigestSummarizer()).reduce(window)).report.status for each in (off, on)]
         assert statuses == ["skipped", "done"]
 
@@ -219,7 +219,7 @@ async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_un
     compact = Compact(CompactionConfig(), DigestSummarizer())
 
     async def reduced(count: int, **values: object) -> str:
-        window = replace(Window(messages=turns(count), session="s1", undone=60), **values)  # type: ignore[arg-type]
+        window = replace(Window(messages=turns(count), session="s1", messages_at_undo=60), **values)  # type: ignore[arg-type]
         report = (await compact.reduce(window)).report
         assert "undone" in report.reason or report.status == "done"
         return report.status
@@ -227,7 +227,7 @@ async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_un
     assert [await reduced(count) for count in (60, 71, 72)] == ["skipped", "skipped", "done"]
     assert await reduced(61, forced="asked") == "done"
     assert await reduced(61, limit=1_000) == "done"
-    assert await reduced(61, undone=0) == "done"
+    assert await reduced(61, messages_at_undo=0) == "done"
 
 
 @pytest.mark.req("AS-TRIG-01", "AS-COMPACT-01", "AS-COMPACT-02", "AS-BUG-32")
@@ -240,6 +240,6 @@ async def test_a_report_says_whether_messages_or_tokens_were_too_many() -> None:
         (CompactionConfig(trigger_tokens=used), "tokens"),
     ):
         report = (await Compact(config, DigestSummarizer()).reduce(Window(messages=messages, session="s1"))).report
-        assert (report.status, report.due) == ("done", due)
+        assert (report.status, report.trigger) == ("done", due)
     pressed = Window(messages=messages, session="s1", limit=used)
-    assert (await Compact(CompactionConfig(), DigestSummarizer()).reduce(pressed)).report.due == "tokens"
+    assert (await Compact(CompactionConfig(), DigestSummarizer()).reduce(pressed)).report.trigger == "tokens"

@@ -34,10 +34,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.req("CC-PROGRESS")]
 class Step:
     """Keeps the last `keep` messages of `each` tokens; notes what it was given."""
 
-    act: Act = "compact"
+    action: Act = "compact"
     keep: int = 10
     each: int = 10
-    report: StrategyReport = field(default_factory=lambda: StrategyReport(act="compact", status="done", handle="c1"))
+    report: StrategyReport = field(default_factory=lambda: StrategyReport(action="compact", status="done", handle="c1"))
     seen: list[Window] = field(default_factory=list)
 
     async def reduce(self, window: Window) -> Reduction:
@@ -45,7 +45,7 @@ class Step:
         kept = window.messages[-self.keep :]
         report = replace(
             self.report,
-            act=self.act,
+            action=self.action,
             messages_before=len(window.messages),
             messages_after=len(kept),
             tokens_before=self.each * len(window.messages),
@@ -69,39 +69,43 @@ def tokens(messages: Sequence[Message]) -> int:
 
 @pytest.mark.req("AS-TRUNC-04", "AS-BUG-10", "AS-BUG-32", "HE-C3-kinds")
 async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports() -> None:
-    steps = [Step(act="truncate", keep=8), Step(act="compact", keep=4), Step(act="drop", keep=3)]
+    steps = [Step(action="truncate", keep=8), Step(action="compact", keep=4), Step(action="drop", keep=3)]
     left, reports = await run_pipeline(window(), steps)
     assert [len(step.seen[0].messages) for step in steps] == [10, 8, 4]
-    assert [(report.act, report.messages_after) for report in reports] == [("truncate", 8), ("compact", 4), ("drop", 3)]
+    assert [(report.action, report.messages_after) for report in reports] == [
+        ("truncate", 8),
+        ("compact", 4),
+        ("drop", 3),
+    ]
     assert left.messages == window().messages[-3:]
 
 
 @pytest.mark.parametrize(
     ("keep", "report", "forced", "expected"),
     [
-        (9, StrategyReport(act="compact", status="done"), "", ("progress", 80)),
-        (9, StrategyReport(act="compact", status="done", due="messages"), "", ("", None)),
-        (8, StrategyReport(act="compact", status="done"), "", ("", None)),
-        (8, StrategyReport(act="compact", status="done", due="messages"), "", ("", None)),
-        (10, StrategyReport(act="compact", status="skipped"), "", ("", None)),
-        (10, StrategyReport(act="compact", status="failed"), "", ("", None)),
-        (9, StrategyReport(act="compact", status="done"), "asked", ("asked", None)),
+        (9, StrategyReport(action="compact", status="done"), "", ("progress", 80)),
+        (9, StrategyReport(action="compact", status="done", trigger="messages"), "", ("", None)),
+        (8, StrategyReport(action="compact", status="done"), "", ("", None)),
+        (8, StrategyReport(action="compact", status="done", trigger="messages"), "", ("", None)),
+        (10, StrategyReport(action="compact", status="skipped"), "", ("", None)),
+        (10, StrategyReport(action="compact", status="failed"), "", ("", None)),
+        (9, StrategyReport(action="compact", status="done"), "asked", ("asked", None)),
     ],
     ids=["too little", "too few tokens for that", "a fifth", "a fifth for messages", "skipped", "failed", "a person's"],
 )
 async def test_a_summary_that_takes_off_less_than_a_fifth_lets_dropping_act_and_no_other_does(
     keep: int, report: StrategyReport, forced: str, expected: tuple[str, int | None]
 ) -> None:
-    drop = Step(act="drop")
+    drop = Step(action="drop")
     await run_pipeline(window(forced=forced), [Step(keep=keep, report=report), drop])
     assert (drop.seen[0].forced, drop.seen[0].target) == expected
 
 
 async def test_after_a_summary_for_too_many_messages_that_freed_too_little_whole_messages_are_dropped() -> None:
-    drop = Step(act="drop")
-    report = StrategyReport(act="compact", status="done", due="messages")
+    drop = Step(action="drop")
+    report = StrategyReport(action="compact", status="done", trigger="messages")
     await run_pipeline(window(), [Step(keep=9, each=200, report=report), drop])
-    assert (drop.seen[0].forced, drop.seen[0].target, drop.seen[0].shortens) == ("progress", 1_600, False)
+    assert (drop.seen[0].forced, drop.seen[0].target, drop.seen[0].may_truncate) == ("progress", 1_600, False)
 
 
 @pytest.mark.req("AS-COMPACT-09")
@@ -126,15 +130,15 @@ async def test_only_what_takes_something_away_is_noted_and_before_the_next_step(
 
     class Telling(Step):
         async def reduce(self, window: Window) -> Reduction:
-            heard.append(self.act)
+            heard.append(self.action)
             return await super().reduce(window)
 
     async def noted(_before: Window, reduction: Reduction) -> None:
-        heard.append(f"noted {reduction.report.act}")
+        heard.append(f"noted {reduction.report.action}")
 
-    only_shorter = StrategyReport(act="truncate", status="done")
-    not_done = StrategyReport(act="drop", status="skipped", handle="c2")
-    steps = [Telling(act="truncate", report=only_shorter), Telling(keep=2), Telling(act="drop", report=not_done)]
+    only_shorter = StrategyReport(action="truncate", status="done")
+    not_done = StrategyReport(action="drop", status="skipped", handle="c2")
+    steps = [Telling(action="truncate", report=only_shorter), Telling(keep=2), Telling(action="drop", report=not_done)]
     await run_pipeline(window(), steps, record_reduction=noted)
     assert heard == ["truncate", "compact", "noted compact", "drop"]
 

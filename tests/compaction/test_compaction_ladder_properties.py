@@ -138,9 +138,9 @@ def assert_sound(window: Window, found: Reduction) -> None:
     new = [message for message in found.messages if message.id not in places]
     assert [(message.role, get_mark(message)) for message in new] in (
         [],
-        [("user", "summary" if found.report.act == "compact" else "notice")],
+        [("user", "summary" if found.report.action == "compact" else "notice")],
     )
-    assert bool(found.report.handle) is bool(found.dropped) or found.report.act == "compact"
+    assert bool(found.report.handle) is bool(found.dropped) or found.report.action == "compact"
     assert (found.report.status == "skipped") is (found.messages == window.messages)
     assert found.report.tokens_before == sum(count_message_tokens(window.messages, window.ratio))
     assert found.report.tokens_after == sum(count_message_tokens(found.messages, window.ratio))
@@ -150,17 +150,17 @@ def assert_sound(window: Window, found: Reduction) -> None:
 def assert_told(window: Window, found: Reduction) -> None:
     """What a strategy promises beyond that."""
     report = found.report
-    if report.act in {"drop", "slide"}:
+    if report.action in {"drop", "slide"}:
         assert [m for m in window.messages if is_pinned(m)] == [m for m in found.messages if is_pinned(m)]
         assert report.handle == make_handle(found.dropped)
-    if report.act == "drop" and window.target is not None and report.tokens_after > window.target:
+    if report.action == "drop" and window.target is not None and report.tokens_after > window.target:
         assert "are left, more than" in report.note
-    if report.act in {"evict", "clear", "dedupe", "truncate"}:
+    if report.action in {"evict", "clear", "dedupe", "truncate"}:
         assert [m.id for m in found.messages] == [m.id for m in window.messages]
         for old, new in zip(window.messages, found.messages, strict=True):
             assert replace(new, parts=old.parts, metadata=old.metadata) == old
             same = thoughtless(restore_original(new, old)) == thoughtless(old)
-            assert report.act not in {"clear", "dedupe"} or same or restore_original(old, old) != old
+            assert report.action not in {"clear", "dedupe"} or same or restore_original(old, old) != old
 
 
 def thoughtless(message: Message) -> Message:

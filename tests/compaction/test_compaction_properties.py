@@ -70,7 +70,7 @@ windows = st.builds(
     ratio=st.sampled_from([1.0, 0.5, 1.7]),
     forced=st.sampled_from(["", "", "", "overflow", "asked"]),
     target=st.sampled_from([None, None, None, 60, 600]),
-    undone=st.sampled_from([0, 0, 0, 4, 40]),
+    messages_at_undo=st.sampled_from([0, 0, 0, 4, 40]),
 )
 
 

@@ -36,7 +36,7 @@ def reading(count: int) -> tuple[Message, ...]:
 
 
 class Broken:
-    act: Act = "compact"
+    action: Act = "compact"
 
     async def reduce(self, window: Window) -> Reduction:
         raise StorageFailed(f"no room for {window.messages[0].text}")
@@ -53,7 +53,7 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
 
     async def after(strategy: Strategy) -> tuple[Message, ...]:
         left, (report,) = await run_pipeline(window, [strategy])
-        assert report.act == strategy.act
+        assert report.action == strategy.action
         assert (report.status == "done") is (left.messages != before)
         assert report.tokens_after < report.tokens_before or left.messages is before
         return left.messages
@@ -75,7 +75,7 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
     for strategy in (NoCompaction(), SlidingWindow(keep_messages=4), summarise, DedupeReads()):
         assert await after(LoggingStrategy(strategy)) == await after(strategy)
         (told,) = caplog.records
-        assert told.getMessage().startswith(f"{strategy.act}: ")
+        assert told.getMessage().startswith(f"{strategy.action}: ")
         caplog.clear()
 
 

@@ -150,7 +150,7 @@ async def look(root: Path, before: dict[str, str], emit: Emit) -> None:
         "states": {Path(path).name: bool(json.loads((await other.files.read(path)).data)) for path in states},
     }
     items = await list_history(other.files, other.changes)
-    runs = [item for item in items if item.act == "consolidate" and not item.undone]
+    runs = [item for item in items if item.action == "consolidate" and not item.is_undone]
     told["runs"] = len(runs)
     other.clock.turn(timedelta(minutes=1).total_seconds())
     await undo_change(other.files, other.changes, runs[0], who="user")

@@ -277,7 +277,7 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
     assert {"- The gate code is on paper.", "- I like rain."} <= {*held}
     assert len(held) == 42
     root.clock.turn(days=30)
-    await trim_history(root.files, root.changes, now=root.clock.now(), config=HistoryConfig(most_bytes=0))
+    await trim_history(root.files, root.changes, now=root.clock.now(), config=HistoryConfig(max_bytes=0))
     (item,) = [each for each in await list_history(root.files, root.changes) if each.id == done.change_id]
     await undo_change(root.files, root.changes, item, who="me")
     after = await root.contents()

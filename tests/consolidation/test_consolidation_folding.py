@@ -89,7 +89,7 @@ class Root:
 
     async def take_back(self, act: str) -> None:
         item = next(
-            item for item in await list_history(self.files, self.changes) if item.act == act and not item.undone
+            item for item in await list_history(self.files, self.changes) if item.action == act and not item.is_undone
         )
         await undo_change(self.files, self.changes, item, who="user", config=self.config)
 
@@ -235,7 +235,7 @@ async def test_an_undo_brings_back_a_persons_own_lines_whatever_their_number() -
     await root.index(before)
     stored = await root.files.read(MEMORY_PATH)
     await root.changes.apply(
-        [Edit(path=MEMORY_PATH, expected=stored.version, data=b"# Memory\n")], act="tool", who="agent"
+        [Edit(path=MEMORY_PATH, expected_hash=stored.version, data=b"# Memory\n")], act="tool", who="agent"
     )
     await root.take_back("tool")
     assert await root.read() == before.encode()

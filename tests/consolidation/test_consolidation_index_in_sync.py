@@ -71,7 +71,7 @@ class Root:
             await forget(self.files, self.changes, chosen, key=KEY, who="user")
 
     async def undo(self) -> None:
-        items = [item for item in await list_history(self.files, self.changes) if not item.undone]
+        items = [item for item in await list_history(self.files, self.changes) if not item.is_undone]
         if items:
             try:
                 await undo_change(self.files, self.changes, self.chance.choice(items[:4]), who="user")

@@ -108,7 +108,7 @@ async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None
     done = await root.run()
     assert (done.read, done.kept, done.files) == (1, 1, ("MEMORY.md",))
     (change,) = await root.changes.list_changes()
-    assert (change.id, change.act, change.who) == (done.change_id, "consolidate", "consolidation")
+    assert (change.id, change.action, change.actor) == (done.change_id, "consolidate", "consolidation")
     (found,) = parse_entries((await root.contents())[MEMORY_PATH], MEMORY_PATH)
     assert (found.entry.id, found.entry.content) == (saved.id, OLD)
     before = await root.contents(cursor=True)

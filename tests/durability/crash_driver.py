@@ -111,7 +111,7 @@ async def memories(root: Path) -> dict[str, object]:
         return {
             "memories": sorted(entry.content[:40] for entry in entries),
             "whole": all(len(entry.content) == 5600 for entry in entries if "long" in entry.content),
-            "acts": [item.act for item in await memory.history() if not item.undone],
+            "acts": [item.action for item in await memory.history() if not item.is_undone],
             "unwell": [check.name for check in await memory.doctor() if not check.ok],
             "found": [hit.entry.content for hit in await memory.recall("memory told by the user", limit=1)],
         }

@@ -88,7 +88,7 @@ async def test_what_was_undone_before_the_cursor_was_settled_stays_away() -> Non
     files = await appended_but_not_settled()
     stored = await files.read(LEDGER)
     await ChangeSets(files, clock=CLOCK, ids=MonotonicIds(CLOCK)).apply(
-        [Edit(path=LEDGER, expected=stored.version, data=None)], act="undo", who="me"
+        [Edit(path=LEDGER, expected_hash=stored.version, data=None)], act="undo", who="me"
     )
     await say(files, "ok")
     await flusher(files).flush("main", "s")
@@ -165,7 +165,7 @@ async def test_what_was_undone_stays_away_when_the_cursor_is_damaged_too() -> No
     await flusher(files).flush("main", "s")
     stored = await files.read(LEDGER)
     await ChangeSets(files, clock=CLOCK, ids=MonotonicIds(CLOCK)).apply(
-        [Edit(path=LEDGER, expected=stored.version, data=None)], act="undo", who="me"
+        [Edit(path=LEDGER, expected_hash=stored.version, data=None)], act="undo", who="me"
     )
     await put(files, CURSOR, b"")
     await flusher(files).flush("main", "s")

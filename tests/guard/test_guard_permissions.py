@@ -68,7 +68,7 @@ def test_every_rule_is_read_back_from_its_line(rule: PermissionRule) -> None:
 def test_a_line_is_read_as_a_person_means_it(line: str, made: Decision, tool: str, argument: str) -> None:
     rule = parse_rule(line, reason="so", source="user")
     pattern = ToolPattern(tool=tool, argument=argument)
-    assert rule == PermissionRule(decision=made, pattern=pattern, why="so", source="user")
+    assert rule == PermissionRule(decision=made, pattern=pattern, reason="so", source="user")
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept)
     before = kept.window
     handle = await kept.compact(3)
     (made,) = await kept.compactions.all()
-    assert (made.handle, made.act, made.reason, made.undone) == (handle, "compact", "asked", False)
-    assert (made.first, made.last, made.messages) == (before[0].id, before[2].id, 3)
+    assert (made.handle, made.action, made.reason, made.is_undone) == (handle, "compact", "asked", False)
+    assert (made.first_id, made.last, made.messages) == (before[0].id, before[2].id, 3)
     assert (made.tokens_before, made.tokens_after) == (90, 9)
     opened = await kept.compactions.expand(handle)
     assert [message.text for message in opened] == ["one", "two", "three"]
@@ -72,14 +72,14 @@ async def test_undo_restores_the_window_and_keeps_what_came_since(kept: Kept, ag
         await kept.keeper.save()
         await kept.open()
     made = await kept.compactions.undo()
-    assert (made.handle, made.undone) == (handle, True)
+    assert (made.handle, made.is_undone) == (handle, True)
     assert kept.window == (*before, later)
-    assert kept.keeper.state.undone == 5
+    assert kept.keeper.state.messages_at_undo == 5
     stored = (await FileStateStore(kept.files, REDACTOR).load("main", "s")).state
-    assert (stored.window, stored.undone) == (kept.window, 5)
-    assert (await kept.compactions.all())[0].undone
+    assert (stored.window, stored.messages_at_undo) == (kept.window, 5)
+    assert (await kept.compactions.all())[0].is_undone
     await kept.compact(2)
-    assert kept.keeper.state.undone == 0, "the next compaction begins anew"
+    assert kept.keeper.state.messages_at_undo == 0, "the next compaction begins anew"
 
 
 @pytest.mark.req("AS-STATE-01")
@@ -121,7 +121,7 @@ async def test_one_that_is_made_again_is_the_newest_and_can_be_undone_again(kept
     handle = await kept.compact(2)
     await kept.compactions.undo()
     assert await kept.compact(2) == handle
-    assert [made.undone for made in await kept.compactions.all()] == [False]
+    assert [made.is_undone for made in await kept.compactions.all()] == [False]
     await kept.compactions.undo()
     assert kept.window == before
 
@@ -192,7 +192,7 @@ async def test_a_window_that_can_not_be_kept_stays_as_it_was(kept: Kept, monkeyp
         patched.setattr(kept.files, "replace", full)
         with pytest.raises(StorageError):
             await kept.compactions.undo()
-        assert (kept.window, kept.keeper.state.undone) == (window, 0)
+        assert (kept.window, kept.keeper.state.messages_at_undo) == (window, 0)
     await kept.compactions.undo()
     assert kept.window == before
 
@@ -296,10 +296,10 @@ def _noted(draw: st.DrawFn) -> CompactionRecord:
     count = st.integers(0, 10**9)
     made = Compaction(
         handle=draw(st.text(max_size=8)),
-        act=draw(st.sampled_from(["compact", "drop", "slide"])),
+        action=draw(st.sampled_from(["compact", "drop", "slide"])),
         at=datetime(2026, 11, 22, 8, 3, 11, 482_000, tzinfo=UTC),
         reason=draw(st.text(max_size=8)),
-        first=draw(st.text(max_size=8)),
+        first_id=draw(st.text(max_size=8)),
         last=draw(st.text(max_size=8)),
         messages=len(gone),
         tokens_before=draw(count),
@@ -323,10 +323,10 @@ def test_a_line_of_the_journal_gives_back_what_was_written(noted: CompactionReco
 
 GOOD = Compaction(
     handle="c1",
-    act="drop",
+    action="drop",
     at=datetime(2026, 11, 22, tzinfo=UTC),
     reason="",
-    first="a",
+    first_id="a",
     last="b",
     messages=2,
     tokens_before=9,

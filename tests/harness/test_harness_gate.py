@@ -105,7 +105,7 @@ async def test_a_plan_in_force_stops_nothing() -> None:
 @pytest.mark.parametrize("place", ["given", "session", "remembered"])
 async def test_a_denial_from_anywhere_refuses_with_its_words(place: str) -> None:
     [rule] = rules("deny shell(git push*)")
-    spoken = replace(rule, why="Only Nadia pushes.")
+    spoken = replace(rule, reason="Only Nadia pushes.")
     every: dict[str, tuple[PermissionRule, ...]] = {"given": (), "session": (), "remembered": (), place: (spoken,)}
 
     async def remembered() -> Sequence[PermissionRule]:
@@ -163,7 +163,7 @@ async def test_a_question_shows_a_person_the_whole_call() -> None:
         verdict = await decided(gate, "deploy", path="shop", note="größer\n\ud83d")
         assert bool(verdict.refusal) == (not person.answer)
         [asked] = person.asked
-        assert (asked.tool, asked.act, asked.target) == ("deploy", "call", "shop")
+        assert (asked.tool, asked.action, asked.target) == ("deploy", "call", "shop")
         assert '"note": "größer\\n' in asked.change
         asked.change.encode()
     assert verdict.refusal == "deploy was not run: it was not approved."
@@ -174,7 +174,7 @@ async def test_a_call_with_one_argument_is_shown_once() -> None:
     gate = RuleGate(WorkState, configured=rules("ask *"), approve=yes)
     await decided(gate, "shell", command="ls")
     await decided(gate, "shell")
-    assert yes.asked == [Approval(tool="shell", act="call", target=target) for target in ("ls", "")]
+    assert yes.asked == [Approval(tool="shell", action="call", target=target) for target in ("ls", "")]
 
 
 @pytest.mark.parametrize(("name", "approved"), [("shell", True), ("write_file", False), ("mine", False)])
@@ -268,7 +268,7 @@ async def test_a_rule_for_the_same_calls_takes_the_place_of_the_older_one() -> N
     permissions = Permissions(kept)
     first = await permissions.ask("write_file(src/*)", why="It is new.")
     await permissions.deny("shell")
-    assert (first.source, first.why) == ("user", "It is new.")
+    assert (first.source, first.reason) == ("user", "It is new.")
     assert [render_rule(rule) for rule in permissions.rules] == ["ask write_file(src/*)", "deny shell"]
     await permissions.allow(" write_file(src/*)")
     assert [render_rule(rule) for rule in permissions.rules] == ["deny shell", "allow write_file(src/*)"]

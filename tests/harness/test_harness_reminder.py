@@ -41,7 +41,7 @@ def task(name: str, state: TaskState = "completed", *, minute: int = 0, **fields
     has_ended = state in {"completed", "failed", "cancelled"}
     options: dict[str, object] = {"type": "local_agent", "title": f"About {name}", "seen": at} | fields
     ended = at if has_ended else None
-    return Task(id=f"01HTASK-{name:>08}", state=state, created=NOW, ended=ended, **options)  # type: ignore[arg-type]
+    return Task(id=f"01HTASK-{name:>08}", state=state, created_at=NOW, ended_at=ended, **options)  # type: ignore[arg-type]
 
 
 def todo(content: str, status: TodoStatus = "pending") -> Todo:
@@ -208,11 +208,11 @@ def test_each_end_of_a_task_is_told_until_it_was_delivered() -> None:
     assert "sign of life" in sections(found)[4]
     for state in ("completed", "failed", "cancelled", "orphaned"):
         assert f'trust="external" kind="{state}"' in found.text
-    after = told(WorkState(delivered=found.delivered_keys), tasks=tasks)
+    after = told(WorkState(delivered_results=found.delivered_keys), tasks=tasks)
     assert after.delivered_keys == ()
     assert len(sections(after)) == 1
-    back = replace(tasks[3], state="completed", ended=NOW, result="Back again.")
-    again = told(WorkState(delivered=found.delivered_keys), tasks=[back])
+    back = replace(tasks[3], state="completed", ended_at=NOW, result="Back again.")
+    again = told(WorkState(delivered_results=found.delivered_keys), tasks=[back])
     assert (again.delivered_keys, sections(again)) == ((back.id,), ("Back again.",))
 
 
@@ -222,7 +222,7 @@ def test_results_without_room_wait_and_come_with_the_next_requests_each_once() -
     tasks = [task(f"{n:02}", minute=n, result=line * (300 if n % 3 else 3)) for n in range(25)]
     delivered: tuple[str, ...] = ()
     rounds = 0
-    while (found := told(WorkState(delivered=delivered), tasks=tasks)).delivered_keys:
+    while (found := told(WorkState(delivered_results=delivered), tasks=tasks)).delivered_keys:
         assert len(found.delivered_keys) <= 10
         texts = sections(found)
         assert all(estimate_text(text) <= 2_000 for text in texts)
@@ -246,7 +246,7 @@ def test_a_result_is_told_even_where_one_has_less_room_than_it_may_take() -> Non
 def test_rules_that_refuse_or_ask_are_named_so_that_nobody_runs_into_them() -> None:
     def rule(decision: str, argument: str, why: str = "") -> PermissionRule:
         pattern = ToolPattern(tool="shell", argument=argument)
-        return PermissionRule(decision=decision, pattern=pattern, why=why)  # type: ignore[arg-type]
+        return PermissionRule(decision=decision, pattern=pattern, reason=why)  # type: ignore[arg-type]
 
     standing = WorkState(
         permissions=(rule("ask", "git push*"), rule("allow", "ls"), rule("deny", "rm*", "It is\nlate."))

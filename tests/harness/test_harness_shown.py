@@ -18,7 +18,7 @@ SAID = Message(role="user", parts=(Text(text="Go."),))
 
 
 def telling(*ids: str) -> Callable[[WorkState], WorkState]:
-    return lambda standing: replace(standing, delivered=(*standing.delivered, *ids), todos=())
+    return lambda standing: replace(standing, delivered_results=(*standing.delivered_results, *ids), todos=())
 
 
 class Log:
@@ -36,11 +36,11 @@ class Log:
 
 
 async def test_what_was_shown_is_named_once_with_the_next_results_and_changes_nothing_else() -> None:
-    held = HeldStanding(WorkState(todos=(Todo(id="1", content="Go"),), delivered=("t1",)))
+    held = HeldStanding(WorkState(todos=(Todo(id="1", content="Go"),), delivered_results=("t1",)))
     shown, log = TaskDelivery(held), Log()
     record = shown.wrap_recorder(log)
     standing = await shown.update_work_state(telling("t2"))
-    assert standing == shown.work_state == replace(held.work_state, delivered=("t1", "t2"))
+    assert standing == shown.work_state == replace(held.work_state, delivered_results=("t1", "t2"))
     await shown.update_work_state(telling("t1", "t2", "t3"))
     await record([SAID])
     await record([RESULT])

@@ -35,7 +35,7 @@ STANDING = WorkState(
     plan=PlanState(active=True, path="plans/a.md"),
     todos=(Todo(id="1", content="Go"),),
     permissions=(RULE,),
-    delivered=("t",),
+    delivered_results=("t",),
 )
 
 
@@ -82,7 +82,7 @@ async def test_without_a_store_it_stands_as_long_as_the_process() -> None:
     assert await keeper.update_work_state(put(STANDING)) == keeper.work_state == STANDING
     await keeper.save()
     await keeper.record([with_delivered_results(said("Done."), ["u"])])
-    assert keeper.work_state == replace(STANDING, delivered=("t", "u"))
+    assert keeper.work_state == replace(STANDING, delivered_results=("t", "u"))
 
 
 async def test_what_stands_changes_within_a_turn_and_from_outside_of_it(kept: Kept) -> None:
@@ -144,7 +144,7 @@ async def test_the_turn_goes_on_while_what_stands_is_saved() -> None:
     await keeper.record([with_delivered_results(said("Done."), ["u"])])
     await keeper.save()
     assert (await states.load("main", "s")).state == keeper.state
-    assert keeper.work_state.delivered == ("t", "u")
+    assert keeper.work_state.delivered_results == ("t", "u")
 
 
 async def test_a_cancellation_waits_for_what_was_begun() -> None:
@@ -239,9 +239,9 @@ async def test_a_change_that_is_refused_takes_away_nothing_that_another_process_
     with pytest.raises(StorageFull):
         await one.update_work_state(lambda now: replace(now, plan=PlanState(active=True)))
     assert one.work_state.plan == PlanState()
-    await one.update_work_state(lambda now: replace(now, delivered=("t",)))
+    await one.update_work_state(lambda now: replace(now, delivered_results=("t",)))
     for left in (one.work_state, (await states.load("main", "s")).state.work_state):
-        assert (left.permissions, contents(left), left.delivered) == ((RULE,), ["Go"], ("t",))
+        assert (left.permissions, contents(left), left.delivered_results) == ((RULE,), ["Go"], ("t",))
 
 
 class Astray(InMemoryStateStore):
@@ -308,15 +308,15 @@ async def test_a_reply_that_was_recorded_has_told_what_it_answers(kept: Kept) ->
     await kept.keeper.record(
         [said("Go."), with_delivered_results(said("Both are done.", role="assistant"), ["b", "a"])]
     )
-    assert list(kept.keeper.work_state.delivered) == ["b", "a"]
+    assert list(kept.keeper.work_state.delivered_results) == ["b", "a"]
     await kept.keeper.record([with_delivered_results(said("As I said.", role="assistant"), ["a", "c"])])
-    assert list(kept.keeper.work_state.delivered) == ["b", "a", "c"]
+    assert list(kept.keeper.work_state.delivered_results) == ["b", "a", "c"]
     logged = [
         with_delivered_results(said("Done."), ["b", "a"]),
         said("Go."),
         with_delivered_results(said("As I said."), ["a", "c"]),
     ]
-    assert mark_delivered(WorkState(delivered=("c",)), logged).delivered == ("c", "b", "a")
+    assert mark_delivered(WorkState(delivered_results=("c",)), logged).delivered_results == ("c", "b", "a")
     assert mark_delivered(STANDING, logged[1:2]) is STANDING
 
 
@@ -381,7 +381,7 @@ async def _taken(kept: Kept, name: str, value: object, expected: WorkState) -> W
     keeper = kept.keeper
     match name, value:
         case "put", WorkState():
-            expected = replace(value, delivered=expected.delivered)
+            expected = replace(value, delivered_results=expected.delivered_results)
             await keeper.update_work_state(put(expected))
         case "todos", tuple():
             todos = cast("tuple[Todo, ...]", value)
@@ -390,8 +390,8 @@ async def _taken(kept: Kept, name: str, value: object, expected: WorkState) -> W
         case "tell", list():
             message = with_delivered_results(said(f"reply {len(kept.window)}", role="assistant"), value)
             await keeper.record([message])
-            new = [each for each in dict.fromkeys(value) if each not in expected.delivered]
-            expected = replace(expected, delivered=(*expected.delivered, *new))
+            new = [each for each in dict.fromkeys(value) if each not in expected.delivered_results]
+            expected = replace(expected, delivered_results=(*expected.delivered_results, *new))
         case "go on", list():
             keeper.replace_window([message for message, stays in zip(kept.window, value, strict=False) if stays])
         case "say", _:

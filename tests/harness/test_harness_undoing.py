@@ -81,7 +81,7 @@ async def test_no_summary_comes_back_beside_a_conversation_that_was_made_anew(ke
     kept.keeper.replace_window(whole)
     with pytest.raises(UndoRefused, match="not in the window any more"):
         await kept.compactions.undo()
-    assert (await kept.compactions.undo(first)).undone, "all of it is there, and nothing in its place"
+    assert (await kept.compactions.undo(first)).is_undone, "all of it is there, and nothing in its place"
     assert kept.window == whole
 
 
@@ -125,7 +125,7 @@ async def test_a_handle_is_taken_as_it_is_written_and_a_missing_one_is_told(kept
     await kept.say(*"abcd")
     handle = await kept.compact(3)
     assert len(await kept.compactions.expand(f" `{handle}` ")) == 3
-    assert (await kept.compactions.undo(f"`{handle}`")).undone
+    assert (await kept.compactions.undo(f"`{handle}`")).is_undone
     for act in (kept.compactions.expand, kept.compactions.undo):
         with pytest.raises(CompactionNotFound, match="handle of a compaction is missing"):
             await act("")
@@ -177,7 +177,7 @@ class Simulated:
             for message in (*(put if at == gone[0] else ()), *(() if at in gone else (old,)))
         )
         made = Compaction(
-            handle=handle, act=act, at=datetime(2026, 11, 22, tzinfo=UTC), reason="", first="", last="",
+            handle=handle, action=act, at=datetime(2026, 11, 22, tzinfo=UTC), reason="", first_id="", last="",
             messages=len(gone), tokens_before=2, tokens_after=1,
         )  # fmt: skip
         kept: tuple[KeptMessage, ...] = tuple(
@@ -197,7 +197,7 @@ class Simulated:
                 self.window = restore_window(noted, Journal(records=self.noted), self.said, self.window).window
             except UndoRefused:
                 return False
-        done = replace(noted, compaction=replace(noted.compaction, undone=True))
+        done = replace(noted, compaction=replace(noted.compaction, is_undone=True))
         self.noted = (*self.noted[:number], done, *self.noted[number + 1 :])
         return True
 

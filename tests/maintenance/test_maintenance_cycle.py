@@ -61,7 +61,7 @@ class Root:
             session=f"s{ended}",
             summary="We talked.",
             entries=(entry,),
-            worked=SessionTotals(minutes=minutes),
+            totals=SessionTotals(minutes=minutes),
         )
         path = f"workspace/sessions/{started:%Y-%m-%d-%Hh%M}.md"
         await self.files.create(path, update_session(b"", path, file))
@@ -98,7 +98,7 @@ async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(r
     assert await root.files.info(old) is None
     assert await root.files.info(ninety) is not None
     assert await root.files.info("workspace/memory/notes.md") is not None
-    assert (change.act, change.who) == ("expire", "maintenance")
+    assert (change.action, change.actor) == ("expire", "maintenance")
     assert await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90) == []
 
 
@@ -174,7 +174,7 @@ async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_o
     root.clock.turn(days=1)
     assert (await root.pruned())["deleted"] == 1
     assert await root.paths("trash/2026-11-28") == []
-    acts = [change.act for change in reversed(await root.changes.list_changes())]
+    acts = [change.action for change in reversed(await root.changes.list_changes())]
     assert acts == ["announce", "prune", "announce", "delete"]
     assert await root.paths("workspace/sessions") == [young]
     assert await root.paths("workspace/agents") == ["workspace/agents/main/sessions/s174.log.jsonl"]

@@ -62,7 +62,7 @@ async def test_a_dream_that_is_stopped_leaves_memory_as_it_was_and_is_no_error(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        track_task, "__kwdefaults__", {**(track_task.__kwdefaults__ or {}), "pace": TaskPace(look=0.01)}
+        track_task, "__kwdefaults__", {**(track_task.__kwdefaults__ or {}), "pace": TaskPace(poll=0.01)}
     )
     await saved(root)
     begun = anyio.Event()

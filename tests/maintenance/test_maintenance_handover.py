@@ -184,7 +184,7 @@ async def test_each_agent_and_each_user_has_a_slot_whoever_works_their_jobs_off(
 async def test_accepted_lessons_are_in_ledger_and_index_and_leave_the_workers_nothing(bench: Bench) -> None:
     taken = await bench.taken()
     [leased] = await bench.jobs()
-    assert (leased.state, leased.job.first, leased.job.last) == ("running", bench.ids[0], bench.ids[-1])
+    assert (leased.state, leased.job.first_id, leased.job.last_id) == ("running", bench.ids[0], bench.ids[-1])
     assert (await bench.worker.drain(seconds=5)).done == 0
     await taken.accept([bench.lesson()])
     [ended] = await bench.jobs()
@@ -262,7 +262,7 @@ async def test_a_job_for_more_that_was_taken_along_is_asked_for_again(bench: Ben
     taken = await bench.taken(*FACTS[:1])
     await bench.say(FACTS[1])
     [leased] = await bench.jobs()
-    assert (leased.state, leased.job.last) == ("running", None)
+    assert (leased.state, leased.job.last_id) == ("running", None)
     await taken.accept([bench.lesson()])
     assert await bench.states() == ["waiting", "done"]
     await bench.worker.drain(seconds=5)
@@ -301,7 +301,7 @@ async def test_a_full_disk_leaves_the_lessons_for_a_later_flush_to_write(bench: 
     await taken.accept([bench.lesson()])
     bench.before = None
     [waiting] = await bench.jobs()
-    assert (waiting.state, waiting.job.after) == ("waiting", bench.clock.now() + timedelta(seconds=30))
+    assert (waiting.state, waiting.job.not_before) == ("waiting", bench.clock.now() + timedelta(seconds=30))
     bench.clock.turn(31)
     await bench.worker.drain(seconds=5)
     assert await bench.states() == ["done"]

@@ -328,7 +328,7 @@ async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: P
 
     assert await checked() == (True, 0, "jobs that wait in the inbox")
     inbox = Inbox(place_of(root) / "queue.db", clock=SystemClock(), ids=MonotonicIds(SystemClock()))
-    await inbox.put(Job(kind="flush", agent="main", session="later", after=Later().now()))
+    await inbox.put(Job(kind="flush", agent="main", session="later", not_before=Later().now()))
     for outcome in (JobOutcome(state="failed", error="ModelRefused"), JobOutcome(state="done")):
         lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
         assert lease is not None

@@ -169,7 +169,7 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     assert b"door" in ledger
     assert b"lift" not in ledger
     [change] = await changes.list_changes()
-    assert (change.act, change.who, change.why) == ("forget", "retention", rules[0].text)
+    assert (change.action, change.actor, change.reason) == ("forget", "retention", rules[0].text)
     assert (await apply_retention(files, changes, rules, now=NOW, key=KEY)).memories == []
 
 
@@ -234,8 +234,8 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         held = " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
     assert "zeppelin of new" in held
     assert "zeppelin of old" not in held
-    [record] = [each for each in await changes.list_changes() if each.act == "prune"]
-    assert (record.who, record.why) == ("retention", "transcripts: delete after 2 years")
+    [record] = [each for each in await changes.list_changes() if each.action == "prune"]
+    assert (record.actor, record.reason) == ("retention", "transcripts: delete after 2 years")
 
 
 @pytest.mark.req("AS-BUG-31", "HE-O-retention")

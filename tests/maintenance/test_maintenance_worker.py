@@ -144,7 +144,7 @@ async def forever() -> None:
 @pytest.mark.req("AS-BUG-14", "DF-C21")
 async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> None:
     await bench.put("a", "b")
-    await bench.inbox.put(Job(kind="flush", session="later", after=NOW + timedelta(seconds=30)))
+    await bench.inbox.put(Job(kind="flush", session="later", not_before=NOW + timedelta(seconds=30)))
     assert await bench.worker().drain(seconds=30) == DrainResult(done=2, left=1)
     assert bench.flushed == ["a", "b"]
     [first, *_] = await bench.inbox.jobs(states={"done"})
@@ -232,8 +232,8 @@ async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker
     later = bench.clock.now() + timedelta(seconds=30)
     worker = bench.worker()
     async with worker.lifespan(closing_seconds=30):
-        worker.track(await bench.inbox.put(Job(kind="flush", session="ours", after=later)))
-        await bench.inbox.put(Job(kind="flush", session="theirs", after=later))
+        worker.track(await bench.inbox.put(Job(kind="flush", session="ours", not_before=later)))
+        await bench.inbox.put(Job(kind="flush", session="theirs", not_before=later))
     assert await bench.states() == {"ours": "done", "theirs": "waiting"}
 
 
@@ -364,7 +364,7 @@ async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench
     worker = bench.worker(pace=pace)
     async with anyio.create_task_group() as group:
         group.start_soon(worker.serve)
-        await bench.inbox.put(Job(kind="flush", session="a", after=NOW + timedelta(milliseconds=50)))
+        await bench.inbox.put(Job(kind="flush", session="a", not_before=NOW + timedelta(milliseconds=50)))
         worker.wake()
         await until(lambda: bench.inbox.asked >= 2)
         bench.clock.turn(seconds=1)

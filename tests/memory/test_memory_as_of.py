@@ -70,7 +70,7 @@ async def test_every_write_is_one_change_that_can_be_looked_at_dated_and_taken_b
             await memory.entry(main.id, as_of=fourth)
 
         forgot = await memory.diff()
-        assert forgot.item.act == "forget"
+        assert forgot.item.action == "forget"
         assert any("-- We deploy only from main." in file.text for file in forgot.files)
         saved = (
             await memory.diff(main.id) if main.id in {i for h in await memory.history() for i in h.entries} else None
@@ -86,7 +86,7 @@ async def test_every_write_is_one_change_that_can_be_looked_at_dated_and_taken_b
         await memory.undo(run.change_id)
         assert {path: data for path, data in documents(root).items() if path in before} == before
         assert "MEMORY.md" not in documents(root)
-        acts = [item.act for item in await memory.history()]
+        acts = [item.action for item in await memory.history()]
         assert acts == ["undo", "undo", "forget", "consolidate", "save", "save"]
     assert not list(root.rglob(".git"))
 

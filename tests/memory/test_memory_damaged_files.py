@@ -157,7 +157,7 @@ async def test_a_lone_surrogate_is_kept_or_refused_wherever_it_stands(tmp_path: 
         await memory.recall(SURROGATE)
         await memory.remember("It holds everywhere.", scope=Scope(user="me"), reason=SURROGATE)
         await memory.forget(saved.id, reason=SURROGATE)
-        assert (await memory.history(limit=1))[0].why == SURROGATE
+        assert (await memory.history(limit=1))[0].reason == SURROGATE
         await memory.undo()
         assert (await memory.entry(saved.id)).content == f"Content {SURROGATE}."
         with suppress(RicordoError):

@@ -47,14 +47,14 @@ async def test_an_update_keeps_the_id_and_is_found_and_undone_with_every_byte(op
             "We deploy on Mondays.",
             "We deploy on Thursdays.",
         }
-        assert [item.act for item in await memory.history(saved.id)] == ["update", "save"]
+        assert [item.action for item in await memory.history(saved.id)] == ["update", "save"]
         await memory.undo()
         assert documents(root) == before
         assert await memory.entry(saved.id) == saved
-        assert [item.act for item in await memory.history(saved.id)] == ["undo", "update", "save"]
+        assert [item.action for item in await memory.history(saved.id)] == ["undo", "update", "save"]
         assert len(await memory.history(saved.id, limit=1)) == 1
         await memory.forget(saved.id)
-        assert (await memory.history(saved.id))[0].act == "forget"
+        assert (await memory.history(saved.id))[0].action == "forget"
 
 
 async def test_an_update_reaches_curated_memory_and_long_content(opened: Opened, root: Path) -> None:
@@ -139,7 +139,7 @@ async def test_many_are_saved_with_their_own_times_as_one_change(opened: Opened,
         assert saved[3].metadata == {"ticket": "3"}
         assert await memory.entry(saved[3].id) == saved[3]
         item = (await memory.history())[0]
-        assert (item.act, set(item.entries)) == ("save", {entry.id for entry in saved})
+        assert (item.action, set(item.entries)) == ("save", {entry.id for entry in saved})
         await memory.undo()
         assert documents(root) == before
         assert await memory.remember_many([]) == []
@@ -170,7 +170,7 @@ async def test_delete_all_forgets_only_what_matches_in_one_place_and_is_undone_a
         done = await memory.delete_all(reason="they left")
         assert [entry.id for entry in done.entries] == [ops.id]
         assert sorted(await contents(memory)) == ["I sleep at ten.", "Visitors park behind the house."]
-        assert (await memory.history())[0].why == "they left"
+        assert (await memory.history())[0].reason == "they left"
         await memory.undo(done.change_id)
         await memory.undo()
         assert documents(root) == before

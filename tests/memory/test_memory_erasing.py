@@ -136,7 +136,7 @@ async def test_what_was_erased_can_not_be_brought_back_and_is_not_learned_again(
     gone = await lived_in(root)
     async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
         await memory.erase(gone)
-        taken = [item for item in await memory.history() if item.act == "forget"]
+        taken = [item for item in await memory.history() if item.action == "forget"]
         assert taken
         with pytest.raises(UndoRefused, match="erased"):
             await memory.undo(taken[0].id)

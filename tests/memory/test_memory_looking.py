@@ -43,7 +43,7 @@ async def test_a_copy_of_a_forgotten_memory_is_recalled_no_more_from_any_visible
         await memory.forget(entry.id)
         assert await memory.recall("wombat") == []
         assert [found.content for found in await memory.entries()] == ["Kept."]
-        assert [item.act for item in await memory.history()].count("forget") == 2
+        assert [item.action for item in await memory.history()].count("forget") == 2
 
 
 async def test_looking_for_less_than_one_is_refused_everywhere(opened: Opened) -> None:

@@ -70,7 +70,7 @@ async def test_pinning_changes_one_line_and_undo_brings_back_every_byte(opened: 
         assert [line for line in changed.splitlines() if line not in before.splitlines()] != []
         assert len(changed.splitlines()) == len(before.splitlines())
         item = await memory.undo()
-        assert item.act == "pin"
+        assert item.action == "pin"
         assert ledger.read_bytes() == before
         assert not (await memory.entry(kept.id)).pinned
 

@@ -261,7 +261,7 @@ async def test_what_holds_for_a_user_is_seen_in_their_other_projects_and_by_nobo
         await memory.forget((await memory.entries())[0].id)
     async with opened() as memory:
         assert [entry.content for entry in await memory.entries()] == ["The shop has a red door."]
-        assert (await memory.undo()).act == "forget"
+        assert (await memory.undo()).action == "forget"
         assert len(await memory.entries()) == 2
 
 

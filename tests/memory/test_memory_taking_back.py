@@ -45,7 +45,7 @@ async def test_what_was_extracted_and_curated_is_out_of_memory_after_one_undo(op
     assert "Nadia" in documents(root)["workspace/MEMORY.md"]
     async with opened() as memory:
         assert "Nadia owns staging." in await remembered(memory)
-        assert (await memory.undo()).act == "ingest"
+        assert (await memory.undo()).action == "ingest"
         assert await remembered(memory) == []
         assert await memory.preamble() == ""
         assert await memory.entries() == []
@@ -69,7 +69,7 @@ async def test_a_save_that_is_taken_back_answers_no_more_and_does_again_when_tha
         await memory.undo(saved.id)
         assert "Nadia" not in (await memory.answer("Who owns staging?")).text
         assert "Nadia" not in await memory.preamble()
-        taken_back = next(item for item in await memory.history() if item.act == "undo")
+        taken_back = next(item for item in await memory.history() if item.action == "undo")
         await memory.undo(taken_back.id)
         assert "Nadia" in (await memory.answer("Who owns staging?")).text
     assert documents(root) == before
@@ -89,6 +89,6 @@ async def test_a_save_whose_curated_line_is_in_a_topic_is_taken_out_of_it(opened
         await memory.undo(entry.id)
         assert not any(entry.id in text for text in documents(root).values())
         assert entry.id not in {hit.entry.id for hit in await memory.recall(entry.content)}
-        newest = next(item for item in await memory.history() if item.act == "undo")
+        newest = next(item for item in await memory.history() if item.action == "undo")
         await memory.undo(newest.id)
     assert documents(root) == before

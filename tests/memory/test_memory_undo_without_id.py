@@ -34,15 +34,15 @@ async def test_it_passes_over_what_an_agent_saved_and_the_background_learned(ope
         await agent.send("My name is Mira. We decided to deploy only from main.")
     async with opened() as memory:
         noted = await memory.remember("Tests run in CI.", by="agent")
-        before = [(item.act, item.who) for item in await memory.history()]
+        before = [(item.action, item.actor) for item in await memory.history()]
         assert {("extract", "flush"), ("profile", "profile"), ("save", "agent")} <= {*before}
-        assert [(done := await memory.undo()).act, done.who] == ["save", "user"]
+        assert [(done := await memory.undo()).action, done.actor] == ["save", "user"]
         left = await contents(memory)
         assert "We use uv." not in left
         assert len(left) > 1, "what was learned stays"
         with pytest.raises(ChangeNotFound):
             await memory.undo()
-        assert (await memory.undo(noted.id)).who == "agent"
+        assert (await memory.undo(noted.id)).actor == "agent"
         assert await contents(memory) == left - {"Tests run in CI."}
 
 
@@ -54,8 +54,8 @@ async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_private_ones_
         shown = {item.id for item in await ann.history()}
         assert anns.id in shown
         assert bobs.id not in shown
-        assert not any(item.act == "pin" for item in await ann.history())
-        assert [item.act for item in await bob.history()] == ["pin", "save"]
+        assert not any(item.action == "pin" for item in await ann.history())
+        assert [item.action for item in await bob.history()] == ["pin", "save"]
         with pytest.raises(ChangeNotFound):
             await ann.undo(bobs.id)
         with pytest.raises(ChangeNotFound):
@@ -63,9 +63,9 @@ async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_private_ones_
         assert (await ann.undo()).id == anns.id
         with pytest.raises(ChangeNotFound):
             await ann.undo()
-        assert (await ann.diff()).item.act == "undo"
+        assert (await ann.diff()).item.action == "undo"
         assert pinned.pinned
-        assert (await bob.undo()).act == "pin"
+        assert (await bob.undo()).action == "pin"
         assert (await bob.undo()).id == bobs.id
 
 
@@ -78,7 +78,7 @@ async def test_what_users_of_a_project_share_stays_the_act_of_who_saved_it(opene
         assert len(await ann.entries()) == 3
         told = [("save", "agent", "bob"), ("save", "user", "bob"), ("save", "user", "ann")]
         for memory in (ann, bob):
-            assert [(item.act, item.who, item.user) for item in await memory.history()] == told
+            assert [(item.action, item.actor, item.user) for item in await memory.history()] == told
             assert [item.entries for item in await memory.history()] == [(agents.id,), (second.id,), (first.id,)]
         assert (await ann.undo()).entries == (first.id,)
         with pytest.raises(ChangeNotFound):
@@ -87,12 +87,12 @@ async def test_what_users_of_a_project_share_stays_the_act_of_who_saved_it(opene
             await ann.undo(second.id)
         assert "+- The retro" in (await ann.diff(second.id)).files[0].text
         assert (await bob.undo()).entries == (second.id,)
-        assert (await bob.undo(agents.id)).who == "agent"
+        assert (await bob.undo(agents.id)).actor == "agent"
         assert await ann.entries() == []
         third = await ann.remember("The demo is on Mondays.", scope=shared)
         await bob.forget(third.id)
         newest = (await ann.history())[0]
-        assert (newest.act, newest.who, newest.user) == ("forget", "user", "bob")
+        assert (newest.action, newest.actor, newest.user) == ("forget", "user", "bob")
         with pytest.raises(ChangeNotFound, match="act of bob"):
             await ann.undo(newest.id)
         assert (await bob.undo()).id == newest.id
@@ -106,7 +106,7 @@ async def test_the_reason_for_forgetting_a_private_memory_is_told_to_nobody_else
     async with opened(ANN) as ann, opened(BOB) as bob:
         private = await bob.remember(words)
         await bob.forget(private.id, reason="I was told in confidence.")
-        assert any(item.act == "forget" and item.user == "bob" for item in await ann.history())
+        assert any(item.action == "forget" and item.user == "bob" for item in await ann.history())
         assert "confidence" not in repr(await ann.history())
         assert "confidence" in repr(await bob.history())
 
@@ -187,7 +187,7 @@ async def test_what_is_taken_in_is_one_act_and_can_be_taken_in_again(opened: Ope
         learned = await contents(memory)
         assert len(learned) == 2
         item = (await memory.history(limit=1))[0]
-        assert (item.act, len(item.entries), len(item.paths)) == ("ingest", 2, 1)
+        assert (item.action, len(item.entries), len(item.paths)) == ("ingest", 2, 1)
         assert "+- Nadia owns staging." in (await memory.diff()).files[0].text
         assert (await memory.undo()).id == done.change_id
         assert await contents(memory) == set()

@@ -29,7 +29,7 @@ SCOPE = Scope(user="me", project="shop")
 class Halving:
     """Keeps the last `keep` messages once there are more than `over`, or when forced; notes what it was given."""
 
-    act: Act = "compact"
+    action: Act = "compact"
     over: int = 1_000
     keep: int = 1
     raises: Exception | None = None
@@ -44,7 +44,7 @@ class Halving:
         due = bool(window.forced) or len(window.messages) > self.over
         kept = window.messages[-self.keep :] if due and not self.fails else window.messages
         report = StrategyReport(
-            act=self.act,
+            action=self.action,
             status="failed" if self.fails else "done" if due else "skipped",
             reason=self.fails or ("too many messages" if due else "below the thresholds"),
             messages_before=len(window.messages),
@@ -96,7 +96,7 @@ def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
 
 @pytest.mark.req("AS-TRIG-01", "AS-BUG-10")
 async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
-    truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
+    truncate, compact = Halving(action="truncate", over=5, keep=4), Halving(over=3, keep=2)
     sent = Sent([reply("ok")])
     response = await CompactionMiddleware([truncate, compact])(request(6), sent)
     assert [len(window.messages) for window in (*truncate.seen, *compact.seen)] == [6, 4]
@@ -163,7 +163,7 @@ async def test_every_run_reports_its_start_and_its_end_with_the_reason_messages_
     heard: list[Event] = []
     measured = await RequestMeter().measure(request(6), forced=forced)
     forced_run = forced and status == "skipped"
-    await run_strategy(replace(strategy, act=act), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
+    await run_strategy(replace(strategy, action=act), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
     begun, end = heard
     assert (begun.stage, begun.status, begun.scope) == (act, "started", SCOPE)
     assert (end.stage, end.status, end.scope) == (act, "finished" if forced_run else status, SCOPE)
@@ -202,7 +202,7 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
     heard: list[Event] = []
     emitter = Emitter(SystemClock(), (heard.append,))
     window = CompactionMiddleware(
-        [Halving(act="evict", keep=6), Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
+        [Halving(action="evict", keep=6), Halving(action="truncate", keep=2), Halving(over=5, keep=3)],
         emitter=emitter,
         retries=1,
     )
@@ -259,7 +259,7 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
 class Ending:
     """Keeps what stands after the first message, as long as there is another; notes what it was given."""
 
-    act: Act = "drop"
+    action: Act = "drop"
     seen: list[Window] = field(default_factory=list)
 
     async def reduce(self, window: Window) -> Reduction:
@@ -267,7 +267,7 @@ class Ending:
         kept = window.messages[1:] or window.messages
         status: Literal["done", "skipped"] = "done" if window.forced else "skipped"
         left = kept if window.forced else window.messages
-        return Reduction(messages=left, report=StrategyReport(act=self.act, status=status, handle="c1"))
+        return Reduction(messages=left, report=StrategyReport(action=self.action, status=status, handle="c1"))
 
 
 @pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
@@ -353,7 +353,7 @@ async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_re
 async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone() -> None:
     strategy = Halving()
     await CompactionMiddleware([strategy], get_undone=lambda: 40)(request(2), Sent([reply("ok")]))
-    assert strategy.seen[0].undone == 40
+    assert strategy.seen[0].messages_at_undo == 40
 
 
 @pytest.mark.req("AS-OVER-02", "AS-COMPACT-14", "AS-BUG-08")

@@ -144,7 +144,7 @@ async def test_a_reminder_that_can_not_be_made_is_logged_once_and_ends_no_turn(
 class Last:
     """A strategy that keeps the last message alone when it is forced, or always."""
 
-    act: Act = "compact"
+    action: Act = "compact"
 
     def __init__(self, *, always: bool) -> None:
         self.always = always
@@ -155,7 +155,7 @@ class Last:
         is_due = (self.always or window.forced) and len(window.messages) > 1
         left = window.messages[-1:] if is_due else window.messages
         report = StrategyReport(
-            act="compact",
+            action="compact",
             status="done" if is_due else "skipped",
             messages_before=len(window.messages),
             messages_after=len(left),

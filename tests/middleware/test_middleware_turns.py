@@ -87,7 +87,7 @@ async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_
     )
     await flush(TURN, answer)
     noon = Noon().now()
-    assert [(job.after, job.deadline) for job in inbox.jobs_put] == [
+    assert [(job.not_before, job.deadline) for job in inbox.jobs_put] == [
         (noon + timedelta(seconds=30), noon + timedelta(seconds=120))
     ]
     assert inbox.jobs_put[0].signals == {"user"}
@@ -157,7 +157,7 @@ async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_
     await hook([summary, Message(role="user", id="m1"), with_mark(Message(role="assistant", id="m2"), "cut"), summary])
     await hook([summary])
     await hook([Message(role="user")])
-    assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first="m1", last="m2")]
+    assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first_id="m1", last_id="m2")]
 
 
 @pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-CONS-06")

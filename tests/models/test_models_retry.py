@@ -90,7 +90,7 @@ class Pauses:
 
 
 def retrying(model: Staged, pauses: Pauses, *, config: RetryConfig | None = None) -> RetryingModel:
-    return RetryingModel(model=model, config=config or RetryConfig(jitter=0.0), sleep=pauses, chance=lambda: 0.5)
+    return RetryingModel(model=model, config=config or RetryConfig(jitter=0.0), sleep=pauses, random=lambda: 0.5)
 
 
 async def drain(events: AsyncIterator[ReplyEvent], given: list[ReplyEvent]) -> None:

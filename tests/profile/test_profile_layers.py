@@ -47,7 +47,7 @@ class StubQueue:
         return job
 
     async def lease(self, **_given: object) -> Lease | None:
-        return Lease(job=self.put_jobs.pop(), token="t", until=HandClock().now()) if self.put_jobs else None
+        return Lease(job=self.put_jobs.pop(), token="t", expires_at=HandClock().now()) if self.put_jobs else None
 
     async def complete(self, lease: Lease, outcome: JobOutcome) -> None:
         assert (lease.token, outcome.state) == ("t", "done")

@@ -86,7 +86,7 @@ async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_i
         await profile.update_fact(fact.id, content="Likes coffee")
         text = render_editable(await profile.show())
         item = await memory.undo()
-        assert (item.act, item.why) == ("profile", f"{fact.id} changed")
+        assert (item.action, item.reason) == ("profile", f"{fact.id} changed")
         assert (await profile.fact(fact.id)).content == "Likes tea"
         assert file.read_bytes() == before
         # a text of the revision that was taken back is told from the next one with its number

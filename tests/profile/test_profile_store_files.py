@@ -190,7 +190,7 @@ async def test_a_broken_record_is_kept_aside_and_the_rest_goes_on(
     (tmp_path / PATH).write_text(json.dumps(document))
     loaded = await store.load()
     assert [fact.id for fact in loaded.facts] == ["f2"]
-    assert [each.where for each in store.broken_records] == ["user.workContext", "facts[0]"]
+    assert [each.location for each in store.broken_records] == ["user.workContext", "facts[0]"]
     assert "facts[0]" in caplog.text
     assert await _document(files) == document
     saved = await store.save(
@@ -245,7 +245,7 @@ async def test_what_a_save_did_is_in_the_history_and_is_taken_back_by_facts() ->
         replace(added.profile, facts=(*added.profile.facts, Fact(id="f3", content="Rides"))), base=added.profile, by="t"
     )
     item = resolve_history_item(await list_history(files, changes), added.change)
-    assert (item.act, item.who, item.why, item.paths) == ("profile", "flush", "said so", (PATH,))
+    assert (item.action, item.actor, item.reason, item.paths) == ("profile", "flush", "said so", (PATH,))
     await undo_change(files, changes, item, who="user")
     loaded = await store.load()
     assert [fact.id for fact in loaded.facts] == ["f1", "f3"]
@@ -264,7 +264,7 @@ async def test_secrets_do_not_reach_the_file() -> None:
     assert "[secret:" in saved.profile.facts[0].content
     assert saved.profile == await store.load()
     (change,) = await _changes(files).list_changes()
-    assert SECRET not in change.why
+    assert SECRET not in change.reason
     # what a person wrote into the file is copied nowhere as it is
     document = await _document(files)
     stored = await files.read(PATH)

@@ -28,7 +28,7 @@ def flush(session: str = "s1", **given: Any) -> Job:
 
 def debounced(clock: Clock, config: InboxConfig | None = None) -> dict[str, Any]:
     after, deadline = (config or InboxConfig()).due_times(clock.now())
-    return {"after": after, "deadline": deadline}
+    return {"not_before": after, "deadline": deadline}
 
 
 async def leased(inbox: Inbox, **given: Any) -> Lease:
@@ -49,12 +49,12 @@ async def test_looking_into_an_inbox_that_is_not_there_makes_none(inbox: Inbox, 
 
 @pytest.mark.req("DF-B24")
 async def test_a_job_is_there_for_the_next_process(inbox: Inbox, tmp_path: Path, clock: Clock) -> None:
-    put = await inbox.put(flush(first="m1", last="m2", user="me"))
+    put = await inbox.put(flush(first_id="m1", last_id="m2", user="me"))
     await inbox.close()
     again = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
     lease = await leased(again)
     assert lease.job.id == put.id
-    assert (lease.job.session, lease.job.user, lease.job.first, lease.job.last) == ("s1", "me", "m1", "m2")
+    assert (lease.job.session, lease.job.user, lease.job.first_id, lease.job.last_id) == ("s1", "me", "m1", "m2")
     await again.close()
 
 
@@ -92,22 +92,24 @@ async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     await inbox.complete(await leased(inbox), DONE)
     [record] = await inbox.jobs()
     assert record.outcome == DONE
-    assert record.until is None
+    assert record.leased_until is None
     assert await inbox.lease(seconds=60) is None
 
 
 @pytest.mark.req("DF-C18", "AS-TRIG-02", "DF-B1", "DF-C16")
 async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
-    first = await inbox.put(flush(first="b", last="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock)))
+    first = await inbox.put(
+        flush(first_id="b", last_id="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock))
+    )
     clock.turn(20)
-    second = await inbox.put(flush(first="d", last="a", signals=frozenset({"correction"}), **debounced(clock)))
+    second = await inbox.put(flush(first_id="d", last_id="a", signals=frozenset({"correction"}), **debounced(clock)))
     assert second.id == first.id
-    assert (second.first, second.last, second.deadline) == ("b", "a", first.deadline)
+    assert (second.first_id, second.last_id, second.deadline) == ("b", "a", first.deadline)
     assert (sorted(second.signals), second.trace) == (["correction", "goal"], "t1")
     assert [record.job for record in await inbox.jobs()] == [second]
     wide = await inbox.put(flush(trace="t2"))
-    assert (wide.first, wide.last, wide.after, wide.deadline) == (None, None, None, first.deadline)
-    assert (await inbox.put(flush(**debounced(clock)))).after is None, "what is due at once is not put off"
+    assert (wide.first_id, wide.last_id, wide.not_before, wide.deadline) == (None, None, None, first.deadline)
+    assert (await inbox.put(flush(**debounced(clock)))).not_before is None, "what is due at once is not put off"
     assert (await leased(inbox)).job.trace == "t2"
 
 
@@ -140,7 +142,7 @@ async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(i
     await inbox.put(flush(deadline=clock.now()))
     pause = clock.now() + timedelta(seconds=300)
     await inbox.release(await leased(inbox), error="ModelUnavailable", after=pause)
-    assert (await inbox.put(flush(**debounced(clock)))).after == pause
+    assert (await inbox.put(flush(**debounced(clock)))).not_before == pause
 
 
 @pytest.mark.req("AS-TRIG-02", "DF-C18")
@@ -213,13 +215,13 @@ def test_an_inbox_is_not_configured_with_times_or_workers_that_can_not_be(given:
 
 @pytest.mark.req("DF-B1", "DF-C18")
 async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> None:
-    await inbox.put(flush(last="m1"))
+    await inbox.put(flush(last_id="m1"))
     running = await leased(inbox)
-    await inbox.put(flush(last="m2"))
-    await inbox.put(flush(last="m3"))
+    await inbox.put(flush(last_id="m2"))
+    await inbox.put(flush(last_id="m3"))
     assert await inbox.lease(seconds=60) is None
     await inbox.complete(running, DONE)
-    assert (await leased(inbox)).job.last == "m3"
+    assert (await leased(inbox)).job.last_id == "m3"
     assert await states(inbox) == ["running", "done"]
 
 
@@ -244,7 +246,7 @@ async def test_what_is_past_its_deadline_goes_first_then_the_oldest(inbox: Inbox
 
 @pytest.mark.req("DF-B2")
 async def test_a_job_is_given_only_when_it_is_due(inbox: Inbox, clock: Clock) -> None:
-    await inbox.put(flush(after=clock.now() + timedelta(seconds=30)))
+    await inbox.put(flush(not_before=clock.now() + timedelta(seconds=30)))
     assert await inbox.lease(seconds=60) is None
     clock.turn(30)
     assert await inbox.lease(seconds=60) is not None
@@ -264,7 +266,7 @@ async def test_a_worker_gets_the_kinds_and_the_key_it_asks_for(inbox: Inbox) -> 
 
 @pytest.mark.req("DF-C18")
 async def test_work_is_begun_in_one_step_before_anybody_else_can_take_it(inbox: Inbox, clock: Clock) -> None:
-    lease = await inbox.begin(flush(after=clock.now() + timedelta(hours=1)), seconds=60)
+    lease = await inbox.begin(flush(not_before=clock.now() + timedelta(hours=1)), seconds=60)
     assert lease is not None
     assert lease.job.attempts == 1
     assert await inbox.begin(flush(), seconds=60) is None
@@ -286,12 +288,12 @@ async def test_a_job_given_back_waits_as_long_as_was_said(inbox: Inbox, clock: C
 
 @pytest.mark.req("DF-B1", "DF-C18")
 async def test_a_job_given_back_takes_over_what_was_asked_for_meanwhile(inbox: Inbox) -> None:
-    first = await inbox.put(flush(first="m1", last="m2"))
+    first = await inbox.put(flush(first_id="m1", last_id="m2"))
     lease = await leased(inbox)
-    await inbox.put(flush(first="m3", last="m4"))
+    await inbox.put(flush(first_id="m3", last_id="m4"))
     await inbox.release(lease)
     [record] = await inbox.jobs()
-    assert (record.job.id, record.job.first, record.job.last) == (first.id, "m1", "m4")
+    assert (record.job.id, record.job.first_id, record.job.last_id) == (first.id, "m1", "m4")
 
 
 @pytest.mark.req("DF-B1")
@@ -471,8 +473,8 @@ async def test_a_closed_inbox_refuses_and_closes_twice(inbox: Inbox) -> None:
 
 async def test_times_are_kept_to_the_microsecond_in_any_zone(inbox: Inbox) -> None:
     after = datetime.fromisoformat("2026-11-21T07:00:00.123456+09:00")
-    assert (await inbox.put(flush(after=after))).after == after
-    assert (await leased(inbox)).job.after == after
+    assert (await inbox.put(flush(not_before=after))).not_before == after
+    assert (await leased(inbox)).job.not_before == after
 
 
 def test_a_living_process_and_one_of_another_machine_are_not_gone() -> None:
@@ -491,8 +493,8 @@ async def test_what_a_damaged_inbox_lost_is_done_for_the_user_who_asks_for_that_
     inbox = refilled(path, clock)
     if looked:
         assert {record.job.user for record in await inbox.jobs()} == {""}
-    await inbox.put(flush("lost", user="me", first="m1"))
-    waiting = [(record.job.session, record.job.user, record.job.first) for record in await inbox.jobs()]
+    await inbox.put(flush("lost", user="me", first_id="m1"))
+    waiting = [(record.job.session, record.job.user, record.job.first_id) for record in await inbox.jobs()]
     assert waiting == [("lost as well", "", None), ("lost", "me", None)]
     await inbox.close()
 
@@ -503,12 +505,12 @@ async def test_a_job_that_names_nobody_is_one_with_the_next_that_names_a_user(
     inbox: Inbox, users: tuple[str, ...]
 ) -> None:
     for number, user in enumerate(users):
-        await inbox.put(flush(user=user, first=f"m{number}", last=f"m{number}"))
+        await inbox.put(flush(user=user, first_id=f"m{number}", last_id=f"m{number}"))
     named = list(dict.fromkeys(user for user in users if user))
     records = (await inbox.jobs())[::-1]
     assert [record.job.user for record in records] == named
-    assert records[0].job.first == "m0"
-    again = await inbox.put(flush(user="me", last="newest"))
+    assert records[0].job.first_id == "m0"
+    again = await inbox.put(flush(user="me", last_id="newest"))
     assert again.id == records[0].job.id
     assert len(await inbox.jobs()) == len(named)
 
@@ -525,12 +527,12 @@ async def test_a_job_that_names_nobody_stays_apart_from_other_work(inbox: Inbox,
 async def test_a_job_that_named_nobody_and_is_given_back_is_one_with_the_user_who_asked_meanwhile(
     inbox: Inbox, clock: Clock
 ) -> None:
-    await inbox.put(flush(first="m1"))
+    await inbox.put(flush(first_id="m1"))
     lease = await leased(inbox)
-    await inbox.put(flush(user="me", first="m2"))
+    await inbox.put(flush(user="me", first_id="m2"))
     await inbox.release(lease, error="ValueError", after=clock.now())
     [record] = await inbox.jobs()
-    assert (record.state, record.job.user, record.job.first) == ("waiting", "me", "m1")
+    assert (record.state, record.job.user, record.job.first_id) == ("waiting", "me", "m1")
     again = await leased(inbox)
     assert (again.job.user, again.job.id) == ("me", lease.job.id)
 
@@ -560,7 +562,7 @@ async def test_a_job_that_was_asked_for_by_a_clock_that_ran_ahead_waits_no_longe
     inbox: Inbox, clock: Clock
 ) -> None:
     clock.turn(days=400)
-    await inbox.put(flush("paused", after=clock.now() + timedelta(seconds=30)))
+    await inbox.put(flush("paused", not_before=clock.now() + timedelta(seconds=30)))
     await inbox.put(flush("held"))
     held = await leased(inbox)
     clock.turn(days=-400)
@@ -580,7 +582,7 @@ async def test_what_is_said_after_a_clock_was_set_right_is_not_put_off_with_what
     await inbox.put(flush(**debounced(clock)))
     times = InboxConfig().due_times(clock.now())
     (record,) = await inbox.jobs()
-    assert record.job.after is not None
+    assert record.job.not_before is not None
     assert times[1] is not None
-    assert record.job.after <= times[1]
+    assert record.job.not_before <= times[1]
     assert record.job.deadline == times[1]

@@ -128,7 +128,7 @@ async def _played(inbox: Inbox, clock: Turned, acts: list[tuple[str, str, int]])
     model = Model(clock.time)
     held: deque[tuple[Any, Asked]] = deque()
     for number, (act, session, seconds) in enumerate(acts):
-        asked = Job(kind="flush", session=session, first=str(number), last=str(number))
+        asked = Job(kind="flush", session=session, first_id=str(number), last_id=str(number))
         later = clock.time + timedelta(seconds=seconds)
         if act == "turn":
             clock.time += timedelta(seconds=seconds)
@@ -136,7 +136,7 @@ async def _played(inbox: Inbox, clock: Turned, acts: list[tuple[str, str, int]])
         elif act in {"put", "later"}:
             after = later if act == "later" else None
             model.put(session, number, after)
-            await inbox.put(replace(asked, after=after))
+            await inbox.put(replace(asked, not_before=after))
         elif act == "begin":
             model.expire()
             job = model.put(session, number, None)
@@ -153,13 +153,13 @@ async def _played(inbox: Inbox, clock: Turned, acts: list[tuple[str, str, int]])
         elif held:
             await _end(inbox, model, act, *held.popleft(), later)
         assert [
-            (record.job.session, record.state, record.job.first, record.job.last, record.job.after)
+            (record.job.session, record.state, record.job.first_id, record.job.last_id, record.job.not_before)
             for record in await inbox.jobs()
         ] == model.shown()
 
 
 async def _end(inbox: Inbox, model: Model, act: str, lease: Any, job: Asked, later: datetime) -> None:
-    lost = job.until != lease.until or job.state != "running"
+    lost = job.until != lease.expires_at or job.state != "running"
     try:
         if act == "settle":
             await inbox.complete(lease, JobOutcome(state="done"))

@@ -146,9 +146,9 @@ async def of_sessions(root: Path, users: tuple[str, ...]) -> None:
     lines.append({**lines[0], "ids": [one.id for one in ENTRIES[:3]]})
     (root / "workspace" / "usage.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     async with waiting_in(root) as inbox:
-        await inbox.put(Job(kind="flush", agent="main", session="monday", after=NOW + timedelta(days=90)))
+        await inbox.put(Job(kind="flush", agent="main", session="monday", not_before=NOW + timedelta(days=90)))
         await inbox.put(Job(kind="flush", agent="main", session="other", user=users[-1]))
-        await inbox.put(Job(kind="reindex", after=NOW + timedelta(days=90)))
+        await inbox.put(Job(kind="reindex", not_before=NOW + timedelta(days=90)))
 
 
 @asynccontextmanager
@@ -164,7 +164,7 @@ async def waiting_in(folder: Path) -> AsyncIterator[Inbox]:
 async def jobs_of(folder: Path) -> list[tuple[str, str, bool]]:
     async with waiting_in(folder) as inbox:
         found = await inbox.jobs(states={"waiting"})
-    return sorted((one.job.kind, one.job.session, one.job.after is not None) for one in found)
+    return sorted((one.job.kind, one.job.session, one.job.not_before is not None) for one in found)
 
 
 def shared_text(root: Path) -> str:
@@ -320,7 +320,7 @@ async def test_a_history_of_one_user_goes_along_and_what_they_did_can_still_be_u
     root = tmp_path / "r"
     await old_root(root, users=("ann",))
     async with Memory.open(root, scope=of("ann")) as memory:
-        [change] = [item for item in await memory.history() if item.act == "forget"]
+        [change] = [item for item in await memory.history() if item.action == "forget"]
         assert not (root / "history" / "changes").exists() or not list((root / "history" / "changes").iterdir())
         assert (await memory.diff(change.id)).files
     async with Memory.open(root, scope=of("ben")) as memory:

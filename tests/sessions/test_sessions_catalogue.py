@@ -41,7 +41,7 @@ async def test_sessions_are_listed_newest_first_with_their_times() -> None:
     await recorded(files, "middle", None, 7, agent="Other Agent")
     listed = await list_sessions(files)
     assert [(info.session, info.messages) for info in listed] == [("new", 3), ("middle", 2), ("old", 2)]
-    assert listed[2].first == START
+    assert listed[2].started_at == START
     assert listed[2].last == START + timedelta(minutes=5)
     assert [info.session for info in await list_sessions(files, agent="main")] == ["new", "old"]
 

@@ -44,14 +44,14 @@ async def test_the_newest_messages_are_those_at_the_end_of_the_log(
     (glance,) = await past.list_sessions("main")
     shown = await past.read_newest(glance, count)
     assert [message.id for message in shown.messages] == [message.id for message in logged][-count:]
-    assert shown.older == (len(logged) > count)
+    assert shown.has_older == (len(logged) > count)
     for at, message in enumerate(logged):
         earlier = await past.read_newest(glance, count, before=message.id)
         assert [each.id for each in earlier.messages] == [each.id for each in logged[:at]][-count:]
     with pytest.raises(SessionNotFound):
         await past.read_newest(glance, count, before="unknown")
     if logged:
-        assert (glance.first, glance.last) == (logged[0].time, logged[-1].time)
+        assert (glance.started_at, glance.last) == (logged[0].time, logged[-1].time)
 
 
 @pytest.mark.req("AS-SESS-03")
@@ -98,7 +98,7 @@ async def test_a_search_passes_over_a_log_that_can_not_be_read_and_over_broken_l
         ("good", "m2", 5),
         ("good", "m1", 2),
     ]
-    assert (found.total, found.whole) == (2, True)
+    assert (found.total, found.is_complete) == (2, True)
     for query in ("", "  \n"):
         with pytest.raises(InvalidQuery):
             await past.search(query, limit=5)
@@ -115,5 +115,5 @@ async def test_a_search_stops_once_older_sessions_can_hold_nothing_newer() -> No
     past = PastSessions(files)
     found = await past.search("é", limit=3)
     assert [each.message for each in found.findings] == ["m21099", "m21098", "m21097"]
-    assert (found.total, found.whole) == (1_100, False)
+    assert (found.total, found.is_complete) == (1_100, False)
     assert (await past.search("é", limit=2_000)).total == 2_200

@@ -152,7 +152,7 @@ def test_what_stands_may_leave_out_what_is_as_ever() -> None:
             todos=(Todo(id="1", content="a", status="in_progress"), Todo(id="2", content="b", status="in_progress"))
         ),
         WorkState(todos=(Todo(id="1", content="a", status="begun"),)),  # type: ignore[arg-type]
-        WorkState(plan=PlanState(by="nobody")),  # type: ignore[arg-type]
+        WorkState(plan=PlanState(author="nobody")),  # type: ignore[arg-type]
         WorkState(permissions=(PermissionRule(decision="forbid", pattern=ToolPattern(tool="x")),)),  # type: ignore[arg-type]
         WorkState(permissions=(PermissionRule(decision="deny", pattern=ToolPattern(tool="")),)),
     ],
@@ -274,10 +274,10 @@ FULL = AgentState(
     learns=False,
     turns=3,
     work_state=WorkState(
-        plan=PlanState(active=True, path="plans/a.md", by="user"),
+        plan=PlanState(active=True, path="plans/a.md", author="user"),
         todos=(Todo(id="1", content="Go"),),
         permissions=RULES,
-        delivered=("t",),
+        delivered_results=("t",),
     ),
 )
 
@@ -291,7 +291,7 @@ FULL = AgentState(
         ({"user": 1}, {"user": ""}),
         ({"learns": "no"}, {"learns": True}),
         ({"todos": [{"id": "1"}]}, {"todos": ()}),
-        ({"delivered": [1]}, {"delivered": ()}),
+        ({"delivered": [1]}, {"delivered_results": ()}),
         (
             {"plan": {"active": "yes", "path": "plans/a.md"}},
             {"plan": PlanState(), "permissions": (UNKNOWN_RULES, *RULES)},
@@ -314,7 +314,7 @@ def test_of_a_damaged_state_what_is_whole_stands_and_unknown_rules_let_nothing_a
         with pytest.raises(InvalidMessage):
             decode_state(data, agent="main", session="s1")
         found = salvage_state(data, agent="main", session="s1")
-        stands = {"plan", "permissions", "todos", "delivered"}
+        stands = {"plan", "permissions", "todos", "delivered_results"}
         standing = replace(FULL.work_state, **{key: value for key, value in lost.items() if key in stands})  # type: ignore[arg-type]
         assert found == replace(
             FULL, window=(), turns=0, work_state=standing,
@@ -356,8 +356,8 @@ async def test_no_secret_of_what_stands_reaches_the_disk(tmp_path: Path) -> None
     standing = WorkState(
         plan=PlanState(path=f"plans/{SECRET}.md"),
         todos=(Todo(id=SECRET, content=f"Put {SECRET} into the vault"),),
-        permissions=(PermissionRule(decision="deny", pattern=pattern, why=f"It has {SECRET}.", source=SECRET),),
-        delivered=(SECRET,),
+        permissions=(PermissionRule(decision="deny", pattern=pattern, reason=f"It has {SECRET}.", source=SECRET),),
+        delivered_results=(SECRET,),
     )
     store = made(tmp_path)
     await store.save(AgentState(agent="main", session="s1", work_state=standing), expected=ABSENT)
@@ -365,7 +365,7 @@ async def test_no_secret_of_what_stands_reaches_the_disk(tmp_path: Path) -> None
     kept = (await store.load("main", "s1")).state.work_state
     assert kept.todos[0].content.startswith("Put [secret:")
     assert kept.permissions[0].pattern.argument.startswith("curl -H *[secret:")
-    assert all("[secret:" in text for text in (kept.plan.path, kept.permissions[0].why, *kept.delivered))
+    assert all("[secret:" in text for text in (kept.plan.path, kept.permissions[0].reason, *kept.delivered_results))
 
 
 def test_a_session_whose_name_ends_like_a_cursor_has_a_place_of_its_own() -> None:

@@ -27,15 +27,15 @@ def states() -> st.SearchStrategy[AgentState]:
         user=st.sampled_from(["", "ada"]),
         learns=st.booleans(),
         turns=st.integers(0, 9),
-        undone=st.integers(0, 9),
+        messages_at_undo=st.integers(0, 9),
         ratio=st.floats(0.5, 2),
         work_state=standings(),
         extra=st.dictionaries(st.sampled_from("abc"), st.integers(0, 2)),
     )
 
 
-def rule(decision: Decision, argument: str = "x", *, why: str = "") -> PermissionRule:
-    return PermissionRule(decision=decision, pattern=ToolPattern(tool="shell", argument=argument), why=why)
+def rule(decision: Decision, argument: str = "x", *, reason: str = "") -> PermissionRule:
+    return PermissionRule(decision=decision, pattern=ToolPattern(tool="shell", argument=argument), reason=reason)
 
 
 def of(*permissions: PermissionRule) -> AgentState:
@@ -63,10 +63,10 @@ def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: Age
     assert standing.todos in (ours.work_state.todos, theirs.work_state.todos)
     assert [todo.status for todo in standing.todos].count("in_progress") <= 1
     assert standing.plan in (ours.work_state.plan, theirs.work_state.plan)
-    told = set(base.work_state.delivered)
+    told = set(base.work_state.delivered_results)
     for side in (ours, theirs):
-        assert set(side.work_state.delivered) - told <= set(standing.delivered)
-    assert len(set(standing.delivered)) == len(standing.delivered)
+        assert set(side.work_state.delivered_results) - told <= set(standing.delivered_results)
+    assert len(set(standing.delivered_results)) == len(standing.delivered_results)
 
 
 @pytest.mark.req("AS-STATE-07")
@@ -93,7 +93,7 @@ _DENY, _ASK, _ALLOW = rule("deny"), rule("ask"), rule("allow")
         ([_DENY], [], [_ALLOW], []),
         ([_DENY], [], [_ASK], [_ASK]),
         ([_ALLOW], [], [_DENY], [_DENY]),
-        ([_ASK], [rule("deny", why="ours")], [rule("deny", why="theirs")], [rule("deny", why="theirs")]),
+        ([_ASK], [rule("deny", reason="ours")], [rule("deny", reason="theirs")], [rule("deny", reason="theirs")]),
         ([_ALLOW, rule("allow", "y")], [rule("allow", "y")], [_ALLOW, rule("deny", "z")], [rule("deny", "z")]),
         ([], [rule("ask", "y"), rule("deny", "y")], [rule("ask", "y")], [rule("ask", "y"), rule("deny", "y")]),
     ],
@@ -106,14 +106,16 @@ def test_of_two_changes_of_one_pattern_the_stricter_counts(
 
 @pytest.mark.req("AS-STATE-07", "AS-STATE-05")
 def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
-    base = replace(BASE, work_state=WorkState(permissions=(_ALLOW,), delivered=("a",)))
-    ours = replace(BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "ours")), delivered=("a", "c", "b")))
+    base = replace(BASE, work_state=WorkState(permissions=(_ALLOW,), delivered_results=("a",)))
+    ours = replace(
+        BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "ours")), delivered_results=("a", "c", "b"))
+    )
     theirs = replace(
-        BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "theirs")), delivered=("a", "b", "d"))
+        BASE, work_state=WorkState(permissions=(_ALLOW, rule("deny", "theirs")), delivered_results=("a", "b", "d"))
     )
     found = merge_states(base, ours, theirs).work_state
     assert [each.pattern.argument for each in found.permissions] == ["x", "theirs", "ours"]
-    assert found.delivered == ("a", "b", "d", "c")
+    assert found.delivered_results == ("a", "b", "d", "c")
 
 
 @pytest.mark.req("AS-STATE-06")

@@ -31,7 +31,9 @@ async def stored(states: StateStore) -> AgentState:
 
 
 def told(state: AgentState, *ids: str) -> AgentState:
-    return replace(state, work_state=replace(state.work_state, delivered=(*state.work_state.delivered, *ids)))
+    return replace(
+        state, work_state=replace(state.work_state, delivered_results=(*state.work_state.delivered_results, *ids))
+    )
 
 
 async def test_what_two_processes_saved_in_turn_is_in_the_document_of_both() -> None:
@@ -40,9 +42,9 @@ async def test_what_two_processes_saved_in_turn_is_in_the_document_of_both() -> 
     other, same = await opened(states)
     here = await one.save(told(state, "a"))
     there = await other.save(replace(told(same, "b"), turns=1))
-    assert there.work_state.delivered == ("a", "b")
+    assert there.work_state.delivered_results == ("a", "b")
     here = await one.save(told(here, "c"))
-    assert here.work_state.delivered == ("a", "b", "c")
+    assert here.work_state.delivered_results == ("a", "b", "c")
     assert here == await stored(states)
     assert one.is_up_to_date(here)
     assert not other.is_up_to_date(here)
@@ -75,8 +77,8 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
     saved = await one.save(told(state, "a"))
     # who began anew knew no rules, and only a person takes back what was held because of that
     rules = (UNKNOWN_RULES, DENY) if turns else (DENY,)
-    assert replace(saved.work_state, delivered=()) == replace(STANDING, permissions=rules)
-    assert set(saved.work_state.delivered) == ({"a", "b"} if turns else {"a"})
+    assert replace(saved.work_state, delivered_results=()) == replace(STANDING, permissions=rules)
+    assert set(saved.work_state.delivered_results) == ({"a", "b"} if turns else {"a"})
     assert saved == await stored(states)
     assert (await files.read(f"{path}.broken-1")).data == b"{"
     assert [each.getMessage().endswith("s.json.broken-1.") for each in caplog.records] == [True] * (not turns)
@@ -88,7 +90,7 @@ async def test_what_stands_from_the_beginning_is_not_taken_away_by_who_began_fir
     other, fresh = await opened(states)
     await other.save(told(fresh, "b"))
     saved = await one.save(replace(NEW, work_state=STANDING))
-    assert saved.work_state == replace(STANDING, delivered=("b",))
+    assert saved.work_state == replace(STANDING, delivered_results=("b",))
 
 
 async def test_a_document_that_was_removed_is_written_again_whole() -> None:
@@ -121,7 +123,7 @@ async def test_a_saving_that_often_comes_second_is_made_all_the_same() -> None:
     one, state = await opened(states)
     states.others = 9
     saved = await one.save(told(state, "a"))
-    assert saved.work_state.delivered == (*(f"theirs {number}" for number in reversed(range(9))), "a")
+    assert saved.work_state.delivered_results == (*(f"theirs {number}" for number in reversed(range(9))), "a")
     assert saved == await stored(states)
 
 
@@ -138,7 +140,7 @@ async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing
     states.others = 2
     saved = await one.save(told(state, "c"))
     assert saved == await stored(states)
-    assert saved.work_state.delivered == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
+    assert saved.work_state.delivered_results == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
     assert saved.turns == 6
 
 
@@ -151,7 +153,7 @@ async def test_what_another_process_made_is_taken_from_a_document_that_broke_aft
     other, theirs = await opened(states)
     rule = PermissionRule(decision="deny", pattern=ToolPattern(tool="write_file"))
     added = replace(
-        theirs.work_state, permissions=(DENY, rule), plan=PlanState(active=True, path="plans/b.md", by="user")
+        theirs.work_state, permissions=(DENY, rule), plan=PlanState(active=True, path="plans/b.md", author="user")
     )
     await other.save(replace(theirs, turns=2, work_state=added))
     path = state_path("main", "s")
@@ -160,7 +162,7 @@ async def test_what_another_process_made_is_taken_from_a_document_that_broke_aft
     assert broken != stored_now.data
     await files.replace(path, broken, expected=stored_now.version)
     saved = await one.save(told(state, "a"))
-    assert saved.work_state == replace(added, delivered=("a",))
+    assert saved.work_state == replace(added, delivered_results=("a",))
     assert saved == await stored(states)
 
 
@@ -215,7 +217,7 @@ async def test_a_refused_change_that_reached_the_store_leaves_alone_what_was_mer
     states.failing, states.saved, states.others = {2: "after"}, 0, 1
     with pytest.raises(StorageFull):
         await one.save(told(state, "refused"))
-    assert (await stored(states)).work_state.delivered == ("theirs 0", "refused")
+    assert (await stored(states)).work_state.delivered_results == ("theirs 0", "refused")
     saved = await one.save(state)
-    assert saved.work_state.delivered == ("theirs 0",)
+    assert saved.work_state.delivered_results == ("theirs 0",)
     assert saved == await stored(states)

@@ -139,5 +139,5 @@ async def test_many_saves_of_two_processes_and_a_kill_at_every_step_lose_nothing
     scheme: str, check: StoreCheck, tmp_path: Path
 ) -> None:
     subject = BUILT_IN_STORES[scheme]()
-    subject.saves, subject.kills, subject.sessions, subject.turns = 200, 10_000, 30, 50
+    subject.save_count, subject.kill_count, subject.sessions, subject.turns = 200, 10_000, 30, 50
     await check(subject, tmp_path)

@@ -200,7 +200,7 @@ async def test_of_two_decisions_the_newer_is_active_and_the_older_shown_as_super
         shown = await memory.entry(older.id)
         assert (shown.state, dict(shown.extra)["successor"]) == ("superseded", newer.id)
         assert (await memory.entry(newer.id)).supersedes == older.id
-        await memory.undo(next(item.id for item in await memory.history() if item.act == "consolidate"))
+        await memory.undo(next(item.id for item in await memory.history() if item.action == "consolidate"))
         assert (await memory.entry(older.id)).state == "active"
         hits = await memory.recall("Postgres MongoDB")
         assert {hit.entry.id for hit in hits if hit.entry.state == "active"} == {older.id, newer.id}

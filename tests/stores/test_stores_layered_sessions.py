@@ -119,7 +119,7 @@ async def test_what_is_taken_back_leaves_session_files_too_and_the_summary_is_no
         saved = await store.save(Entry(content=GOLDEN))
         clock.turn(60)
         await keeps(store).close_session(notes("s", f"Nadia asked. {GOLDEN}"))
-        assert (await layers(store).history(limit=1))[0].act == "summarize"
+        assert (await layers(store).history(limit=1))[0].action == "summarize"
         taken = await layers(store).undo(None, who="me")
         assert taken.id == saved.id
         assert "golden" not in told(tmp_path)

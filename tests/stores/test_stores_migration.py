@@ -77,9 +77,9 @@ async def test_every_entry_arrives_as_it_was_in_its_order_and_once(tmp_path: Pat
     entries = await filled(first, tmp_path)
     before = {path: path.read_bytes() for path in (tmp_path / "first").rglob("*.[jm]*") if "lock" not in path.name}
     done = await moved(first, second, tmp_path)
-    assert (done.total, len(done.moved), done.present, done.failed) == (len(ENTRIES), len(ENTRIES), 0, ())
+    assert (done.total, len(done.copied), done.already_there, done.failed) == (len(ENTRIES), len(ENTRIES), 0, ())
     again = await moved(first, second, tmp_path)
-    assert (len(again.moved), again.present, again.failed) == (0, len(ENTRIES), ())
+    assert (len(again.copied), again.already_there, again.failed) == (0, len(ENTRIES), ())
     async with opened(second, tmp_path) as store:
         arrived = await list_entries(store, second)
     assert sorted(map(repr, map(bare, arrived))) == sorted(map(repr, map(bare, entries)))
@@ -96,7 +96,7 @@ async def test_a_secret_in_a_source_that_was_edited_by_hand_arrives_as_its_mark(
     file.write_text(file.read_text().replace("HERE", SECRET))
     for there in (0, 1):
         done = await moved(first, second, tmp_path)
-        assert (done.redacted, done.present, done.failed) == (1 - there, there, ())
+        assert (done.redacted, done.already_there, done.failed) == (1 - there, there, ())
     assert SECRET not in "".join(path.read_text() for path in (tmp_path / "second").glob("*.json"))
 
 
@@ -115,7 +115,7 @@ async def test_what_a_store_refuses_is_named_and_the_rest_arrives() -> None:
     waiting = tuple(Entry(content=f"Number {number}.", id=str(number)) for number in range(1, 6))
     done = await migrate(Migration(total=5, pending=waiting), Choosy(), lambda more: None)  # type: ignore[arg-type]
     assert [entry.id for entry in kept] == ["1", "3"]
-    assert [(each.id, each.why) for each in done.failed] == [
+    assert [(each.id, each.reason) for each in done.failed] == [
         ("2", "Not this one."),
         ("4", "No room."),
         ("5", "No room."),
@@ -125,9 +125,9 @@ async def test_what_a_store_refuses_is_named_and_the_rest_arrives() -> None:
 async def test_what_can_not_be_read_back_as_it_was_is_not_called_moved() -> None:
     source = [Entry(content=f"Number {number}.", id=str(number)) for number in range(1, 5)]
     there = [source[0], replace(source[1], tags=("other",)), source[2], source[2]]
-    done = verify_migration(Migration(total=4, moved=tuple(source)), source, there)
-    assert [entry.id for entry in done.moved] == ["1"]
-    whys = {each.id: each.why for each in done.failed}
+    done = verify_migration(Migration(total=4, copied=tuple(source)), source, there)
+    assert [entry.id for entry in done.copied] == ["1"]
+    whys = {each.id: each.reason for each in done.failed}
     assert "tags" in whys["2"]
     assert "2 times" in whys["3"]
     assert "can't be read back" in whys["4"]
@@ -147,10 +147,10 @@ def test_a_memory_that_stands_twice_in_a_source_counts_once_and_the_newer_of_two
     plan = plan_migration(source, [])
     assert (plan.total, plan.pending) == (3, (twice, newer))
     assert [each.id for each in plan.failed] == ["1"]
-    done = verify_migration(replace(plan, moved=plan.pending), source, [newer, twice])
-    assert done.moved == plan.pending
+    done = verify_migration(replace(plan, copied=plan.pending), source, [newer, twice])
+    assert done.copied == plan.pending
     again = plan_migration(source, [newer, twice])
-    assert (again.total, again.present, again.pending, len(again.failed)) == (3, 2, (), 1)
+    assert (again.total, again.already_there, again.pending, len(again.failed)) == (3, 2, (), 1)
 
 
 async def test_a_store_that_lists_nothing_is_neither_source_nor_target() -> None:

@@ -22,7 +22,7 @@ def entry(content: str, number: int = 0, by: Author = "user") -> Entry:
 
 
 def saved_entry(content: str, number: int = 0, by: Author = "user") -> SavedEntry:
-    return SavedEntry(entry=entry(content, number, by), source=LEDGER, place="shop")
+    return SavedEntry(entry=entry(content, number, by), source=LEDGER, path="shop")
 
 
 def left_out(text: str) -> int:
@@ -105,9 +105,9 @@ def test_a_preamble_names_the_entries_that_it_shows_whole_and_their_roots() -> N
         [b"# Memory\n\nBy hand.\n" + mine, ours + long], [saved_entry("Said.", 7)], Tokens(600), places=("mine", "ours")
     )
     assert shown.entries == (
-        ShownEntry(id="a" * 26, place="mine"),
-        ShownEntry(id="b" * 26, place="ours"),
-        ShownEntry(id=f"{7:026}", place="shop"),
+        ShownEntry(id="a" * 26, path="mine"),
+        ShownEntry(id="b" * 26, path="ours"),
+        ShownEntry(id=f"{7:026}", path="shop"),
     )
     assert "Long word" in shown.text
     assert parse_fence(shown.text) == tuple(item.text for item in shown.items)

@@ -79,8 +79,8 @@ async def test_a_rule_is_in_force_as_soon_as_it_is_saved_and_says_whose_it_is(ro
     [rule] = await root.rules()
     assert (rule.decision, rule.pattern.tool, rule.pattern.argument) == ("deny", "shell", "git push --force*")
     assert rule.source == f"memory {saved.id}"
-    assert rule.why.startswith("Never force-push.")
-    assert "\n" not in rule.why
+    assert rule.reason.startswith("Never force-push.")
+    assert "\n" not in rule.reason
 
 
 async def test_a_rule_that_is_curated_too_is_told_once_and_one_whose_ledger_is_archived_holds(root: Root) -> None:

@@ -87,7 +87,7 @@ def test_what_takes_more_tokens_in_the_prompt_than_in_the_file_is_within_its_roo
     found = excerpt_memory([document], BOUNDS, 900, escaped)
     assert 300 < escaped("\n".join(found.lines)) <= 900
     assert found.cut is not None
-    assert (found.cut.cap, found.cut.most, found.cut.lines) == ("tokens", 900, 150 - len(found.lines))
+    assert (found.cut.cap, found.cut.limit, found.cut.lines) == ("tokens", 900, 150 - len(found.lines))
 
 
 def test_a_file_within_its_bounds_is_shown_as_it_is() -> None:
@@ -109,7 +109,7 @@ def test_the_bound_that_acted_is_named_and_what_it_left_out_is_counted(
     document = "# Memory\n\nThings.\n" + "".join(line.format(number) for number in range(400))
     lines, cut = shown(document, room=room)
     assert cut is not None
-    assert (cut.cap, cut.most) == (cap, most)
+    assert (cut.cap, cut.limit) == (cap, most)
     assert cut.lines == cut.memories == 402 - len(lines)
 
 
@@ -152,7 +152,7 @@ def test_the_newest_is_begun_where_it_is_too_long_for_the_index() -> None:
     lines, cut = shown(document)
     assert lines[0] == "- An older fact."
     assert re.fullmatch(r"- The newest fact goes on [a-z ]{60,100}…", lines[1])
-    assert cut == MemoryCut(cap="bytes", most=25_000, lines=1)
+    assert cut == MemoryCut(cap="bytes", limit=25_000, lines=1)
 
 
 @pytest.mark.req("CC-INDEXCAP")
@@ -236,6 +236,6 @@ def test_the_preamble_says_in_a_line_what_is_not_shown_why_and_how_to_open_it(do
 def test_a_budget_that_acts_is_named_with_its_tokens() -> None:
     made = compose_preamble("".join(f"- Thing {n}.\n" for n in range(150)).encode(), [], Tokens(600))
     assert made.cut is not None
-    assert (made.cut.cap, made.cut.most) == ("tokens", 600)
+    assert (made.cut.cap, made.cut.limit) == ("tokens", 600)
     assert "no more than 600 tokens are shown" in made.text
     assert estimate_text(made.text) <= 600

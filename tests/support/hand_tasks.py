@@ -39,8 +39,8 @@ class HandTasks:
     ) -> Task:
         now = self._clock.now()
         task = Task(
-            id=self._ids.new(), type=type, title=title, worker=worker, state="running", created=now, seen=now,
-            agent="main", session="s1",
+            id=self._ids.new(), type=type, title=title, worker=worker, state="running",
+            created_at=now, last_seen_at=now, agent="main", session="s1",
         )  # fmt: skip
         self.records[task.id] = task
         self.seconds.append(seconds)
@@ -61,7 +61,9 @@ class HandTasks:
                 state = "completed"
         except RuntimeError as failed:
             state, error = "failed", str(failed)
-        self.records[key] = replace(self.records[key], state=state, result=result, error=error, ended=self._clock.now())
+        self.records[key] = replace(
+            self.records[key], state=state, result=result, error=error, ended_at=self._clock.now()
+        )
         self._ends[key].set()
 
     async def cancel(self, task_id: str) -> Task:

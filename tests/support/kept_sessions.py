@@ -81,7 +81,9 @@ class Kept:
 
     async def _reduced(self, act: Act, dropped: Sequence[Message], messages: Sequence[Message]) -> str:
         handle = make_handle(dropped)
-        report = StrategyReport(act=act, status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9)
+        report = StrategyReport(
+            action=act, status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9
+        )
         window = Window(messages=self.window, agent="main", session="s")
         reduction = Reduction(messages=tuple(messages), report=report, dropped=tuple(dropped))
         await self.compactions.record(window, reduction)

@@ -62,7 +62,7 @@ class Shelves:
             open_files=self._files,
             open_another=self.open,
             open_index=_no_index,
-            folder=None if address.scheme in _PLACELESS else self.folder / address.place,
+            folder=None if address.scheme in _PLACELESS else self.folder / address.location,
         )
         return _FACTORIES[address.scheme](opening)
 

@@ -21,7 +21,7 @@ def rules() -> st.SearchStrategy[PermissionRule]:
         PermissionRule,
         decision=st.sampled_from(["allow", "deny", "ask"]),
         pattern=pattern,
-        why=_texts(),
+        reason=_texts(),
         source=st.sampled_from(["", "person"]),
     )
 
@@ -37,10 +37,10 @@ def todo_lists() -> st.SearchStrategy[tuple[Todo, ...]]:
 def standings() -> st.SearchStrategy[WorkState]:
     return st.builds(
         WorkState,
-        plan=st.builds(PlanState, active=st.booleans(), path=_texts(), by=st.sampled_from(["user", "agent"])),
+        plan=st.builds(PlanState, active=st.booleans(), path=_texts(), author=st.sampled_from(["user", "agent"])),
         todos=todo_lists(),
         permissions=st.lists(rules(), max_size=4).map(tuple),
-        delivered=st.lists(_texts(4), max_size=4, unique=True).map(tuple),
+        delivered_results=st.lists(_texts(4), max_size=4, unique=True).map(tuple),
     )
 
 

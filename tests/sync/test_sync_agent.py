@@ -75,7 +75,7 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         for number in range(15):
             agent.send(f"Number {number}. " + "words " * 40)
         before = agent.get_context_usage().tokens
-        assert [report.act for report in agent.compact() if report.status == "done"] == ["compact"]
+        assert [report.action for report in agent.compact() if report.status == "done"] == ["compact"]
         assert agent.get_context_usage().tokens < before
         assert agent.drain() == 0
         assert agent.consolidate().kept >= 2

@@ -25,7 +25,7 @@ def test_plain_code_opens_undoes_and_pins(tmp_path: Path) -> None:
         agent.send("Go on.")
         (made,) = agent.compactions.all()
         assert agent.compactions.expand(made.handle)[0].text == before[0].text
-        assert agent.compactions.undo(made.handle).undone
+        assert agent.compactions.undo(made.handle).is_undone
         assert [message.id for message in agent.window[:8]] == [message.id for message in before]
         assert is_pinned(agent.window[7])
         assert not is_pinned(agent.compactions.unpin(before[-1].id))

@@ -38,7 +38,7 @@ def store(root: Path, disk: Disk | None = None) -> FileTaskStore:
 async def add(root: Path, process: int, each: int) -> None:
     tasks = store(root)
     for number in range(each):
-        made = Task(id=f"{process}-{number}", type="dream", title="Dream", created=NOON, seen=NOON)
+        made = Task(id=f"{process}-{number}", type="dream", title="Dream", created_at=NOON, last_seen_at=NOON)
         await tasks.add(made)
 
 

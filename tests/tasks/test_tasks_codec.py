@@ -16,7 +16,7 @@ from ricordo.jobs import Task, TaskDocument, TaskProgress, decode_tasks, encode_
 from task_strategies import tasks
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 123000, tzinfo=UTC)
-TASK = Task(id="t1", type="local_bash", title="Build", created=NOON, seen=NOON)
+TASK = Task(id="t1", type="local_bash", title="Build", created_at=NOON, last_seen_at=NOON)
 
 
 def documents() -> st.SearchStrategy[TaskDocument]:
@@ -49,7 +49,7 @@ def test_any_bytes_are_tasks_or_named_as_none(data: bytes) -> None:
 
 @pytest.mark.req("AS-STATE-04")
 def test_each_task_has_a_line_with_its_times_as_elsewhere() -> None:
-    lines = encode_tasks(TaskDocument(tasks=(TASK, replace(TASK, id="t2", ended=NOON)))).decode().splitlines()
+    lines = encode_tasks(TaskDocument(tasks=(TASK, replace(TASK, id="t2", ended_at=NOON)))).decode().splitlines()
     assert lines[0] == '{"v":1,"tasks":['
     assert json.loads(lines[1].rstrip(","))["created"] == "2026-11-21T12:00:00.123Z"
     assert json.loads(lines[2])["ended"] == "2026-11-21T12:00:00.123Z"

@@ -31,7 +31,9 @@ BROKEN = [b"", b"{", b"[]", b"\xff\xfe", b'{"v":0,"tasks":[]}', b'{"v":1,"tasks"
 
 
 def task(task_id: str) -> Task:
-    return Task(id=task_id, type="local_bash", title=f"Task {task_id}", state="running", created=NOON, seen=NOON)
+    return Task(
+        id=task_id, type="local_bash", title=f"Task {task_id}", state="running", created_at=NOON, last_seen_at=NOON
+    )
 
 
 def made(root: Path, disk: Disk | None = None) -> FileTaskStore:
@@ -39,7 +41,7 @@ def made(root: Path, disk: Disk | None = None) -> FileTaskStore:
 
 
 def beat(found: Task) -> Task:
-    return replace(found, seen=found.seen + timedelta(seconds=30))
+    return replace(found, last_seen_at=found.last_seen_at + timedelta(seconds=30))
 
 
 def written(root: Path) -> list[str]:
@@ -75,7 +77,7 @@ async def test_no_piece_of_a_secret_at_a_cut_reaches_the_disk(name: str, most: i
     store = FileTaskStore(files, PATH, Redactor(bytes(32)))
     told = "word " * ((most + around) // 5) + SECRET + after * 40
     await store.add(replace(task("t1"), **{name: told}))  # type: ignore[arg-type]
-    await store.update("t1", lambda found: replace(found, seen=LATER, **{name: told}))  # type: ignore[arg-type]
+    await store.update("t1", lambda found: replace(found, last_seen_at=LATER, **{name: told}))  # type: ignore[arg-type]
     kept = (await files.read(PATH)).data.decode()
     assert pieces(SECRET) & pieces(kept) == set()
     assert len(getattr((await store.all())[0], name)) <= most
@@ -214,7 +216,7 @@ async def test_a_full_disk_at_any_step_loses_no_record(tmp_path: Path) -> None:
         found = {each.id: each for each in await made(root).all()}
         assert found.pop("t1") == task("t1")
         assert set(found) <= {"t2"}
-        assert (await made(root).update("t1", beat)).seen > NOON
+        assert (await made(root).update("t1", beat)).last_seen_at > NOON
 
 
 @pytest.mark.req("AS-TASK-01")

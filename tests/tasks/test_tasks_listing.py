@@ -28,7 +28,7 @@ def files(tmp_path: Path) -> LocalFiles:
 
 def task(task_id: str, *, minutes: int = 0, user: str = "", state: TaskState = "running") -> Task:
     made = NOON + timedelta(minutes=minutes)
-    return Task(id=task_id, type="dream", title="Dream", state=state, user=user, created=made, seen=made)
+    return Task(id=task_id, type="dream", title="Dream", state=state, user=user, created_at=made, last_seen_at=made)
 
 
 async def add(files: LocalFiles, path: str, *tasks: Task) -> None:
@@ -134,7 +134,7 @@ async def test_a_task_is_asked_to_stop_as_far_as_somebody_runs_it(files: LocalFi
     ended = await request_stop(files, REDACTOR, "root-a", now=LATER)
     assert ended == task("root-a", minutes=5, state="completed")
     lost = await request_stop(files, REDACTOR, "main-s2-a", now=NOON + timedelta(minutes=12))
-    assert (lost.state, lost.ended) == ("cancelled", NOON + timedelta(minutes=12))
+    assert (lost.state, lost.ended_at) == ("cancelled", NOON + timedelta(minutes=12))
     with pytest.raises(TaskNotFound):
         await request_stop(files, REDACTOR, "nothing-like-it", now=NOON)
 

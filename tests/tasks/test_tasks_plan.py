@@ -28,7 +28,7 @@ from ricordo.jobs.tasks.contract import (
 from task_strategies import plain_tasks
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-TASK = Task(id="t1", type="local_bash", title="Build", state="running", created=NOON, seen=NOON)
+TASK = Task(id="t1", type="local_bash", title="Build", state="running", created_at=NOON, last_seen_at=NOON)
 MAY_BECOME: dict[TaskState, set[TaskState]] = {
     "pending": {"pending", "running", "completed", "failed", "cancelled", "orphaned"},
     "running": {"running", "completed", "failed", "cancelled", "orphaned"},
@@ -52,10 +52,10 @@ def ends() -> list[Callable[[Task], Task]]:
 def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task, wanted: Task) -> None:
     new = apply_change(task, lambda _: wanted)
     assert new.state in MAY_BECOME[task.state]
-    assert (new.id, new.type, new.created) == (task.id, task.type, task.created)
-    assert new.seen >= task.seen
+    assert (new.id, new.type, new.created_at) == (task.id, task.type, task.created_at)
+    assert new.last_seen_at >= task.last_seen_at
     assert new.cancelling or not task.cancelling
-    assert new is task or (new.ended is not None) == new.has_ended
+    assert new is task or (new.ended_at is not None) == new.has_ended
 
 
 @pytest.mark.req("AS-TASK-01")
@@ -93,7 +93,7 @@ def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Ta
         lambda task: record_heartbeat(task, NOON + timedelta(minutes=11), progress=TaskProgress(done=1), works=True),
     )
     assert (alive.state, alive.error, alive.progress.done) == ("orphaned", lost.error, 1)
-    assert apply_change(alive, end) == replace(end(alive), seen=alive.seen)
+    assert apply_change(alive, end) == replace(end(alive), last_seen_at=alive.last_seen_at)
     assert apply_change(alive, ends()[0]).error == ""
 
 
@@ -108,7 +108,7 @@ def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: Task
 
 
 @pytest.mark.req("AS-TASK-01")
-@given(st.lists(plain_tasks(), max_size=5), plain_tasks().map(lambda task: task.seen))
+@given(st.lists(plain_tasks(), max_size=5), plain_tasks().map(lambda task: task.last_seen_at))
 def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime) -> None:
     before = {id(task): task for task in listed}
     for task in find_orphans(listed, now):
@@ -134,8 +134,8 @@ def test_the_first_to_have_ended_leave_first_and_those_at_work_stay(listed: list
     assert {task.id for task in listed if not task.has_ended} <= {task.id for task in left}
     assert len(left) <= max(most, sum(not task.has_ended for task in listed))
     assert len(left) == len(listed) or len(left) >= most
-    gone = [task.ended or task.seen for task in listed if task not in left]
-    stay = [task.ended or task.seen for task in left if task.has_ended]
+    gone = [task.ended_at or task.last_seen_at for task in listed if task not in left]
+    stay = [task.ended_at or task.last_seen_at for task in left if task.has_ended]
     assert not gone or not stay or max(gone) <= min(stay)
 
 

@@ -15,9 +15,11 @@ pytestmark = pytest.mark.anyio
 
 CLOCK = HandClock()
 NOW = CLOCK.now()
-OLD = Task(id="old", type="dream", title="Dream", state="running", created=NOW, seen=NOW - timedelta(hours=1))
-DONE = replace(OLD, id="done", state="completed", result="Dreamed.", ended=NOW)
-NEW = replace(OLD, id="new", seen=NOW, created=NOW + timedelta(seconds=1))
+OLD = Task(
+    id="old", type="dream", title="Dream", state="running", created_at=NOW, last_seen_at=NOW - timedelta(hours=1)
+)
+DONE = replace(OLD, id="done", state="completed", result="Dreamed.", ended_at=NOW)
+NEW = replace(OLD, id="new", last_seen_at=NOW, created_at=NOW + timedelta(seconds=1))
 
 
 async def opened() -> tuple[ReadOnlyTaskStore, MemoryTaskStore]:

@@ -20,7 +20,7 @@ from ricordo.scope import Scope
 
 pytestmark = pytest.mark.anyio
 
-QUICK = TaskPace(heartbeat=30.0, look=0.002, orphan=600.0)
+QUICK = TaskPace(heartbeat=30.0, poll=0.002, orphan=600.0)
 SCOPE = Scope(user="me", project="shop")
 
 
@@ -130,7 +130,7 @@ async def test_a_work_is_recorded_before_it_begins_and_its_result_after() -> Non
         done = await desk.runner.get(task.id)
     assert states == ["running"]
     assert (task.title, task.worker, task.agent, task.session, task.user) == ("Build it", "shell", "main", "s1", "me")
-    assert done == replace(task, state="completed", result="Built.", ended=desk.clock.now())
+    assert done == replace(task, state="completed", result="Built.", ended_at=desk.clock.now())
     assert desk.runner.running_count == 0
     assert desk.told() == [("started", None, None), ("finished", "local_bash", None)]
     assert {event.scope for event in desk.events} == {SCOPE}
@@ -392,7 +392,7 @@ async def test_another_process_stops_a_task_through_its_record() -> None:
 async def test_a_task_that_nobody_runs_is_cancelled_at_once_and_orphaned_when_looked_at() -> None:
     desk = Desk()
     now = desk.clock.now()
-    lost = Task(id="lost-task", type="dream", title="Dream", state="running", created=now, seen=now)
+    lost = Task(id="lost-task", type="dream", title="Dream", state="running", created_at=now, last_seen_at=now)
     await desk.store.add(lost)
     await desk.store.add(replace(lost, id="lost-second", state="pending"))
     for number in range(5):
@@ -408,7 +408,7 @@ async def test_a_task_that_nobody_runs_is_cancelled_at_once_and_orphaned_when_lo
 @pytest.mark.req("AS-TASK-01")
 async def test_a_task_that_runs_here_is_never_orphaned_here() -> None:
     desk = Desk()
-    slow = replace(QUICK, look=60.0)
+    slow = replace(QUICK, poll=60.0)
     runner = TaskRunner(
         desk.store,
         agent="main",
@@ -443,7 +443,7 @@ async def test_a_task_that_was_taken_for_an_orphan_still_ends_as_it_does() -> No
         desk.clock.turn(31)
         await store.looked()
         found = await desk.store.get(task.id)
-        assert (found.state, found.seen) == ("orphaned", desk.clock.now())
+        assert (found.state, found.last_seen_at) == ("orphaned", desk.clock.now())
         gate.set()
         await desk.runner.wait(task.id)
     done = await desk.store.get(task.id)
@@ -474,7 +474,7 @@ async def test_signs_of_life_are_written_by_the_heartbeat_and_progress_with_the_
         desk.clock.turn(1)
         await store.looked()
         assert store.writes == writes + 1
-        assert (await store.get(task.id)).seen == desk.clock.now()
+        assert (await store.get(task.id)).last_seen_at == desk.clock.now()
         gate.set()
         await desk.runner.wait()
 
@@ -524,7 +524,7 @@ async def test_an_end_that_is_written_later_is_not_cut_before() -> None:
         desk.clock.turn(hours=1)
         store.full = False
         found = await desk.became(task.id, "failed")
-    assert (len(found.title), len(found.error), found.ended) == (80, 2_000, ended)
+    assert (len(found.title), len(found.error), found.ended_at) == (80, 2_000, ended)
     assert {len(error) for error in store.ends} == {5000}, "a store takes out the secrets, and then cuts"
 
 
@@ -704,7 +704,9 @@ async def test_a_store_that_cannot_be_swept_still_shows_what_is_lost() -> None:
     store = Troubled()
     desk = Desk(store)
     now = desk.clock.now() - timedelta(hours=1)
-    await store.add(Task(id="lost-task", type="dream", title="Dream", state="running", created=now, seen=now))
+    await store.add(
+        Task(id="lost-task", type="dream", title="Dream", state="running", created_at=now, last_seen_at=now)
+    )
     store.full = True
     assert [task.state for task in await desk.runner.tasks()] == ["orphaned"]
     assert desk.told() == [("failed", "record", "StorageFull")]

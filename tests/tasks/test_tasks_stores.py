@@ -20,7 +20,9 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 def task(task_id: str, *, state: TaskState = "running", minutes: int = 0) -> Task:
     made = NOON + timedelta(minutes=minutes)
-    return Task(id=task_id, type="local_agent", title=f"The task {task_id}", state=state, created=made, seen=made)
+    return Task(
+        id=task_id, type="local_agent", title=f"The task {task_id}", state=state, created_at=made, last_seen_at=made
+    )
 
 
 @pytest.fixture(params=["in a file", "in memory"])
@@ -57,7 +59,7 @@ async def test_an_id_is_given_once(store: TaskStore) -> None:
 async def test_a_change_is_made_and_returned(store: TaskStore) -> None:
     await store.add(task("t1"))
     changed = await store.update("t1", lambda found: complete_task(found, "Done.", NOON))
-    assert (changed.state, changed.result, changed.ended) == ("completed", "Done.", NOON)
+    assert (changed.state, changed.result, changed.ended_at) == ("completed", "Done.", NOON)
     assert await store.all() == (changed,)
     assert await store.get("t1") == changed
 
@@ -77,7 +79,7 @@ async def test_a_task_that_ended_stays_as_it_is_whatever_is_wanted(
     await store.add(task("t1"))
     ended = await store.update("t1", end)
     wishes: list[Callable[[Task], Task]] = [
-        lambda found: replace(found, state="running", ended=None),
+        lambda found: replace(found, state="running", ended_at=None),
         lambda found: replace(found, result="Other.", cancelling=True),
         lambda found: complete_task(found, "Again.", NOON),
         lambda found: fail_task(found, "Late.", NOON),

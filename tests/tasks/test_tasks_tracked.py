@@ -15,9 +15,9 @@ from ricordo.jobs.tasks import TaskWork, track_task
 
 pytestmark = pytest.mark.anyio
 
-QUICK = TaskPace(look=0.002)
+QUICK = TaskPace(poll=0.002)
 CLOCK = HandClock()
-DREAM = Task(id="dream-1", type="dream", title="Consolidate", created=CLOCK.now(), seen=CLOCK.now())
+DREAM = Task(id="dream-1", type="dream", title="Consolidate", created_at=CLOCK.now(), last_seen_at=CLOCK.now())
 
 
 class Closing(MemoryTaskStore):
@@ -51,7 +51,7 @@ async def test_the_result_is_returned_and_recorded() -> None:
 
     emitter = Emitter(CLOCK, (events.append,))
     assert await track_task(store, DREAM, work, clock=CLOCK, pace=QUICK, emitter=emitter) == "3 topics."
-    assert await store.all() == (replace(DREAM, state="completed", result="3 topics.", ended=CLOCK.now()),)
+    assert await store.all() == (replace(DREAM, state="completed", result="3 topics.", ended_at=CLOCK.now()),)
     assert [(event.stage, event.status) for event in events] == [("task", "started"), ("task", "finished")]
 
 

@@ -51,7 +51,7 @@ async def test_a_write_in_the_workspace_is_one_reversible_change_by_the_agent(de
         assert (await desk.root.read(f"workspace{path}")).data == b"three\n"
         newest, before, first = (await desk.changes.list_changes())[:3]
         assert newest.id in told
-        assert {(change.who, change.act) for change in (newest, before, first)} == {("agent", "tool")}
+        assert {(change.actor, change.action) for change in (newest, before, first)} == {("agent", "tool")}
         [changed] = newest.files
         assert (changed.path, changed.before) == (f"workspace{path}", before.files[0].after)
         assert await desk.changes.read_content(changed.before) == b"two\n"
@@ -97,7 +97,7 @@ async def test_a_write_in_the_working_directory_shows_the_change_and_waits_for_a
         "src/a.py was changed and has 12 bytes now."
     )
     assert await desk.use("write_file", path="new/b.py", content="b") == "new/b.py was created with 1 bytes."
-    assert [(asked.tool, asked.act, asked.target, asked.change) for asked in yes.asked] == [
+    assert [(asked.tool, asked.action, asked.target, asked.change) for asked in yes.asked] == [
         (
             "edit_file",
             "change",

@@ -70,7 +70,7 @@ async def test_what_a_rule_lets_through_is_written_and_nobody_is_asked(desks: De
 async def test_without_a_rule_a_person_is_asked_as_before(desks: Desks, no: Person) -> None:
     desk = desks(no)
     assert "was not approved" in await desk.use("write_file", path="a.txt", content="a")
-    assert [(asked.act, asked.target) for asked in no.asked] == [("create", "a.txt")]
+    assert [(asked.action, asked.target) for asked in no.asked] == [("create", "a.txt")]
     assert desk.tree() == {}
 
 

@@ -31,7 +31,7 @@ async def test_what_is_forgotten_is_said_and_gone_and_nothing_else(yes: Person) 
     assert told == f"forgotten: the fact …{wrong.id[-8:]}."
     assert [hit.entry.id for hit in await store.recall("pears")] == [kept.id]
     [asked] = yes.asked
-    assert (asked.tool, asked.act) == ("forget", "forget")
+    assert (asked.tool, asked.action) == ("forget", "forget")
     assert "Pears ship\non Monday." in asked.change
 
 

@@ -80,13 +80,15 @@ async def test_a_plan_is_entered_written_and_in_force_after_a_yes(yes: Person) -
     desk = Desk(yes)
     said = await desk.use("plan_enter", title="Release")
     assert "Plan mode is on, and the plan is /plans/2026-11-21-release.md." in said
-    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
+    assert desk.plan == PlanState(active=True, path=PATH, author="agent")
     assert await desk.on_disk() == "# Release\n"
     assert "which can be undone" in await desk.use("plan_write", content="# Release\n1. Test.\n")
     assert await desk.planning.text() == await desk.on_disk() == "# Release\n1. Test.\n"
     assert "is in force: carry it out" in await desk.use("plan_exit")
-    assert yes.asked == [Approval(tool="plan_exit", act="carry out", target=f"/{PATH}", change="# Release\n1. Test.\n")]
-    assert desk.plan == PlanState(active=False, path=PATH, by="agent", approved=True)
+    assert yes.asked == [
+        Approval(tool="plan_exit", action="carry out", target=f"/{PATH}", change="# Release\n1. Test.\n")
+    ]
+    assert desk.plan == PlanState(active=False, path=PATH, author="agent", approved=True)
     assert "no plan stands any more" in await desk.use("plan_exit", outcome="done")
     assert desk.plan == PlanState()
     assert await desk.on_disk() == "# Release\n1. Test.\n", "the file stays"
@@ -118,9 +120,9 @@ async def test_with_nobody_to_ask_an_agent_ends_what_it_began_and_nothing_else()
     for outcome in ("ready", "dropped"):
         said = await asked_for.use("plan_exit", outcome=outcome)
         assert said.startswith("failed: A person began plan mode, and a person ends it")
-    assert asked_for.plan == PlanState(active=True, path=PATH, by="user")
+    assert asked_for.plan == PlanState(active=True, path=PATH, author="user")
     await asked_for.planning.exit("ready", by="user")
-    assert asked_for.plan == PlanState(active=False, path=PATH, by="user", approved=True)
+    assert asked_for.plan == PlanState(active=False, path=PATH, author="user", approved=True)
 
 
 @pytest.mark.req("AS-PLAN-01")
@@ -131,15 +133,15 @@ async def test_an_agent_does_not_get_out_of_a_persons_plan_mode_by_dropping_or_e
     await desk.use("plan_enter", title="Another")
     assert "still on" in await desk.use("plan_exit", outcome="dropped")
     assert "still being made" in await desk.use("plan_exit", outcome="done")
-    assert desk.plan == PlanState(active=True, path=PATH, by="user")
-    assert [asked.act for asked in no.asked] == ["drop", "drop"]
+    assert desk.plan == PlanState(active=True, path=PATH, author="user")
+    assert [asked.action for asked in no.asked] == ["drop", "drop"]
 
 
 async def test_plan_mode_that_a_person_enters_too_is_that_persons() -> None:
     desk = Desk()
     await planned(desk)
     await desk.planning.enter(by="user")
-    assert desk.plan == PlanState(active=True, path=PATH, by="user")
+    assert desk.plan == PlanState(active=True, path=PATH, author="user")
     assert "a person ends it" in await desk.use("plan_exit")
 
 
@@ -233,7 +235,7 @@ async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_anoth
     assert await desk.list_blocking() == [PATH]
     await desk.use("plan_exit")
     await desk.use("plan_enter")
-    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
+    assert desk.plan == PlanState(active=True, path=PATH, author="agent")
     assert await desk.planning.text() == "# Release\n1. Test.\n"
     await desk.use("plan_exit")
     await desk.use("plan_enter", title="Über-Größe & Ночь")
@@ -343,7 +345,7 @@ async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
     assert "16c7e42" not in desk.plan.path, "a name is made of the title without its secret"
     assert "[secret:" in await desk.on_disk(desk.plan.path)
     written, created = await desk.changes.list_changes()
-    assert (written.who, written.act, len(written.files)) == ("agent", "tool", 1)
+    assert (written.actor, written.action, len(written.files)) == ("agent", "tool", 1)
     before = await desk.changes.read_content(written.files[0].before)
     assert before is not None
     assert before.startswith(b"# Use [secret:")
@@ -441,7 +443,9 @@ async def test_a_plan_that_a_person_approved_is_changed_only_with_that_persons_a
     assert "is so already" in await desk.use("plan_write", content="# Release\n1. Test.\n")
     assert yes.asked == []
     assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n")
-    assert yes.asked == [Approval(tool="plan_write", act="change", target=f"/{PATH}", change="# Release\n1. Ship.\n")]
+    assert yes.asked == [
+        Approval(tool="plan_write", action="change", target=f"/{PATH}", change="# Release\n1. Ship.\n")
+    ]
     assert "was written" in await desk.use("plan_write", context=replace(CONTEXT, approved=True), content="# R\n2. x")
     assert len(yes.asked) == 1, "a rule lets it through"
     yes.answer = False
@@ -471,7 +475,7 @@ async def test_a_plan_that_nobody_approved_may_be_changed_by_who_began_it() -> N
 
 async def test_a_plan_that_ended_while_its_change_was_asked_about_is_not_written() -> None:
     async def ends_it(asked: Approval) -> bool:
-        if asked.act == "change":
+        if asked.action == "change":
             await desk.planning.exit("done", by="user")
         return True
 
@@ -532,16 +536,16 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("path", OUTSIDE)
 async def test_a_state_that_names_a_file_elsewhere_reads_and_writes_nothing_there(path: str) -> None:
-    keeper = HeldStanding(WorkState(plan=PlanState(active=True, path=path, by="agent")))
+    keeper = HeldStanding(WorkState(plan=PlanState(active=True, path=path, author="agent")))
     desk = Desk(keeper=keeper)
     await desk.files.create("workspace/MEMORY.md", b"- A fact.\n")
     await desk.files.create("workspace/memory/topics/x.md", b"- Another.\n")
-    assert desk.planning.plan == PlanState(active=True, path="", by="agent")
+    assert desk.planning.plan == PlanState(active=True, path="", author="agent")
     assert await desk.planning.text() is None
     assert "There is no plan to write" in await desk.use("plan_write", content="mine")
     assert "is empty" in await desk.use("plan_exit")
     await desk.use("plan_enter", title="Release")
-    assert desk.plan == PlanState(active=True, path=PATH, by="agent")
+    assert desk.plan == PlanState(active=True, path=PATH, author="agent")
     assert sorted(await desk.list_blocking()) == ["MEMORY.md", "memory/topics/x.md", PATH]
     assert await desk.on_disk("MEMORY.md") == "- A fact.\n"
 

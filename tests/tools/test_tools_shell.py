@@ -58,7 +58,7 @@ async def test_every_command_is_shown_and_runs_only_after_a_yes(desks: Desks, ye
     desk = desks(yes, shell=True)
     for command in ("touch made", "touch made"):
         assert await desk.use("shell", command=command) == "[exit code 0]"
-    assert [(asked.tool, asked.act, asked.target) for asked in yes.asked] == [("shell", "run", "touch made")] * 2
+    assert [(asked.tool, asked.action, asked.target) for asked in yes.asked] == [("shell", "run", "touch made")] * 2
     assert desk.tree() == {"made": b""}
 
 

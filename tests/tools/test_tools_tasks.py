@@ -69,8 +69,8 @@ def record(tasks: HandTasks, number: int, *, state: TaskState = "completed", res
     """Put a task among the records that nothing runs for."""
     now = HandClock().now()
     task = Task(
-        id=f"{number:026}", type="local_bash", title=f"command\n{number}", state=state, created=now, seen=now,
-        result=result,
+        id=f"{number:026}", type="local_bash", title=f"command\n{number}", state=state, created_at=now,
+        last_seen_at=now, result=result,
     )  # fmt: skip
     tasks.records[task.id] = task
     return task
@@ -90,20 +90,20 @@ async def test_a_sub_agent_works_in_the_background_and_its_result_is_left_for_th
         reader._waits_for.set()
         await tasks.wait(task.id)
         assert (await tasks.get(task.id)).result == "reader read: Read\nall of it."
-    assert keeper.work_state.delivered == ()
+    assert keeper.work_state.delivered_results == ()
 
 
 @pytest.mark.req("AS-STATE-05")
 async def test_a_result_that_was_waited_for_is_told_at_once_and_never_again() -> None:
-    keeper = HeldStanding(WorkState(delivered=("before",)))
+    keeper = HeldStanding(WorkState(delivered_results=("before",)))
     async with hand_tasks() as tasks:
         tools = made(tasks, keeper=keeper)
         assert await used(tools, "spawn", prompt="Read.", title="All files", wait=True) == "reader read: Read."
         [task] = await tasks.tasks()
         assert task.title == "All files"
-        assert keeper.work_state.delivered == ("before", task.id)
+        assert keeper.work_state.delivered_results == ("before", task.id)
         assert "reader read: Read." in await used(tools, "task_output", task_id=task.id)
-        assert keeper.work_state.delivered == ("before", task.id)
+        assert keeper.work_state.delivered_results == ("before", task.id)
 
 
 @pytest.mark.req("AS-STATE-05")
@@ -114,7 +114,7 @@ async def test_a_failure_that_was_waited_for_is_told_at_once_and_never_again() -
         said = await used(tools, "spawn", prompt="Read.", wait=True)
         [task] = await tasks.tasks()
         assert said == f"failed: reader did not do it: task {short_id(task)} is failed: no such folder"
-        assert keeper.work_state.delivered == (task.id,)
+        assert keeper.work_state.delivered_results == (task.id,)
 
 
 async def test_who_stops_waiting_for_a_sub_agent_stops_it() -> None:
@@ -195,7 +195,7 @@ async def test_a_result_is_read_page_by_page_to_its_end_and_counts_as_told() -> 
         assert head == "[task 00000007, command 7: completed, lines 501 to 501 of 501]"
         assert "nothing at line 900" in await used(tools, "task_output", task_id=task.id, offset=900)
         assert "count from 1" in await used(tools, "task_output", task_id=task.id, offset=0)
-    assert keeper.work_state.delivered == (task.id,)
+    assert keeper.work_state.delivered_results == (task.id,)
     assert keeper.kept == 1
 
 
@@ -222,7 +222,7 @@ async def test_what_is_told_of_a_task_that_can_still_end_is_not_its_result(
         tasks.records[task.id] = replace(task, progress=progress, error=error)
         told = await used(made(tasks, keeper=keeper), "task_output", task_id=task.id)
     assert told == f"[task 00000007, command 7: {shown}]"
-    assert (task.id in keeper.work_state.delivered) == counts
+    assert (task.id in keeper.work_state.delivered_results) == counts
 
 
 async def test_a_result_is_told_twice_rather_than_never_when_the_telling_can_not_be_kept() -> None:
@@ -233,7 +233,7 @@ async def test_a_result_is_told_twice_rather_than_never_when_the_telling_can_not
         assert await used(tools, "spawn", prompt="Read.", wait=True) == "reader read: Read."
         [task] = await tasks.tasks()
         assert "reader read: Read." in await used(tools, "task_output", task_id=task.id)
-    assert keeper.work_state.delivered == ()
+    assert keeper.work_state.delivered_results == ()
 
 
 @pytest.mark.req("HE-C3-task")
@@ -245,11 +245,11 @@ async def test_a_task_is_cancelled_once_and_what_has_ended_stays() -> None:
         [task] = await tasks.tasks()
         key = short_id(task)
         assert await used(tools, "task_cancel", task_id=f" `{key}` ") == f"Task {key} was cancelled."
-        assert keeper.work_state.delivered == (task.id,)
+        assert keeper.work_state.delivered_results == (task.id,)
         assert await used(tools, "task_cancel", task_id=key) == f"Task {key} had ended already: it is cancelled."
         elsewhere = record(tasks, 8, state="running")
         assert await used(tools, "task_cancel", task_id=elsewhere.id) == "Task 00000008 was asked to stop."
-        assert elsewhere.id not in keeper.work_state.delivered, "it may still end with a result"
+        assert elsewhere.id not in keeper.work_state.delivered_results, "it may still end with a result"
 
 
 async def test_an_id_that_names_no_task_is_answered_with_where_to_find_one() -> None:
@@ -279,7 +279,7 @@ async def test_the_tools_work_over_the_runner_of_the_house() -> None:
         assert "was cancelled" in await used(tools, "task_cancel", task_id=short_id(read))
         told = await used(tools, "task_output", task_id=short_id(written))
         assert told.endswith("completed, lines 1 to 1 of 1]\nwriter read: Write.")
-    assert keeper.work_state.delivered == (written.id, read.id)
+    assert keeper.work_state.delivered_results == (written.id, read.id)
 
 
 @pytest.mark.req("AS-PLAN-01")
@@ -293,7 +293,9 @@ async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_pl
         assert told.startswith("failed: there was not asked: plan mode is on, and a sub-agent that runs elsewhere")
         assert await tasks.tasks() == ()
         assert await used(tools, "spawn", agent="here", prompt="Read.", wait=True) == "here read: Read."
-        keeper.work_state = WorkState(plan=PlanState(path="plans/a.md"), delivered=keeper.work_state.delivered)
+        keeper.work_state = WorkState(
+            plan=PlanState(path="plans/a.md"), delivered_results=keeper.work_state.delivered_results
+        )
         assert await used(tools, "spawn", agent="there", prompt="Go.", wait=True) == "there read: Go."
 
 

@@ -41,13 +41,13 @@ def ids(todos: Sequence[Todo]) -> dict[str, str]:
 @pytest.mark.req("AS-STATE-06")
 async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> None:
     plan = PlanState(path="plans/x.md")
-    keeper = HeldStanding(WorkState(plan=plan, delivered=("t1",)))
+    keeper = HeldStanding(WorkState(plan=plan, delivered_results=("t1",)))
     said = await written(keeper, item("read", "completed"), item("write", "in_progress"), {"content": "test"})
     assert said == "3 todos, 1 done, in progress: write"
     assert told(keeper) == [("read", "completed"), ("write", "in_progress"), ("test", "pending")]
     assert await written(keeper, item("ship")) == "1 todo, 0 done, none in progress"
     assert told(keeper) == [("ship", "pending")]
-    assert (keeper.work_state.plan, keeper.work_state.delivered) == (plan, ("t1",))
+    assert (keeper.work_state.plan, keeper.work_state.delivered_results) == (plan, ("t1",))
     assert await written(keeper) == "The list is empty now."
     assert keeper.work_state.todos == ()
 

@@ -30,7 +30,7 @@ def change_sets(files: FileStore) -> ChangeSets:
 BEFORE: dict[str, bytes] = {"workspace/a.md": b"a old\n", "workspace/b.md": b"b old\n", "workspace/gone.md": b"g\n"}
 AFTER: dict[str, bytes] = {"workspace/a.md": b"a new\n", "workspace/b.md": b"b new\n", "workspace/new.md": b"n\n"}
 EDITS = [
-    Edit(path=path, expected=compute_version(BEFORE[path]) if path in BEFORE else ABSENT, data=AFTER.get(path))
+    Edit(path=path, expected_hash=compute_version(BEFORE[path]) if path in BEFORE else ABSENT, data=AFTER.get(path))
     for path in sorted(BEFORE | AFTER)
 ]
 
@@ -51,7 +51,7 @@ async def test_a_change_writes_creates_and_deletes_and_is_on_record() -> None:
     change = await changes.apply(EDITS, act="test", who="me", why="because")
     assert await contents(files) == AFTER
     assert await changes.list_changes() == [change] == [await changes.get_change(change.id)]
-    assert (change.act, change.who, change.why) == ("test", "me", "because")
+    assert (change.action, change.actor, change.reason) == ("test", "me", "because")
     assert await files.list("history/pending") == []
     for changed in change.files:
         assert await changes.read_content(changed.before) == BEFORE.get(changed.path)
@@ -107,7 +107,7 @@ async def test_a_plan_is_made_again_when_its_file_changed() -> None:
 
     async def plan() -> list[Edit]:
         stored = await files.read("workspace/log")
-        return [Edit(path="workspace/log", expected=stored.version, data=b"ours\n" + stored.data)]
+        return [Edit(path="workspace/log", expected_hash=stored.version, data=b"ours\n" + stored.data)]
 
     await change_sets(files).rebase(plan, act="test", who="me")
     assert (await inner.read("workspace/log")).data == b"ours\n0\ntheirs\ntheirs\ntheirs\n"
@@ -213,7 +213,7 @@ async def test_what_a_person_rewrote_meanwhile_is_left_alone() -> None:
     assert (await contents(files))["workspace/a.md"] == b"by hand\n"
     assert (await contents(files))["workspace/b.md"] == b"b old\n"
     [change] = await change_sets(files).list_changes()
-    assert (change.act, await files.list("history/pending")) == ("test", [])
+    assert (change.action, await files.list("history/pending")) == ("test", [])
     [changed] = [changed for changed in change.files if changed.path == "workspace/a.md"]
     assert await change_sets(files).read_content(changed.before) == b"a old\n"
 
@@ -224,7 +224,7 @@ async def recovered(before: bytes | None, after: bytes | None, found: bytes | No
     if before is not None:
         await files.create("workspace/x", before)
     expected = ABSENT if before is None else compute_version(before)
-    edit = Edit(path="workspace/x", expected=expected, data=after)
+    edit = Edit(path="workspace/x", expected_hash=expected, data=after)
     change = await change_sets(files).apply([edit], act="test", who="me")
     record = (await files.read(f"history/changes/{change.id}.json")).data
     await files.delete(f"history/changes/{change.id}.json")
@@ -281,7 +281,7 @@ async def test_history_that_was_removed_stops_no_other_change() -> None:
     await changes.recover()
     await files.create("workspace/other.md", b"x\n")
     await changes.apply(
-        [Edit(path="workspace/other.md", expected=compute_version(b"x\n"), data=b"y\n")], act="t", who="me"
+        [Edit(path="workspace/other.md", expected_hash=compute_version(b"x\n"), data=b"y\n")], act="t", who="me"
     )
     assert (await contents(files))["workspace/other.md"] == b"y\n"
 
@@ -312,7 +312,7 @@ async def test_a_record_that_can_not_be_read_hides_no_other() -> None:
 @given(who=st.text(max_size=20), why=st.text(max_size=60))
 async def test_a_record_reads_back_whatever_it_says(who: str, why: str) -> None:
     files = InMemoryFiles()
-    edit = Edit(path="workspace/ünï.md", expected=ABSENT, data=b"x")
+    edit = Edit(path="workspace/ünï.md", expected_hash=ABSENT, data=b"x")
     change = await change_sets(files).apply([edit], act="test", who=who, why=why, undoes="other")
     assert await change_sets(files).get_change(change.id) == change
     assert change.at <= datetime.now(UTC)
@@ -324,7 +324,7 @@ async def test_two_changers_of_one_file_both_get_their_turn(tmp_path: Path) -> N
 
         async def plan() -> list[Edit]:
             stored = await files.read("workspace/log")
-            return [Edit(path="workspace/log", expected=stored.version, data=stored.data + f"{word}\n".encode())]
+            return [Edit(path="workspace/log", expected_hash=stored.version, data=stored.data + f"{word}\n".encode())]
 
         for _ in range(6):
             await change_sets(files).rebase(plan, act="test", who=word)

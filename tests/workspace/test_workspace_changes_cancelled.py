@@ -19,7 +19,7 @@ PAUSE = 0.02
 OLD = {"workspace/a.md": b"a old\n", "workspace/b.md": b"b old\n"}
 NEW = {"workspace/a.md": b"a new\n", "workspace/b.md": b"b new\n", "workspace/c.md": b"c new\n"}
 EDITS = [
-    Edit(path=path, expected=compute_version(OLD[path]) if path in OLD else ABSENT, data=NEW[path]) for path in NEW
+    Edit(path=path, expected_hash=compute_version(OLD[path]) if path in OLD else ABSENT, data=NEW[path]) for path in NEW
 ]
 
 

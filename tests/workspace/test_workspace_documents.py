@@ -31,7 +31,7 @@ async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
     every = [(await files.read(info.path)).data for info in await files.list("")]
     assert not [data for data in every if SECRET.encode() in data]
     items = await list_history(files, changes)
-    assert [(item.act, item.who) for item in items] == [("edit", "agent"), ("edit", "agent"), ("create", "agent")]
+    assert [(item.action, item.actor) for item in items] == [("edit", "agent"), ("edit", "agent"), ("create", "agent")]
     for item in items[:2]:
         await undo_change(files, changes, item, who="user")
     assert (await files.read(f"workspace/{path}")).data == made

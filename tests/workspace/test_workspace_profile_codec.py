@@ -96,7 +96,7 @@ def test_a_fact_that_was_copied_with_its_id_is_read_beside_the_first() -> None:
     assert [fact.content for fact in read.profile.facts] == ["Likes tea", "Likes coffee"]
     assert read.profile.facts[0].id == "fact_00000001"
     assert read.profile.facts[1].id == create_fact_id("Likes coffee", ())
-    assert [(each.where, each.is_used) for each in read.broken] == [("facts[1]", True)]
+    assert [(each.location, each.is_used) for each in read.broken] == [("facts[1]", True)]
 
 
 @pytest.mark.req("DF-B5")
@@ -123,7 +123,7 @@ def test_a_record_that_is_no_object_is_told_alone(bad: object) -> None:
     read = parse_profile(json.dumps({"facts": [_fact(), bad, _fact(id="fact_00000002")]}).encode())
     assert [fact.id for fact in read.profile.facts] == ["fact_00000001", "fact_00000002"]
     (broken,) = read.broken
-    assert (broken.where, broken.record, broken.is_used) == ("facts[1]", bad, False)
+    assert (broken.location, broken.record, broken.is_used) == ("facts[1]", bad, False)
 
 
 @pytest.mark.req("DF-B14")
@@ -133,7 +133,7 @@ def test_a_fact_whose_content_is_no_text_is_told_and_not_read(content: object) -
     assert read.profile.facts == ()
     (broken,) = read.broken
     assert broken.record == _fact(content=content)
-    assert "content" in broken.why
+    assert "content" in broken.reason
 
 
 @pytest.mark.req("DF-B14")
@@ -154,7 +154,7 @@ def test_a_field_of_a_wrong_type_takes_its_default_and_its_record_is_told(field:
     assert (fact.category, fact.source.thread, fact.pinned, fact.revision) == ("context", "unknown", False, 1)
     (broken,) = read.broken
     assert (broken.record, broken.is_used) == (record, True)
-    assert field in broken.why
+    assert field in broken.reason
     assert parse_profile(render_profile(read.profile)).broken == ()
 
 
@@ -182,7 +182,7 @@ def test_sections_of_a_wrong_type_are_told_alone() -> None:
     read = parse_profile(json.dumps(document).encode())
     assert read.profile.summaries["topOfMind"].summary == "Ships this week"
     assert read.profile.summaries["workContext"] == ProfileSummary()
-    assert {each.where for each in read.broken} == {
+    assert {each.location for each in read.broken} == {
         "user.workContext", "user.personalContext", "history", "facts", "version", "revision",
     }  # fmt: skip
     assert (read.profile.version, read.profile.revision) == ("1.0", 0)

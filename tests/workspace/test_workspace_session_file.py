@@ -33,7 +33,7 @@ def entry(number: int, content: str = "", *, kind: str = "fact", tags: tuple[str
 FULL = SessionFile(
     started=STARTED,
     session="s-1",
-    worked=SessionTotals(minutes=12, turns=5, usage=USED, cost=Decimal("0.0123")),
+    totals=SessionTotals(minutes=12, turns=5, usage=USED, cost=Decimal("0.0123")),
     closing=SessionTotals(usage=Usage(input=900, output=80), cost=Decimal("0.0004")),
     tags=("compaction", "tests"),
     summary="We moved the fixtures.\n\nThen we ran everything.",
@@ -75,11 +75,11 @@ files = st.builds(
     SessionFile,
     started=st.integers(0, 10**9).map(lambda second: STARTED + timedelta(seconds=second)),
     session=st.text(max_size=12),
-    worked=spent,
+    totals=spent,
     closing=st.just(SessionTotals()) | spent.map(lambda one: replace(one, minutes=None, turns=None)),
     tags=st.lists(one_line.map(to_tag).filter(bool), max_size=3, unique=True).map(tuple),
     summary=lines.map(str.strip) | st.just("# Not a heading\n```\n## Facts\n- no\n\\# one"),
-    outdated=st.booleans(),
+    is_outdated=st.booleans(),
     open_threads=st.lists(one_line, max_size=3).map(tuple),
     files_read=st.lists(one_line, max_size=3).map(tuple),
     entries=st.lists(saved, max_size=5, unique_by=lambda one: (one.id, one.time)).map(tuple),
@@ -183,7 +183,7 @@ def test_the_session_files_of_others_are_read() -> None:
     read = parse_session(data, PATH)
     assert read is not None
     assert read.started == datetime(2026, 5, 13, 9, 47).astimezone(UTC)
-    assert (read.worked.minutes, read.worked.turns, read.worked.cost) == (1_012, 1, Decimal("0.02"))
+    assert (read.totals.minutes, read.totals.turns, read.totals.cost) == (1_012, 1, Decimal("0.02"))
     assert [(one.kind, one.content) for one in read.entries] == [
         ("decision", "Keep the newest."), ("decision", "Drop the rest."), ("note", "Odd."),
     ]  # fmt: skip
@@ -201,14 +201,14 @@ def test_the_name_tells_the_time_where_nothing_else_does() -> None:
 @pytest.mark.req("GO-AT4", "GO-D10")
 @pytest.mark.parametrize("state", ["pending", "outdated"])
 def test_a_waiting_summary_that_a_person_rewrote_waits_no_more(state: str) -> None:
-    waiting = replace(FULL, pending=state == "pending", outdated=state == "outdated", summary="Saved: this.")
+    waiting = replace(FULL, is_pending=state == "pending", is_outdated=state == "outdated", summary="Saved: this.")
     data = update_session(b"", PATH, waiting)
     assert f"\nsummary: {state} ".encode() in data
     assert parse_session(data, PATH) == waiting
     read = parse_session(data.replace(b"Saved: this.", b"We saved this, and more."), PATH)
     assert read is not None
-    assert not read.pending
-    assert not read.outdated
+    assert not read.is_pending
+    assert not read.is_outdated
     assert parse_session(update_session(data, PATH, FULL), PATH) == FULL
 
 

@@ -210,14 +210,14 @@ def _opener_from_settings(scope: Scope, parts: Dependencies, root: Path) -> Stor
     origin = parts.settings.origins.get("store")
     if origin is None or origin.kind != "file":
         return StoreOpener(scope=scope, parts=parts)
-    return StoreOpener(scope=scope, parts=parts, base=root, within=root.parent)
+    return StoreOpener(scope=scope, parts=parts, base=root, allowed_folder=root.parent)
 
 
 def _means_root(address: Address, root: Path) -> bool:
     """Return whether an address names the memory of the root."""
     if address.scheme != "layered":
         return False
-    return not address.place or expand_home(address.place).resolve() == root.resolve()
+    return not address.location or expand_home(address.location).resolve() == root.resolve()
 
 
 def _null_store(status: StoreStatus, scope: Scope, parts: Dependencies) -> AgentStore:

@@ -39,21 +39,21 @@ _FIRST_YEAR, _LAST_YEAR = 1, 9999
 class Compaction:
     """One compaction: its handle, action, time and reason.
 
-    `first` and `last` are the ids of the first and last of the removed `messages`. The tokens are those of the window's
-    messages, without the system prompt. After an undo, `missing` is the number of messages that could not be restored
-    because they no longer exist; otherwise it is 0.
+    `first_id` and `last` are the ids of the first and last of the removed `messages`. The tokens are those of the
+    window's messages, without the system prompt. After an undo, `missing` is the number of messages that could not be
+    restored because they no longer exist; otherwise it is 0.
     """
 
     handle: str
-    act: Act
+    action: Act
     at: datetime
     reason: str
-    first: str
+    first_id: str
     last: str
     messages: int
     tokens_before: int
     tokens_after: int
-    undone: bool = False
+    is_undone: bool = False
     missing: int = 0
 
 
@@ -99,10 +99,10 @@ def render_record(record: CompactionRecord) -> bytes:
         {
             "v": _VERSION,
             "handle": compaction.handle,
-            "act": compaction.act,
+            "act": compaction.action,
             "at": format_rfc3339(compaction.at),
             "reason": compaction.reason,
-            "first": compaction.first,
+            "first": compaction.first_id,
             "last": compaction.last,
             "messages": compaction.messages,
             "tokens": [compaction.tokens_before, compaction.tokens_after],
@@ -139,7 +139,7 @@ def _apply_line(fields: dict[str, JsonValue], records: dict[str, CompactionRecor
         handle = require_text(fields["undone"], "undone")
         if handle in records:
             existing = records[handle]
-            records[handle] = replace(existing, compaction=replace(existing.compaction, undone=True))
+            records[handle] = replace(existing, compaction=replace(existing.compaction, is_undone=True))
         return
     record = _parse_record(fields)
     # A compaction that was made again after its undo is the newest.
@@ -153,10 +153,10 @@ def _parse_record(fields: dict[str, JsonValue]) -> CompactionRecord:
     tokens = _parse_pair(fields.get("tokens"), "tokens")
     compaction = Compaction(
         handle=require_text(fields.get("handle"), "handle"),
-        act=require_text(fields.get("act"), "act"),
+        action=require_text(fields.get("act"), "act"),
         at=_parse_time(fields.get("at")),
         reason=require_text(fields.get("reason", ""), "reason"),
-        first=require_text(fields.get("first", ""), "first"),
+        first_id=require_text(fields.get("first", ""), "first"),
         last=require_text(fields.get("last", ""), "last"),
         messages=require_integer(fields.get("messages"), "messages"),
         tokens_before=tokens[0],

@@ -93,7 +93,7 @@ class RequestMeter:
             session=request.turn.session,
             overhead=max(0, total - round(estimate.messages * self.ratio)),
             limit=limit or self.limit,
-            most_messages=self._most_messages,
+            max_messages=self._most_messages,
             ratio=self.ratio,
             forced=forced,
         )
@@ -145,14 +145,14 @@ async def run_strategy(
     """
     window = measured.window
     report = StrategyReport(
-        act=strategy.act,
+        action=strategy.action,
         status="failed",
         messages_before=len(window.messages),
         messages_after=len(window.messages),
         tokens_before=measured.tokens,
         tokens_after=measured.tokens,
     )
-    with emitter.stage(cast("Stage", strategy.act), scope) as progress:
+    with emitter.stage(cast("Stage", strategy.action), scope) as progress:
         _report_sizes(progress, report)
         try:
             with unwrap_cancellation():
@@ -191,7 +191,11 @@ async def reduce_request(
     async def run_in_request(strategy: Strategy, window: Window) -> Reduction:
         measured = await meter.measure(replace(request, window=window.messages), forced=window.forced, limit=limit)
         adjusted = replace(
-            measured.window, target=window.target, focus=window.focus, undone=window.undone, shortens=window.shortens
+            measured.window,
+            target=window.target,
+            focus=window.focus,
+            messages_at_undo=window.messages_at_undo,
+            may_truncate=window.may_truncate,
         )
         return await run_strategy(strategy, replace(measured, window=adjusted), emitter, request.turn.scope)
 
@@ -204,7 +208,7 @@ async def reduce_request(
         forced=forced,
         target=target,
         focus=focus,
-        undone=undone,
+        messages_at_undo=undone,
     )
     reduced, reports = await run_pipeline(window, strategies, run=run_in_request, record_reduction=record_reduction)
     is_unchanged = reduced.messages == request.window

@@ -123,10 +123,10 @@ class Compactions:
             try:
                 await self._session_state.save()
             except StorageError:
-                self._session_state.replace_window(before.window, undone=before.undone)
+                self._session_state.replace_window(before.window, undone=before.messages_at_undo)
                 raise
             await self._append(render_undo(record.compaction.handle, self._clock.now()))
-            return replace(record.compaction, undone=True, missing=restored.missing)
+            return replace(record.compaction, is_undone=True, missing=restored.missing)
 
     async def remove(self, message_id: str) -> Compaction:
         """Remove a message from the window; `undo` with the handle restores it. The transcript keeps it.
@@ -153,14 +153,14 @@ class Compactions:
             before = self._session_state.state
             window = Window(messages=before.window, agent=before.agent, session=before.session)
             reduction = change(window)
-            with self._emitter.stage(cast("Stage", reduction.report.act), self._scope) as progress:
+            with self._emitter.stage(cast("Stage", reduction.report.action), self._scope) as progress:
                 progress.counts["messages"] = len(reduction.dropped)
                 await self.record(window, reduction)
                 self._session_state.replace_window(reduction.messages, undone=0)
                 try:
                     await self._session_state.save()
                 except StorageError:
-                    self._session_state.replace_window(before.window, undone=before.undone)
+                    self._session_state.replace_window(before.window, undone=before.messages_at_undo)
                     raise
             return _find_by_handle(reduction.report.handle, await self._read_journal()).compaction
 
@@ -220,10 +220,10 @@ class Compactions:
         dropped_ids = {id(message) for message in dropped}
         compaction = Compaction(
             handle=report.handle,
-            act=report.act,
+            action=report.action,
             at=self._clock.now(),
             reason=report.reason,
-            first=dropped[0].id if dropped else "",
+            first_id=dropped[0].id if dropped else "",
             last=dropped[-1].id if dropped else "",
             messages=len(dropped),
             tokens_before=report.tokens_before,
@@ -306,7 +306,7 @@ class Compactions:
 
 def _find_newest(journal: Journal) -> CompactionRecord:
     for record in reversed(journal.records):
-        if not record.compaction.undone:
+        if not record.compaction.is_undone:
             return record
     if journal.records:
         raise CompactionNotFound("Nothing can be undone: no compaction is left, all on record are undone already.")
@@ -331,7 +331,7 @@ def _undo_in_window(
     has_handle: bool,
 ) -> RestoredWindow:
     """Return the window without a compaction, unchanged if it is already restored. Raises `UndoRefused`."""
-    if not record.compaction.undone and is_restored(record, originals, window):
+    if not record.compaction.is_undone and is_restored(record, originals, window):
         return RestoredWindow(window=tuple(window))
     if journal.is_torn and not has_handle:
         raise UndoRefused(

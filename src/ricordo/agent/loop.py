@@ -348,7 +348,7 @@ class AgentLoop:
         self._max_iters = self._limits.max_iters or _DEFAULT_MAX_ITERS
         self._emitter = emitter or Emitter(SystemClock())
         self._call_options = ToolCallOptions(
-            tools=tools_by_name, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate
+            tools=tools_by_name, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, permission_gate=gate
         )
 
     async def run(self, turn: Turn) -> TurnResult:

@@ -197,7 +197,7 @@ class OpeningContext:
 
 def _opening_item(hit: Hit, now: datetime) -> PreambleItem:
     item = shorten_memory(quote_hit(hit, now))
-    entries = (ShownEntry(id=hit.entry.id, place=hit.source),) if hit.entry.id else ()
+    entries = (ShownEntry(id=hit.entry.id, path=hit.source),) if hit.entry.id else ()
     return PreambleItem(
         text=item.text, source=item.source, trust=item.trust, age=item.age, kind=item.kind, id=item.id, entries=entries
     )
@@ -316,7 +316,9 @@ class TurnMemories:
         hits = await self._await_hits(self._group, text)
         if hits is None:
             return []
-        select = partial(self._choose, hits, text, request, self._chosen, self._session_state.work_state.delivered)
+        select = partial(
+            self._choose, hits, text, request, self._chosen, self._session_state.work_state.delivered_results
+        )
         with self._emitter.stage("select", request.turn.scope) as progress:
             selected = await run_sync(select)
             progress.counts["entries"] = len(selected)

@@ -226,12 +226,12 @@ class ParentLink:
     """The values a sub-agent gets from its parent session.
 
     `get_state` returns the parent's state, which also applies to the sub-agent; `middleware` wraps its requests.
-    `has_tool` says whether the sub-agent gets a tool, by name. `own_reductions` replace those of the parent.
+    `has_tool` says whether the sub-agent gets a tool, by name. `reductions` replace those of the parent.
     """
 
     get_state: Callable[[], WorkState]
     has_tool: Callable[[str], bool]
-    own_reductions: Reductions
+    reductions: Reductions
     middleware: StepMiddleware
 
 
@@ -353,7 +353,7 @@ def _is_agent(value: object) -> bool:
 
 
 def _is_strategy(value: object) -> bool:
-    return _has_methods(value, "act", "reduce")
+    return _has_methods(value, "action", "reduce")
 
 
 def _has_methods(value: object, *methods: str) -> bool:

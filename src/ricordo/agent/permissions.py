@@ -158,7 +158,7 @@ def _to_rule(entry: Entry, text: str) -> PermissionRule:
 def _deduplicate(rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
     unique: dict[PermissionRule, PermissionRule] = {}
     for rule in rules:
-        unique.setdefault(replace(rule, why=""), rule)
+        unique.setdefault(replace(rule, reason=""), rule)
     return tuple(unique.values())
 
 
@@ -258,7 +258,7 @@ class RuleGate:
             )
         approval = Approval(
             tool=query.tool,
-            act="call",
+            action="call",
             target=replace_surrogates(query.argument),
             change=_render_arguments(query.argument, arguments),
         )
@@ -329,7 +329,7 @@ class Permissions:
         return True
 
     async def _add(self, decision: Decision, text: str, why: str) -> PermissionRule:
-        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=_check_reason(why), source="user")
+        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), reason=_check_reason(why), source="user")
         if has_secret(text) or has_secret(render_rule(rule)):
             raise InvalidSetting("A rule holds no secrets: with a mark in its place it would match other calls.")
 
@@ -415,7 +415,7 @@ def _quote_rule(rule: PermissionRule) -> str:
 
 
 def _reason_suffix(rule: PermissionRule) -> str:
-    return f" Reason: {rule.why}" if rule.why else ""
+    return f" Reason: {rule.reason}" if rule.reason else ""
 
 
 _MAX_TEXT_CHARS, _MAX_PATH_CHARS = 100_000, 4_096

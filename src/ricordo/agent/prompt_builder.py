@@ -357,8 +357,8 @@ class PromptBuilder:
         """Record that a prompt shows these entries, each in its root."""
         if self._notes is None:
             return
-        for place in dict.fromkeys(entry.place for entry in preamble.entries):
-            ids = [entry.id for entry in preamble.entries if entry.place == place]
+        for place in dict.fromkeys(entry.path for entry in preamble.entries):
+            ids = [entry.id for entry in preamble.entries if entry.path == place]
             self._notes.record_use("shown", ids, how="prompt", source=place, session=session)
 
     @property

@@ -86,7 +86,7 @@ def build_reminder(
     `plan` is the text of the plan's file, None if there is none; `tasks` are those of the session, oldest first, None
     if their record can't be read.
     """
-    results = list(_result_items(tasks or (), work_state.delivered, result_budget.count, results_budget.count))
+    results = list(_result_items(tasks or (), work_state.delivered_results, result_budget.count, results_budget.count))
     items = [
         *_plan_items(work_state, plan, window, plan_budget.count),
         *_todo_items(work_state.todos),
@@ -211,7 +211,7 @@ def _result_items(
     delivered_keys, total_tokens = set(delivered), remaining
     # A task whose end was delivered but could not be saved is not reported again when it is orphaned.
     ended_tasks = [task for task in tasks if (key := delivery_key(task)) and delivered_keys.isdisjoint({key, task.id})]
-    ended_tasks.sort(key=lambda task: (task.ended or task.seen, task.created, task.id))
+    ended_tasks.sort(key=lambda task: (task.ended_at or task.last_seen_at, task.created_at, task.id))
     for task in ended_tasks[:_MAX_RESULTS]:
         text = _cut_with_pointer(
             _outcome_text(task), min(max_tokens, total_tokens), "[cut: task_output shows the rest]"
@@ -236,7 +236,8 @@ def _rule_items(work_state: WorkState) -> Iterator[FencedItem]:
     rules = [rule for decision in ("deny", "ask") for rule in work_state.permissions if rule.decision == decision]
     if rules:
         lines = [
-            ": ".join(filter(None, [_one_line(render_rule(rule)), _one_line(rule.why)])) for rule in rules[:_MAX_RULES]
+            ": ".join(filter(None, [_one_line(render_rule(rule)), _one_line(rule.reason)]))
+            for rule in rules[:_MAX_RULES]
         ]
         yield _session_item("rules", "\n".join([*lines, *_overflow_lines(len(rules) - _MAX_RULES, "rule")]))
 
@@ -345,13 +346,13 @@ class TaskDelivery:
     def work_state(self) -> WorkState:
         """The work state, including results that were shown but not recorded yet."""
         work_state = self._session_state.work_state
-        new = tuple(each for each in self._shown_ids if each not in work_state.delivered)
-        return replace(work_state, delivered=(*work_state.delivered, *new)) if new else work_state
+        new = tuple(each for each in self._shown_ids if each not in work_state.delivered_results)
+        return replace(work_state, delivered_results=(*work_state.delivered_results, *new)) if new else work_state
 
     async def update_work_state(self, change: Callable[[WorkState], WorkState]) -> WorkState:
         """Collect the keys that `change` adds to `delivered` until the next tool results are recorded."""
-        delivered = self.work_state.delivered
-        self._shown_ids += tuple(each for each in change(self.work_state).delivered if each not in delivered)
+        delivered = self.work_state.delivered_results
+        self._shown_ids += tuple(each for each in change(self.work_state).delivered_results if each not in delivered)
         return self.work_state
 
     def wrap_recorder(self, record: Recorder) -> Recorder:

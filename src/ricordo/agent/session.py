@@ -169,7 +169,7 @@ class AgentSession:
 
         await self.turn_runner.rewrite_window(reduce_window)
         (compacted,) = results
-        if any(report.act == "compact" and report.status == "done" for report in compacted):
+        if any(report.action == "compact" and report.status == "done" for report in compacted):
             self.prompt.invalidate()
         return compacted
 

@@ -91,7 +91,7 @@ def choose_reductions(options: AgentOptions, settings: Settings, window: int | N
     on = options.reductions
     if options.recommended:
         on = with_recommended(on, settings.reductions, window)
-    return {**on, **options.parent.own_reductions} if options.parent else on
+    return {**on, **options.parent.reductions} if options.parent else on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ class SessionFactory:
                 emitter=parts.emitter,
                 retries=pipelines.overflow_retries,
                 record_reduction=compactions.record,
-                get_undone=lambda: session_state.state.undone,
+                get_undone=lambda: session_state.state.messages_at_undo,
                 overflow_strategies=pipelines.on_overflow,
             ),
             prompt.complete,
@@ -150,7 +150,7 @@ class SessionFactory:
             steps=steps,
             turns=self._turn_middleware(totals, extraction),
             record=services.task_delivery.wrap_recorder(session_state.record),
-            gate=services.gate,
+            gate=services.permission_gate,
             limits=options.limits,
             emitter=parts.emitter,
         )
@@ -262,7 +262,7 @@ class SessionFactory:
             handover=self._create_handover(reductions, session) if extraction else None,
             is_recorded=self.resources.is_writable,
             find_original=session_state.find_recorded,
-            reread=reread,
+            read_file_again=reread,
             prepare_model=partial(self._prepare_model, purpose="summary", session=session),
             resolve_address=partial(self._parts.settings.resolve_address, agent=self._parts.model),
             clock=self._parts.clock,
@@ -275,7 +275,7 @@ class SessionFactory:
         if not (options.builtin_tools.files or options.builtin_tools.shell):
             return None
         context = ToolContext(call_id="", scope=options.scope, agent=options.agent, session=name)
-        return create_rereader(tools, services.gate, context)
+        return create_rereader(tools, services.permission_gate, context)
 
     def _prepare_model(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model for use by memory; usage is only counted if the root is writable."""

@@ -94,7 +94,7 @@ def _create_incognito_rules(
     )
 
     async def load_rules() -> tuple[PermissionRule, ...]:
-        return tuple(replace(rule, why="") for rule in await read())
+        return tuple(replace(rule, reason="") for rule in await read())
 
     return load_rules
 
@@ -117,7 +117,7 @@ class SessionServices:
     session_state: WorkStateHolder
     task_runner: TaskRunner
     task_list: TaskList
-    gate: RuleGate
+    permission_gate: RuleGate
     permissions: Permissions
     plan_mode: PlanMode | None = None
     task_delivery: TaskDelivery = field(init=False)
@@ -143,7 +143,7 @@ class SessionServices:
     async def compose_reminder(self, request: ModelRequest) -> tuple[Message | None, tuple[str, ...]]:
         """Return the reminder of a request and the keys of the results in it; None if there is nothing to say."""
         work_state, tasks = self.session_state.work_state, await self._list_tasks()
-        if work_state == WorkState(delivered=work_state.delivered) and tasks == ():
+        if work_state == WorkState(delivered_results=work_state.delivered_results) and tasks == ():
             return None, ()
         plan = await self._read_plan(work_state)
         reminder = await run_sync(partial(build_reminder, work_state, plan=plan, tasks=tasks, window=request.window))
@@ -211,7 +211,7 @@ def create_session_services(resources: AgentResources, session_state: SessionSta
     )  # fmt: skip
     root_tasks = FileTaskStore(place.files, ROOT_TASKS, place.redactor) if place else None
     return SessionServices(
-        session_state=session_state, task_runner=runner, gate=gate,
+        session_state=session_state, task_runner=runner, permission_gate=gate,
         task_list=TaskList(runner, root_tasks, clock=parts.clock),
         permissions=Permissions(session_state, parts.settings.permission_rules), plan_mode=planning,
     )  # fmt: skip

@@ -105,8 +105,8 @@ def mark_delivered(work_state: WorkState, logged: Sequence[Message]) -> WorkStat
     state says.
     """
     delivered_keys = dict.fromkeys(each for message in logged for each in delivered_results(message))
-    new = tuple(each for each in delivered_keys if each not in work_state.delivered)
-    return replace(work_state, delivered=(*work_state.delivered, *new)) if new else work_state
+    new = tuple(each for each in delivered_keys if each not in work_state.delivered_results)
+    return replace(work_state, delivered_results=(*work_state.delivered_results, *new)) if new else work_state
 
 
 def repair_window(window: Sequence[Message]) -> tuple[Message, ...]:
@@ -260,8 +260,10 @@ class SessionState:
 
         `recorded` are messages that the transcript holds, in addition to those already known.
         """
-        new_undone = self._state.undone if undone is None else undone
-        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=new_undone)
+        new_undone = self._state.messages_at_undo if undone is None else undone
+        self._state = replace(
+            self._state, window=tuple(window), turns=self._state.turns + turns, messages_at_undo=new_undone
+        )
         if self._record is not None:
             self._recorded_messages = _select_in_window(window, (*self._recorded_messages.values(), *recorded))
 

@@ -131,7 +131,7 @@ class LocalWorker:
             parent=ParentLink(
                 get_state=lambda: self.session_state.work_state,
                 has_tool=self._has_tool,
-                own_reductions=spec.reductions,
+                reductions=spec.reductions,
                 middleware=_ProgressMiddleware(report),
             ),
         )

@@ -161,14 +161,14 @@ REPEATED_CALL = (
 class ToolCallOptions:
     """How calls run: with which tools, at most `parallel` at once, each for at most `timeout` seconds.
 
-    `gate` decides on each call before its time starts; without a gate all calls run.
+    `permission_gate` decides on each call before its time starts; without a gate all calls run.
     """
 
     tools: Mapping[str, Tool]
     emitter: Emitter
     parallel: int = 8
     timeout: float | None = None
-    gate: PermissionGate | None = None
+    permission_gate: PermissionGate | None = None
 
 
 class ToolCallBatch:
@@ -253,10 +253,10 @@ class ToolCallBatch:
 
     async def _decide(self, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext) -> GateDecision:
         """Ask the gate. It may ask a person, so any exception is possible; it refuses the call."""
-        if self._options.gate is None:
+        if self._options.permission_gate is None:
             return GateDecision()
         try:
-            return await self._options.gate(tool, arguments, context)
+            return await self._options.permission_gate(tool, arguments, context)
         except anyio.get_cancelled_exc_class() as error:
             if anyio.current_effective_deadline() == -math.inf:
                 raise

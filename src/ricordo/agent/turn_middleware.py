@@ -104,7 +104,7 @@ class ExtractionMiddleware:
         finally:
             after, deadline = self._config.due_times(self._clock.now())
             job = self._build_job(turn.scope, turn.agent, turn.session)
-            await self._enqueue_job(turn.scope, replace(job, after=after, deadline=deadline), turn.messages)
+            await self._enqueue_job(turn.scope, replace(job, not_before=after, deadline=deadline), turn.messages)
 
     async def before_drop(self, scope: Scope, agent: str, session: str, dropped: Sequence[Message]) -> None:
         """Enqueue the extraction of messages that leave the window; summaries and other generated messages are skipped.
@@ -123,7 +123,7 @@ class ExtractionMiddleware:
 
         A cancellation waits until the job is stored.
         """
-        await self._enqueue_job(scope, replace(self._build_job(scope, agent, session), first=first, last=last))
+        await self._enqueue_job(scope, replace(self._build_job(scope, agent, session), first_id=first, last_id=last))
 
     @staticmethod
     def _build_job(scope: Scope, agent: str, session: str) -> Job:

@@ -65,7 +65,7 @@ def _undo_obstacle(record: CompactionRecord, journal: Journal, window: Sequence[
     """Return why a compaction can't be undone, with advice; empty if it can."""
     compaction, ids = record.compaction, {message.id for message in window}
     prefix = f"The compaction {compaction.handle} can't be undone"
-    if compaction.undone:
+    if compaction.is_undone:
         return f"The compaction {compaction.handle} is undone already."
     if _has_anchors(record, ids):
         return _duplication_obstacle(record, journal, ids, prefix)
@@ -148,7 +148,7 @@ def _find_dependent(record: CompactionRecord, journal: Journal, ids: Collection[
     dependent: CompactionRecord | None = None
     for later in journal.records[journal.records.index(record) + 1 :]:
         removed_ids = {later.before[place].id for place in later.removed_places}
-        if not later.compaction.undone and not anchor_ids.isdisjoint(removed_ids):
+        if not later.compaction.is_undone and not anchor_ids.isdisjoint(removed_ids):
             anchor_ids |= _anchor_ids(later)
             dependent = later if _has_anchors(later, ids) else dependent
     return dependent

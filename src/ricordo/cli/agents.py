@@ -128,9 +128,9 @@ async def build_agent(options: ChatOptions, approve: "ApprovalHandler | None") -
 
 def apply_incognito(options: ChatOptions, slash: "SlashCommand") -> ChatOptions:
     """Return the wishes after `/incognito` or `/incognito off`. Raises: InvalidInput for another word, and offline."""
-    if slash.rest not in {"", "on", "off"}:
+    if slash.arguments not in {"", "on", "off"}:
         raise InvalidInput("/incognito begins a session that nothing is kept of; /incognito off ends it.")
-    enabled = slash.rest != "off"
+    enabled = slash.arguments != "off"
     if enabled and options.model is None:
         raise InvalidInput(NO_MODEL_MESSAGE)
     return options if enabled == options.incognito else replace(options, incognito=enabled, session=None)

@@ -104,7 +104,7 @@ class SlashCommand:
     """A command: its name without the slash, in lower case, and the rest of the line."""
 
     name: str
-    rest: str = ""
+    arguments: str = ""
 
 
 def parse_line(line: str) -> SlashCommand | str:
@@ -115,12 +115,12 @@ def parse_line(line: str) -> SlashCommand | str:
     if not text.startswith("/"):
         return text
     name, _, rest = text[1:].partition(" ")
-    return SlashCommand(name=name.lower(), rest=rest.strip())
+    return SlashCommand(name=name.lower(), arguments=rest.strip())
 
 
 def cli_arguments(slash: SlashCommand) -> list[str] | None:
     """Return the arguments of the command line's own command; None when it has none for this."""
-    words = _split_words(slash.rest)
+    words = _split_words(slash.arguments)
     if slash.name == "undo":
         return ["undo", *words]
     actions = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name, ())
@@ -138,7 +138,7 @@ def unknown_command_message(slash: SlashCommand) -> str:
     """Return the error for an unknown command."""
     acts = {"memory": _MEMORY_ACTIONS, "session": _SESSION_ACTIONS}.get(slash.name)
     if acts:
-        act = slash.rest.split()[0]
+        act = slash.arguments.split()[0]
         names = difflib.get_close_matches(act, acts, n=1) or list(acts)
         return f"There is no /{slash.name} {act}; there is {_join_names([f'/{slash.name} {each}' for each in names])}."
     names = difflib.get_close_matches(slash.name, COMMAND_NAMES, n=1)
@@ -247,7 +247,7 @@ class ChatInput:
         """
         actor = f"{escape(approval.agent)} wants to: " if approval.agent else ""
         # a reply that still comes, or what was typed meanwhile, may stand on the line
-        print_line(f"\n{bold(f'{actor}{escape(approval.act)} {escape(approval.target)}')}")
+        print_line(f"\n{bold(f'{actor}{escape(approval.action)} {escape(approval.target)}')}")
         if approval.change:
             print_line(escape(approval.change.rstrip("\n")))
         partial_input = self._discard_typed()

@@ -287,7 +287,7 @@ class Chat:
                 await self._toggle_incognito(slash)
             case "memory" if await self._has_other_store():
                 await self._run_store_command(slash)
-            case "undo" if not slash.rest.strip() and await self._has_other_store():
+            case "undo" if not slash.arguments.strip() and await self._has_other_store():
                 raise InvalidInput(NO_UNDO_MESSAGE)
             case _:
                 await self._run_cli_command(slash)

@@ -63,14 +63,14 @@ _PERMISSIONS_USAGE = (
 
 def starts_session(slash: SlashCommand) -> bool:
     """Return whether a command changes the work state, so that a session may begin with it."""
-    return slash.name in {"permissions", "plan"} and slash.rest.partition(" ")[0] in {"allow", "ask", "deny", "on"}
+    return slash.name in {"permissions", "plan"} and slash.arguments.partition(" ")[0] in {"allow", "ask", "deny", "on"}
 
 
 async def run_state_command(
     agent: "HarnessAgent", slash: SlashCommand, target: Target, *, has_model: bool
 ) -> list[str]:
     """Run one of `STATE_COMMANDS` and return its output. Raises `RicordoError`."""
-    act, _, rest = slash.rest.partition(" ")
+    act, _, rest = slash.arguments.partition(" ")
     rest = rest.strip()
     match slash.name:
         case "tasks":
@@ -104,7 +104,7 @@ def permanent_rule(approval: "Approval", rules: "Sequence[PermissionRule]") -> s
     # a question that a rule asks is not answered by a permission, and a star stands for anything
     if (
         approval.tool not in _EXACT_RULE_TOOLS
-        or approval.act == "call"
+        or approval.action == "call"
         or not target.strip()
         or "*" in target
         or has_secret(target)
@@ -245,7 +245,7 @@ async def _format_plan(planning: "PlanMode", target: Target) -> list[str]:
     if not plan.path:
         return ["Plan mode is on." if plan.active else "Plan mode is off, and there is no plan."]
     file = escape(target.display_path(f"{WORKSPACE}/{plan.path}"))
-    starter = "you" if plan.by == "user" else "the agent"
+    starter = "you" if plan.author == "user" else "the agent"
     head = f"Plan mode is on, begun by {starter}" if plan.active else "Plan mode is off, and a plan is in force"
     text = await planning.text(as_shown=False)
     lines = ["  The file is missing."] if text is None else [wrap(text.rstrip(), "  ")]
@@ -337,7 +337,7 @@ async def run_memory_command(
     It lists only a store that can't list its entries itself: the command line's own command lists every other one.
     Raises `RicordoError`.
     """
-    act, _, rest = slash.rest.partition(" ")
+    act, _, rest = slash.arguments.partition(" ")
     match act, rest.strip():
         case (("" | "list"), ""):
             items = (await build_preamble(agent.store)).items
@@ -378,7 +378,7 @@ async def _forget_memory(
     if forgetter is None:
         raise InvalidInput("This store can't forget.")
     change = f"- {entry.content}\n"
-    if approve and not await approve(Approval(tool="forget", act="forget", target=entry.id, change=change)):
+    if approve and not await approve(Approval(tool="forget", action="forget", target=entry.id, change=change)):
         return "Nothing was forgotten."
     try:
         forgotten = await forgetter.forget(entry.id, who="user")

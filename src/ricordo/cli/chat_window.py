@@ -180,7 +180,7 @@ _UNUSED_FOCUS_NOTE = "The focus was not heeded: rules write the summary, and rul
 
 async def run_window_command(agent: "HarnessAgent", slash: SlashCommand, settings: "Settings") -> list[str]:
     """Run one of `WINDOW_COMMANDS` and return its output. Raises `RicordoError`."""
-    words = _split_words(slash.rest)
+    words = _split_words(slash.arguments)
     match slash.name:
         case "compact":
             return await _compact_command(agent, words, settings)
@@ -221,7 +221,7 @@ def format_compaction_result(
     `note` is said too. Commands are named with `prefix` before and `suffix` behind them.
     """
     lines = [
-        f"  {each.act}: {each.reason or each.status}{f' ({each.note})' if each.note else ''}"
+        f"  {each.action}: {each.reason or each.status}{f' ({each.note})' if each.note else ''}"
         for each in result
         if each.status == "failed" or each.note
     ]
@@ -247,9 +247,9 @@ def format_compactions(compactions: Sequence["Compaction"]) -> list[str]:
     if not compactions:
         return ["No compaction is on record."]
     return [
-        f"{each.handle}  {each.at.astimezone():%Y-%m-%d %H:%M}  {each.act}: {pluralize(each.messages, 'message')}, "
+        f"{each.handle}  {each.at.astimezone():%Y-%m-%d %H:%M}  {each.action}: {pluralize(each.messages, 'message')}, "
         f"{each.tokens_before:,} tokens before, {each.tokens_after:,} after ({escape(each.reason)})"
-        f"{'  (undone)' if each.undone else ''}"
+        f"{'  (undone)' if each.is_undone else ''}"
         for each in compactions
     ]
 
@@ -319,7 +319,7 @@ def _idle_reason(result: "CompactionResult") -> str:
     """Return why nothing was done; empty if something was done or failed."""
     if any(each.status in {"done", "failed"} for each in result):
         return ""
-    reasons = {each.act: each.reason for each in result if each.reason}
+    reasons = {each.action: each.reason for each in result if each.reason}
     reason = reasons.get("compact") or next(iter(reasons.values()), "no reduction has anything to do")
     return reason.removeprefix(_ASKED_PREFIX)
 
@@ -375,7 +375,7 @@ async def edit_message(
 
 
 async def _change_message(agent: "HarnessAgent", slash: SlashCommand) -> list[str]:
-    message_ref, _, text = slash.rest.partition(" ")
+    message_ref, _, text = slash.arguments.partition(" ")
     if slash.name == "edit":
         if not text.strip():
             raise InvalidInput("/edit takes a message and its new words: /edit 3 We deploy from main.")

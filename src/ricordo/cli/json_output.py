@@ -150,14 +150,14 @@ def change_document(item: "HistoryItem") -> dict[str, JsonValue]:
     return {
         "id": item.id,
         "at": format_rfc3339(item.at),
-        "who": item.who,
+        "who": item.actor,
         "user": item.user or None,
-        "act": item.act,
-        "why": item.why or None,
+        "act": item.action,
+        "why": item.reason or None,
         "paths": _json_list(item.paths),
         "entries": _json_list(item.entries),
         "undoes": item.undoes,
-        "undone": item.undone,
+        "undone": item.is_undone,
     }
 
 
@@ -167,7 +167,7 @@ def session_document(info: "SessionInfo", target: Target) -> dict[str, JsonValue
         "id": info.session,
         "agent": info.agent,
         "messages": info.messages,
-        "first": _format_time(info.first),
+        "first": _format_time(info.started_at),
         "last": _format_time(info.last),
         "bytes": info.size,
         "path": info.path,
@@ -227,7 +227,7 @@ def compaction_result_document(result: "CompactionResult", *, dry_run: bool, not
         "after": context_usage_document(result.after),
         "reports": [
             {
-                "act": report.act,
+                "act": report.action,
                 "status": report.status,
                 "reason": report.reason,
                 "note": report.note,
@@ -246,15 +246,15 @@ def compaction_document(compaction: "Compaction") -> dict[str, JsonValue]:
     """Describe a compaction on record."""
     return {
         "handle": compaction.handle,
-        "act": compaction.act,
+        "act": compaction.action,
         "at": format_rfc3339(compaction.at),
         "reason": compaction.reason,
-        "first": compaction.first,
+        "first": compaction.first_id,
         "last": compaction.last,
         "messages": compaction.messages,
         "tokens_before": compaction.tokens_before,
         "tokens_after": compaction.tokens_after,
-        "undone": compaction.undone,
+        "undone": compaction.is_undone,
         "missing": compaction.missing,
     }
 

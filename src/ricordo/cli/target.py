@@ -65,8 +65,8 @@ _IGNORE_ALL = b"*"
 class Target:
     """The root that a command works on, there or not, and for whom.
 
-    `owner` is whose root it is by its marker, None where there is none that can be read. With `shared` the command is
-    for what the project shares, and not for what is the user's alone. `setting_errors` is what keeps settings from
+    `owner` is whose root it is by its marker, None where there is none that can be read. With `is_shared` the command
+    is for what the project shares, and not for what is the user's alone. `setting_errors` is what keeps settings from
     being used; `settings` are those that hold without it. `stray_files` counts the files of a memory that lie where no
     marker says whose root it is.
     """
@@ -79,7 +79,7 @@ class Target:
     settings: "Settings"
     setting_errors: tuple[RicordoError, ...] = ()
     stray_files: int = 0
-    shared: bool = False
+    is_shared: bool = False
 
     @property
     def lost_marker_message(self) -> str:
@@ -104,7 +104,7 @@ class Target:
         from ricordo.runtime.roots import scope_folder
         from ricordo.scope import Scope
 
-        if self.shared or (self.owner is not None and not (self.owner.project or self.owner.team)):
+        if self.is_shared or (self.owner is not None and not (self.owner.project or self.owner.team)):
             return self.root
         return scope_folder(self.root, Scope(user=self.user, project="any"))
 
@@ -179,7 +179,7 @@ def find_target(
         DocumentInvalid: the files of a memory are there, and the marker of their root is not.
         InvalidInput: the folder holds other things, so that no root can be made of it.
     """
-    target = replace(locate_target(root, user, project), shared=shared)
+    target = replace(locate_target(root, user, project), is_shared=shared)
     if strict and target.setting_errors:
         raise target.setting_errors[0]
     if target.stray_files:
@@ -219,7 +219,7 @@ async def load_scope(target: Target) -> "Scope":
     parts = owner.parts() if owner else {"project": target.project or _default_project_name(target.root)}
     if target.project:
         parts["project"] = target.project
-    if not target.shared and ("project" in parts or "team" in parts):
+    if not target.is_shared and ("project" in parts or "team" in parts):
         parts["user"] = target.user
     return Scope(**parts)
 

@@ -64,9 +64,9 @@ def format_task(task: "Task") -> list[str]:
         "session": task.session or "none: it works for the whole root",
         "agent": task.agent,
         "user": task.user,
-        "created": _format_time(task.created),
-        "last sign": _format_time(task.seen),
-        "ended": _format_time(task.ended) if task.ended else "",
+        "created": _format_time(task.created_at),
+        "last sign": _format_time(task.last_seen_at),
+        "ended": _format_time(task.ended_at) if task.ended_at else "",
         "error": " ".join(task.error.split()),
     }
     lines = [f"  {name:<9}  {escape(fact)}" for name, fact in facts.items() if fact]
@@ -99,9 +99,9 @@ def task_document(task: "Task") -> dict[str, JsonValue]:
         "agent": task.agent or None,
         "session": task.session or None,
         "user": task.user or None,
-        "created": format_rfc3339(task.created),
-        "seen": format_rfc3339(task.seen),
-        "ended": format_rfc3339(task.ended) if task.ended else None,
+        "created": format_rfc3339(task.created_at),
+        "seen": format_rfc3339(task.last_seen_at),
+        "ended": format_rfc3339(task.ended_at) if task.ended_at else None,
         "progress": {"done": task.progress.done, "total": task.progress.total, "text": task.progress.text or None},
         "result": task.result or None,
         "error": task.error or None,
@@ -117,7 +117,7 @@ def _table_cells(task: "Task") -> Sequence[str]:
         displayed_state(task),
         _shorten(_format_progress(task.progress), _PROGRESS_CHARS) or "-",
         _shorten(_join_lines(task.title), _TITLE_CHARS) or "-",
-        format_age(task.created),
+        format_age(task.created_at),
         task.session or "-",
     )
     return [escape(fact) for fact in facts]

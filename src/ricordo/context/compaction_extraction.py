@@ -77,7 +77,7 @@ class CompactionExtraction:
         pending = await self._flush.flusher.filter_pending(job.agent, job.session, ids)
         if not pending:
             return
-        job = replace(job, first=pending[0], last=pending[-1], trace=current_trace_id())
+        job = replace(job, first_id=pending[0], last_id=pending[-1], trace=current_trace_id())
         if self._may_learn and not await self._may_learn(job):
             await self._queue.put(job)
             return
@@ -121,7 +121,7 @@ class _LeasedMessages:
         job = lease.job
         try:
             result = await self._flush.record_findings(job, lessons, self._pending)
-            if job.last != self._pending[-1]:
+            if job.last_id != self._pending[-1]:
                 # The lease also took over a queued job with more messages.
                 await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
         except RicordoError as error:

@@ -44,11 +44,11 @@ class Window:
     why the window must shrink regardless of thresholds: `overflow` when the provider rejected it, `asked` when a person
     requested it, `progress` when the previous step saved too little; empty when nothing forces it. `target` is the
     number of tokens that the messages may take after all steps; None if each step has only its own threshold.
-    Summarizing and dropping do nothing when earlier steps have reached it. `most_messages` is how many messages the
+    Summarizing and dropping do nothing when earlier steps have reached it. `max_messages` is how many messages the
     provider accepts in one request, with each call and each result counted as one; None if no limit is known. `focus`
-    is what the summary should concentrate on, as requested by a person. `undone` is the number of messages in the
-    window when a person last undid a compaction; 0 if nobody did. Dropping may truncate long texts if `shortens` is
-    set.
+    is what the summary should concentrate on, as requested by a person. `messages_at_undo` is the number of messages in
+    the window when a person last undid a compaction; 0 if nobody did. Dropping may truncate long texts if
+    `may_truncate` is set.
     """
 
     messages: tuple[Message, ...]
@@ -59,10 +59,10 @@ class Window:
     ratio: float = 1.0
     forced: str = ""
     target: int | None = None
-    most_messages: int | None = None
+    max_messages: int | None = None
     focus: str = ""
-    undone: int = 0
-    shortens: bool = True
+    messages_at_undo: int = 0
+    may_truncate: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +70,11 @@ class StrategyReport:
     """The result of a strategy in numbers: messages and tokens before and after, without the overhead.
 
     `reason` says why it ran or did not; `note` reports problems, such as an unusable summary. `handle` names the
-    removed content, so that it can be opened and restored; empty where messages only got shorter. `due` says what
+    removed content, so that it can be opened and restored; empty where messages only got shorter. `trigger` says what
     triggered the step: too many messages or too many tokens.
     """
 
-    act: Act
+    action: Act
     status: Literal["done", "skipped", "failed"]
     reason: str = ""
     messages_before: int = 0
@@ -83,7 +83,7 @@ class StrategyReport:
     tokens_after: int = 0
     note: str = ""
     handle: str = ""
-    due: Literal["messages", "tokens"] = "tokens"
+    trigger: Literal["messages", "tokens"] = "tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Strategy(Protocol):
     """One way to reduce the window. A wrapper around a strategy is a strategy too."""
 
     @property
-    def act(self) -> Act:
+    def action(self) -> Act:
         """The action of this strategy."""
         ...
 

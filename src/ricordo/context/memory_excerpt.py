@@ -46,14 +46,14 @@ _Rank = tuple[bool, int, int, int, float, datetime]
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCut:
-    """The part of MEMORY.md omitted from a prompt: `cap` is the bound reached first, and `most` its limit.
+    """The part of MEMORY.md omitted from a prompt: `cap` is the bound reached first, and `limit` its value.
 
     `lines` counts the lines that are omitted or shortened. Among the omitted blocks, `memories` counts entries and
     `topics` counts topic links.
     """
 
     cap: BoundName
-    most: int
+    limit: int
     lines: int
     memories: int = 0
     topics: int = 0
@@ -338,7 +338,7 @@ def _describe_cut(blocks: Sequence[_Block], selection: _Selection) -> MemoryCut:
     cap: BoundName = selection.cap or (exceeded[0] if exceeded else "tokens")
     return MemoryCut(
         cap=cap,
-        most=bounds.limit(cap),
+        limit=bounds.limit(cap),
         lines=lines,
         memories=sum(block.entry is not None and not block.is_topic for block in omitted),
         topics=sum(block.is_topic for block in omitted),

@@ -84,17 +84,17 @@ async def run_pipeline(
     trigger = "tokens"
     for strategy in strategies:
         step = strategy if record_reduction is None else _RecordingStrategy(strategy, record_reduction)
-        escalates = strategy.act == "drop" and escalation_target is not None and not window.forced
+        escalates = strategy.action == "drop" and escalation_target is not None and not window.forced
         step_window = (
-            replace(window, forced="progress", target=escalation_target, shortens=trigger == "tokens")
+            replace(window, forced="progress", target=escalation_target, may_truncate=trigger == "tokens")
             if escalates
             else window
         )
         reduction = await run(step, step_window)
         reports.append(reduction.report)
         window = replace(window, messages=reduction.messages)
-        if strategy.act == "compact":
-            escalation_target, trigger = _escalation_target(reduction.report), reduction.report.due
+        if strategy.action == "compact":
+            escalation_target, trigger = _escalation_target(reduction.report), reduction.report.trigger
     if window.forced == "overflow" and window.target is not None:
         messages = shorten_messages(window.messages, window.target, ratio=window.ratio)
         window = replace(window, messages=messages)
@@ -109,8 +109,8 @@ class _RecordingStrategy:
     record: RecordReduction
 
     @property
-    def act(self) -> Act:
-        return self.strategy.act
+    def action(self) -> Act:
+        return self.strategy.action
 
     async def reduce(self, window: Window) -> Reduction:
         reduction = await self.strategy.reduce(window)
@@ -142,7 +142,7 @@ def _failure_report(report: StrategyReport, reason: str) -> StrategyReport:
 
 def _escalation_target(report: StrategyReport) -> int | None:
     """Return the maximum number of tokens for the messages if the summary left more; else None."""
-    if report.status != "done" or (report.due == "messages" and report.tokens_before < _MIN_ESCALATION_TOKENS):
+    if report.status != "done" or (report.trigger == "messages" and report.tokens_before < _MIN_ESCALATION_TOKENS):
         return None
     max_tokens = int(report.tokens_before * _MAX_REMAINING_SHARE)
     return max_tokens if report.tokens_after > max_tokens else None
@@ -163,22 +163,22 @@ class LoggingStrategy:
         self._log = log or logging.getLogger("ricordo.compaction")
 
     @property
-    def act(self) -> Act:
+    def action(self) -> Act:
         """The action of the strategy."""
-        return self._strategy.act
+        return self._strategy.action
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the reduction of the strategy, and log its report."""
         try:
             reduction = await self._strategy.reduce(window)
         except Exception as error:
-            self._log.warning("%s: failed with %s", self.act, type(error).__name__)
+            self._log.warning("%s: failed with %s", self.action, type(error).__name__)
             raise
         report = reduction.report
         self._log.log(
             _LEVELS[report.status],
             "%s: %s, %s; %d to %d messages, %d to %d tokens",
-            report.act,
+            report.action,
             report.status,
             report.reason or "no reason given",
             report.messages_before,
@@ -200,8 +200,8 @@ class CompactionContext:
 
     Facts are extracted from messages that leave the window by `handover`, in the request for the summary, or by
     `before_drop`, from the inbox. `is_recorded` says whether messages are recorded, `find_original` returns a message
-    in its original form, and `reread` reads a file again. `prepare_model` guards and meters the model for summaries.
-    `resolve_address` returns its URL, as `Settings.resolve_address` does.
+    in its original form, and `read_file_again` reads a file again. `prepare_model` guards and meters the model for
+    summaries. `resolve_address` returns its URL, as `Settings.resolve_address` does.
     """
 
     strategies: StrategyContext
@@ -209,7 +209,7 @@ class CompactionContext:
     handover: ExtractionHandover | None = None
     is_recorded: bool = True
     find_original: FindOriginal | None = None
-    reread: RereadFile | None = None
+    read_file_again: RereadFile | None = None
     prepare_model: Callable[[ChatModel], ChatModel] | None = None
     resolve_address: Callable[..., str | None]
     clock: Clock = field(default_factory=SystemClock)
@@ -257,13 +257,13 @@ class CompactionPipelines:
             handover=context.handover if uses_model else None,
             is_recorded=context.is_recorded,
             find_original=context.find_original,
-            reread=context.reread,
+            reread=context.read_file_again,
         )
         shortening = create_strategies(on, context.strategies)
         all_strategies = (*shortening, compact, DropGroups(config))
         dry_run = (
             *create_strategies(on, replace(context.strategies, files=scratch)),
-            Compact(config, DigestSummarizer(), reread=context.reread),
+            Compact(config, DigestSummarizer(), reread=context.read_file_again),
             DropGroups(config),
         )
         per_request = all_strategies if compaction else tuple(shortening)

@@ -83,15 +83,15 @@ class CompactionPlan:
 
     System messages at the start stay. `trigger` says whether the message count or the token count triggered it.
     `reason` says why it starts or does not. `must_shrink` means that the window must get smaller whatever is lost;
-    `room` is then the maximum tokens of its messages, None for no limit. `min_gain` is the minimum number of tokens
-    that the summary must save.
+    `max_tokens` is then the maximum tokens of its messages, None for no limit. `min_gain` is the minimum number of
+    tokens that the summary must save.
     """
 
     cut: int = 0
     reason: str = ""
     trigger: Literal["messages", "tokens"] = "tokens"
     must_shrink: bool = False
-    room: int | None = None
+    max_tokens: int | None = None
     min_gain: int = 0
 
 
@@ -132,7 +132,7 @@ def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[i
     reason, must_shrink = _find_trigger(window, limits, sum(tokens) + window.overhead, excess_count=excess_count)
     if not reason:
         return CompactionPlan(reason="below the thresholds")
-    if not must_shrink and len(window.messages) * _MIN_GAIN_DIVISOR < window.undone * (_MIN_GAIN_DIVISOR + 1):
+    if not must_shrink and len(window.messages) * _MIN_GAIN_DIVISOR < window.messages_at_undo * (_MIN_GAIN_DIVISOR + 1):
         return CompactionPlan(reason=f"{reason}, but the last one was undone: it waits for a fifth more messages")
     points = find_cut_points(window.messages)
     cut = _configured_cut(points, tokens, limits)
@@ -140,9 +140,9 @@ def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[i
     if must_shrink:
         summary_tokens = config.summary_tokens + config.carry_tokens
         cut = _deepen_cut(points, tokens, cut, _tail_room(window, limits, tokens, cut, summary_tokens))
-    if excess_count and window.most_messages is not None:
+    if excess_count and window.max_messages is not None:
         items = [count_provider_items(message) for message in window.messages]
-        cut = _deepen_cut(points, items, cut, int(window.most_messages * _TARGET_ITEMS_SHARE))
+        cut = _deepen_cut(points, items, cut, int(window.max_messages * _TARGET_ITEMS_SHARE))
     is_count_trigger = bool(limits.messages) and len(tokens) >= limits.messages
     min_gain = 0 if must_shrink or is_count_trigger else ceil(sum(tokens) / _MIN_GAIN_DIVISOR)
     expected_gain = _estimate_gain(window, config, tokens, cut)
@@ -158,7 +158,7 @@ def plan_compaction(window: Window, config: CompactionConfig, tokens: Sequence[i
         if (is_count_trigger and not must_shrink and not exceeds_tokens) or excess_count
         else "tokens",
         must_shrink=must_shrink,
-        room=max_tokens,
+        max_tokens=max_tokens,
         min_gain=min_gain,
     )
 
@@ -180,9 +180,9 @@ def count_excess_items(window: Window) -> int:
 
     A tenth of the provider's limit stays free, for the system prompt and for the messages of a turn.
     """
-    if window.most_messages is None:
+    if window.max_messages is None:
         return 0
-    return max(0, sum(map(count_provider_items, window.messages)) - int(window.most_messages * _MAX_ITEMS_SHARE))
+    return max(0, sum(map(count_provider_items, window.messages)) - int(window.max_messages * _MAX_ITEMS_SHARE))
 
 
 def overflow_target(window: Window, tokens: int, *, is_limit_reported: bool) -> int:
@@ -374,7 +374,7 @@ def unchanged_reduction(act: Act, window: Window, reason: str, tokens: int, *, n
     return Reduction(
         messages=window.messages,
         report=StrategyReport(
-            act=act,
+            action=act,
             status="skipped",
             reason=reason,
             messages_before=len(window.messages),
@@ -400,7 +400,7 @@ def changed_reduction(
         messages=tuple(messages),
         dropped=tuple(dropped),
         report=StrategyReport(
-            act=act,
+            action=act,
             status="done",
             reason=reason,
             messages_before=len(window.messages),

@@ -61,7 +61,7 @@ class ShownEntry:
     """An entry that a prompt shows: its id, and the label of its root, empty for a store without roots."""
 
     id: str
-    place: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class SavedEntry:
 
     entry: Entry
     source: str
-    place: str = ""
+    path: str = ""
 
 
 def compose_preamble(
@@ -142,7 +142,7 @@ def compose_preamble(
         make_excerpt, remaining - sum(_item_tokens(_saved_item(row)) for row in outside_pinned), max_tokens
     )
     left_out = (excerpt.cut.lines if excerpt.cut else 0) + len(candidates[MAX_SAVED:]) + unread
-    shown_entries = tuple(ShownEntry(id=name, place=places[at] if places else "") for at, name in excerpt.entries)
+    shown_entries = tuple(ShownEntry(id=name, path=places[at] if places else "") for at, name in excerpt.entries)
     items = [_curated_item(excerpt.lines, shown_entries)] if excerpt.lines else []
     remaining -= sum(map(_item_tokens, items)) + _omission_tokens(excerpt.cut, max_tokens)
     for row in [*outside_pinned, *candidates[:MAX_SAVED]]:
@@ -177,7 +177,7 @@ def _fit_excerpt(make_excerpt: Callable[[int], MemoryExcerpt], max_tokens: int, 
     excerpt = make_excerpt(max_tokens - omission_tokens) if omission_tokens else excerpt
     if excerpt.cut is None or excerpt.cut.cap != "tokens":
         return excerpt
-    return replace(excerpt, cut=replace(excerpt.cut, most=budget))
+    return replace(excerpt, cut=replace(excerpt.cut, limit=budget))
 
 
 def _omission_sentence(cut: MemoryCut | None, budget: int) -> str:
@@ -186,7 +186,7 @@ def _omission_sentence(cut: MemoryCut | None, budget: int) -> str:
         return ""
     topic_note = cut.topics and f" and {cut.topics:,} of its topics"
     sentence = (
-        f" {cut.lines:,} of them are lines of MEMORY.md{topic_note or ''}, as no more than {cut.most:,} {cut.cap} are "
+        f" {cut.lines:,} of them are lines of MEMORY.md{topic_note or ''}, as no more than {cut.limit:,} {cut.cap} are "
         "shown: `memory_get` opens it."
     )
     return sentence if estimate_text(sentence) * _OMISSION_SHARE <= budget else ""
@@ -212,7 +212,7 @@ def _saved_item(row: SavedEntry) -> PreambleItem:
         trust=trust,
         kind=entry.kind,
         id=entry.id,
-        entries=(ShownEntry(id=entry.id, place=row.place),),
+        entries=(ShownEntry(id=entry.id, path=row.path),),
     )
 
 

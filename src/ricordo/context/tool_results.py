@@ -198,7 +198,7 @@ REPEATED_KEY = "ricordo.repeated"
 class LocatedResult:
     """A result with its position; `tool` is empty if unknown, `call` is None for a result without a call."""
 
-    place: PartPosition
+    position: PartPosition
     result: ToolResult
     tool: str
     call: ToolCall | None = None
@@ -218,7 +218,7 @@ def locate_results(messages: Sequence[Message]) -> tuple[LocatedResult, ...]:
                 place = PartPosition(message=message_index, part=part_index)
                 call = calls.get(place)
                 results.append(
-                    LocatedResult(place=place, result=part, tool=part.name or (call.name if call else ""), call=call)
+                    LocatedResult(position=place, result=part, tool=part.name or (call.name if call else ""), call=call)
                 )
     return tuple(results)
 

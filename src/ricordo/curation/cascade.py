@@ -52,11 +52,11 @@ async def add_topic_list_edits(
         return [*edits]
     updated = await run_sync(update_topic_list, memory_edit.data, topics, config or ConsolidationConfig())
     further_edit = Edit(
-        path=FURTHER_TOPICS, expected=versions.get(FURTHER_TOPICS, ABSENT), data=updated.get(FURTHER_TOPICS)
+        path=FURTHER_TOPICS, expected_hash=versions.get(FURTHER_TOPICS, ABSENT), data=updated.get(FURTHER_TOPICS)
     )
     changed = [further_edit] if further_edit.data != topics.get(FURTHER_TOPICS) else []
     if updated[MEMORY_PATH] != memory_edit.data:
-        changed.append(Edit(path=MEMORY_PATH, expected=memory_edit.expected, data=updated[MEMORY_PATH]))
+        changed.append(Edit(path=MEMORY_PATH, expected_hash=memory_edit.expected_hash, data=updated[MEMORY_PATH]))
     paths = {edit.path for edit in changed}
     return [*(edit for edit in edits if edit.path not in paths), *changed]
 
@@ -68,7 +68,7 @@ async def _read_topics_after(files: FileStore, edited: dict[str, Edit]) -> tuple
     for path in sorted(paths):
         if path.startswith(f"{TOPICS}/") and path.endswith(".md"):
             edit = edited.get(path) or await _unchanged_edit(files, path)
-            versions[path] = edit.expected
+            versions[path] = edit.expected_hash
             if edit.data is not None:
                 topics[path] = edit.data
     return versions, topics
@@ -76,7 +76,7 @@ async def _read_topics_after(files: FileStore, edited: dict[str, Edit]) -> tuple
 
 async def _unchanged_edit(files: FileStore, path: str) -> Edit:
     stored = await files.read(path)
-    return Edit(path=path, expected=stored.version, data=stored.data)
+    return Edit(path=path, expected_hash=stored.version, data=stored.data)
 
 
 _SHORTEN_ADVICE = (
@@ -113,8 +113,8 @@ async def add_room_edits(
         config.bounds.check(before, moved[MEMORY_PATH], advice=_SHORTEN_ADVICE)
     for path, data in moved.items():
         if data != (edited[path].data if path in edited else topics.get(path)):
-            expected = edited[path].expected if path in edited else _version_or_absent(stored.get(path))
-            edited[path] = Edit(path=path, expected=expected, data=data)
+            expected = edited[path].expected_hash if path in edited else _version_or_absent(stored.get(path))
+            edited[path] = Edit(path=path, expected_hash=expected, data=data)
     return [*edited.values()]
 
 
@@ -166,7 +166,7 @@ async def build_session_edits(
             _remove_mentions, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), statements, ids, sessions
         )
         if data != stored.data:
-            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+            edits.append(Edit(path=info.path, expected_hash=stored.version, data=data))
     return edits
 
 
@@ -206,7 +206,7 @@ async def build_profile_edits(
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
-            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+            edits.append(Edit(path=info.path, expected_hash=stored.version, data=data))
     return edits
 
 

@@ -337,7 +337,7 @@ class Consolidator:
         change_id = ""
         if proposal.documents:
             edits = [
-                Edit(path=path, expected=inputs.versions.get(path, ABSENT), data=data)
+                Edit(path=path, expected_hash=inputs.versions.get(path, ABSENT), data=data)
                 for path, data in sorted(proposal.documents.items())
             ]
             reason = (
@@ -484,7 +484,7 @@ class ConsolidationJob:
             return done.skipped or f"{done.kept} kept, {done.merged} merged, {done.superseded} superseded"
 
         now = self.clock.now()
-        task = Task(id=self.ids.new(), type="dream", title=_TASK_TITLE, created=now, seen=now)
+        task = Task(id=self.ids.new(), type="dream", title=_TASK_TITLE, created_at=now, last_seen_at=now)
         try:
             await track_task(self.tasks, task, work, clock=self.clock, emitter=self.emitter, scope=self.scope)
         except TaskCancelled:

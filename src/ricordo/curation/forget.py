@@ -158,7 +158,7 @@ async def _build_removal_edits(
         without = without_curated if is_curated(path) else remove_entries
         remove = partial(without, stored.data, path, {located.entry.id for located in located_entries})
         remaining = await compute(remove, size=len(stored.data), at_once=_AT_ONCE)
-        edits.append(Edit(path=path, expected=stored.version, data=remaining))
+        edits.append(Edit(path=path, expected_hash=stored.version, data=remaining))
     edits = await _restore_own_words(files, edits, {located.entry.id for located in located_entries})
     edits = await add_topic_list_edits(files, edits, config)
     edits += await _build_record_edits(files, [located.entry for located in located_entries], copies, make_tombstone)
@@ -166,7 +166,7 @@ async def _build_removal_edits(
     # the pending proposal of a model may contain the entry
     long_paths |= {PROPOSAL_PATH: None}
     long_files = [(long, await files.read(long)) for long in long_paths if await files.info(long)]
-    return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in long_files)]
+    return [*edits, *(Edit(path=long, expected_hash=stored.version, data=None) for long, stored in long_files)]
 
 
 async def _build_record_edits(
@@ -176,7 +176,11 @@ async def _build_record_edits(
     tombstones = await read_tombstones(files)
     new_tombstones = [*map(make_tombstone, entries), *copies.tombstones]
     edits = [
-        Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(dict.fromkeys(new_tombstones)))
+        Edit(
+            path=TOMBSTONES,
+            expected_hash=tombstones.version,
+            data=tombstones.render_with(dict.fromkeys(new_tombstones)),
+        )
     ]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
@@ -195,7 +199,7 @@ async def _restore_own_words(files: FileStore, edits: list[Edit], removed_ids: C
         edit = edits_by_path.get(path)
         if edit is None and await files.info(path):
             stored = await files.read(path)
-            edit = Edit(path=path, expected=stored.version, data=stored.data)
+            edit = Edit(path=path, expected_hash=stored.version, data=stored.data)
         if edit and edit.data and (rest := remove_links(edit.data, path, removed_ids)) != edit.data:
             edit = edits_by_path[path] = replace(edit, data=rest)
         names = find_dependent_lines(edit.data, path, removed_ids) if edit and edit.data else frozenset[str]()

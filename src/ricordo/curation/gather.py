@@ -201,7 +201,7 @@ class Gatherer:
         last = next((one for one in records if any(changed.path == MEMORY_PATH for changed in one.files)), None)
         if last is None or last.undoes is None:
             return False
-        return any(one.id == last.undoes and one.act == CONSOLIDATE_ACT for one in records)
+        return any(one.id == last.undoes and one.action == CONSOLIDATE_ACT for one in records)
 
     async def _find_filled_sections(self, memory: bytes) -> frozenset[str]:
         """Return the sections in which the last run left a memory; empty unless a generated section is empty."""
@@ -210,7 +210,8 @@ class Gatherer:
             return frozenset()
         for change in await self.changes.list_changes():
             after = next(
-                (one.after for one in change.files if one.path == MEMORY_PATH and change.act == CONSOLIDATE_ACT), None
+                (one.after for one in change.files if one.path == MEMORY_PATH and change.action == CONSOLIDATE_ACT),
+                None,
             )
             if after is not None:
                 with suppress(FileMissing, DocumentInvalid):

@@ -155,7 +155,7 @@ async def _plan_long_file(
         except FileMissing:
             version = ABSENT
         data = content.encode() if path == new else None
-        edits += [Edit(path=path, expected=version, data=data)] if data is not None or version != ABSENT else []
+        edits += [Edit(path=path, expected_hash=version, data=data)] if data is not None or version != ABSENT else []
     return new and new.removeprefix(f"{WORKSPACE}/"), edits
 
 
@@ -170,7 +170,7 @@ async def _drop_links(files: FileStore, edits: Sequence[Edit], name: str) -> lis
                 stored = await files.read(path)
             except FileMissing:
                 continue
-            edit = Edit(path=path, expected=stored.version, data=stored.data)
+            edit = Edit(path=path, expected_hash=stored.version, data=stored.data)
         rest = remove_links(edit.data or b"", path, {name})
         if rest != edit.data:
             edits_by_path[path] = replace(edit, data=rest)
@@ -206,4 +206,4 @@ async def _rewrite_bullets(
         return collect_again(data)
 
     data = await compute(rewritten, size=len(stored.data), at_once=_AT_ONCE)
-    return Edit(path=path, expected=stored.version, data=data)
+    return Edit(path=path, expected_hash=stored.version, data=data)

@@ -109,8 +109,8 @@ async def _archive_edits(files: FileStore, path: str) -> list[Edit]:
     if archived is not None and archived.data.strip() and archived.data != data:
         data = archived.data.rstrip(b"\n") + b"\n\n" + data
     return [
-        Edit(path=target, expected=archived.version if archived else ABSENT, data=data),
-        Edit(path=path, expected=ledger.version, data=None),
+        Edit(path=target, expected_hash=archived.version if archived else ABSENT, data=data),
+        Edit(path=path, expected_hash=ledger.version, data=None),
     ]
 
 
@@ -230,7 +230,7 @@ async def _read_pruning_state(files: FileStore) -> _PruningState:
 
 def _session_end(session: SessionFile, last_message: datetime | None) -> datetime:
     """Return when a session ended: at its last message, or at the end in its file if that is later."""
-    recorded_end = session.started + timedelta(minutes=session.worked.minutes or 0)
+    recorded_end = session.started + timedelta(minutes=session.totals.minutes or 0)
     return max(recorded_end, last_message) if last_message else recorded_end
 
 
@@ -266,7 +266,7 @@ async def _write_announcements(
     reason = f"{len(new)} session files go to the trash in {config.announce_days} days" if new else "nothing is due"
     with suppress(VersionConflict):
         await changes.apply(
-            [Edit(path=ANNOUNCEMENTS_PATH, expected=state.version, data=data)],
+            [Edit(path=ANNOUNCEMENTS_PATH, expected_hash=state.version, data=data)],
             act="announce",
             who=_PRUNE_AUTHOR,
             why=reason,
@@ -280,8 +280,9 @@ async def _trash_session_file(
         stored = await files.read(path)
         target = f"{TRASH}/{now.date().isoformat()}/{path.removeprefix(f'{WORKSPACE}/')}"
         edits = [
-            Edit(path=target, expected=ABSENT, data=stored.data), Edit(path=path, expected=stored.version, data=None),
-        ]  # fmt: skip
+            Edit(path=target, expected_hash=ABSENT, data=stored.data),
+            Edit(path=path, expected_hash=stored.version, data=None),
+        ]
         reason = f"the session ended more than {config.session_retention_days} days ago"
         await changes.apply(edits, act="prune", who=_PRUNE_AUTHOR, why=reason)
     except (FileMissing, VersionConflict):
@@ -291,7 +292,7 @@ async def _trash_session_file(
 
 async def _delete_file(files: FileStore, changes: ChangeSets, path: str, config: MaintenanceConfig) -> bool:
     try:
-        edit = Edit(path=path, expected=(await files.read(path)).version, data=None)
+        edit = Edit(path=path, expected_hash=(await files.read(path)).version, data=None)
         reason = f"it lay in the trash for more than {config.trash_days} days"
         await changes.apply([edit], act="delete", who=_PRUNE_AUTHOR, why=reason)
     except (FileMissing, VersionConflict):
@@ -441,7 +442,7 @@ async def _trash_session(files: FileStore, changes: ChangeSets, session: Expired
     listing = f"{folder}/sessions/{encode_folder_name(session.session)}.json"
     data = json.dumps({"session": session.session, "files": session.files}, indent=1).encode() + b"\n"
     if await files.info(listing) is None:
-        edit = Edit(path=listing, expected=ABSENT, data=data)
+        edit = Edit(path=listing, expected_hash=ABSENT, data=data)
         await changes.apply([edit], act="prune", who=_RETENTION_AUTHOR, why=session.rule.text)
     for path in session.files:
         with suppress(FileMissing):

@@ -93,7 +93,7 @@ async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, las
     after |= dict.fromkeys(empty_ledgers)
     versions = {path: one.version for path, one in stored.items()}
     edits = [
-        Edit(path=path, expected=versions.get(path, ABSENT), data=data)
+        Edit(path=path, expected_hash=versions.get(path, ABSENT), data=data)
         for path, data in after.items()
         if data != old.get(path)
     ]
@@ -101,7 +101,7 @@ async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, las
         f"{WORKSPACE}/{located.long_path}" for rows in occurrences.values() for located in rows if located.long_path
     }
     long_files = [(path, await files.read(path)) for path in sorted(long_paths) if await files.info(path)]
-    return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in long_files)]
+    return [*edits, *(Edit(path=path, expected_hash=long.version, data=None) for path, long in long_files)]
 
 
 async def _read_documents(files: FileStore) -> dict[str, StoredFile]:
@@ -336,7 +336,7 @@ async def undo_change(
             remaining = await _find_remaining_entries(files, item)
             if not remaining:
                 raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
-            runs = (change.id for change in records if change.act == CONSOLIDATE_ACT and change.id not in undone)
+            runs = (change.id for change in records if change.action == CONSOLIDATE_ACT and change.id not in undone)
             edits = await retract_append(files, remaining, last_run=next(runs, ""))
             entries = [located.entry for located in remaining]
             edits += await build_session_edits(files, [entry.content for entry in entries], item.entries)
@@ -369,11 +369,13 @@ def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) ->
     agent or a background job, must be named. Raises: ChangeNotFound if no item matches, or more than one.
     """
     if change_id is None:
-        open_items = (item for item in items if item.act == UNREADABLE_ACT or (is_by_person(item) and not item.undone))
+        open_items = (
+            item for item in items if item.action == UNREADABLE_ACT or (is_by_person(item) and not item.is_undone)
+        )
         newest = next(open_items, None)
         if newest is None:
             raise ChangeNotFound("There is nothing to undo.")
-        if newest.act == UNREADABLE_ACT:
+        if newest.action == UNREADABLE_ACT:
             raise ChangeNotFound(
                 f"The record of the change {newest.id} can't be read, so your last act is not known: name the change to"
                 " undo by its id, which `ricordo history` shows."
@@ -426,7 +428,7 @@ async def _reverse_file(files: FileStore, changes: ChangeSets, changed: FileChan
         ours, version = b"", ABSENT
     before = await changes.read_content(changed.before)
     if version == changed.after:
-        return Edit(path=changed.path, expected=version, data=before), before
+        return Edit(path=changed.path, expected_hash=version, data=before), before
     theirs = before or b""
     base = await changes.read_content(changed.after)
     if base is None:
@@ -439,7 +441,7 @@ async def _reverse_file(files: FileStore, changes: ChangeSets, changed: FileChan
             f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first, by its id, which"
             " `ricordo history` shows."
         )
-    return Edit(path=changed.path, expected=version, data=result), before
+    return Edit(path=changed.path, expected_hash=version, data=result), before
 
 
 def _common_first_lines(ours: bytes, theirs: bytes) -> bytes:

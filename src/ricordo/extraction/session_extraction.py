@@ -65,7 +65,7 @@ class SessionExtraction:
         until = await self._throttle.acquire(self._throttle_scope(job))
         if until is not None:
             if self.postpone:
-                await self.postpone(replace(job, after=until, deadline=None, id="", attempts=0))
+                await self.postpone(replace(job, not_before=until, deadline=None, id="", attempts=0))
             return self._skip("throttled")
         try:
             return await self._extract_all(job)

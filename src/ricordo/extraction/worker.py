@@ -256,7 +256,7 @@ class JobWorker:
         except StorageError as error:
             self._report(error)
             return
-        last = max([self._began, *(record.changed for record in completed)])
+        last = max([self._began, *(record.changed_at for record in completed)])
         if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flush_result.block.entries))):
             await self._request_consolidation()
 
@@ -315,8 +315,8 @@ class JobWorker:
         records = await self._queue.jobs(kinds={MAINTAIN_KIND}, limit=1)
         if any(record.state in _UNENDED_STATES for record in records):
             return None
-        timestamps = [record.changed for record in records] or [
-            record.created for record in (await self._queue.jobs(limit=_MAX_JOBS))[-1:]
+        timestamps = [record.changed_at for record in records] or [
+            record.created_at for record in (await self._queue.jobs(limit=_MAX_JOBS))[-1:]
         ]
         if not timestamps:
             return None
@@ -377,13 +377,17 @@ class JobWorker:
         """Return whether a job is running, or is waiting only for a worker."""
         now = self._clock.now()
         open_jobs = await self._list_unended(self._kinds)
-        return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in open_jobs)
+        return any(
+            each.state == "running" or each.job.not_before is None or each.job.not_before <= now for each in open_jobs
+        )
 
     async def _seconds_until_due(self) -> float:
         """Return how many seconds to sleep."""
         now = self._clock.now()
         open_jobs = await self._list_unended(self._kinds)
-        times = [(record.until if record.state == "running" else record.job.after) or now for record in open_jobs]
+        times = [
+            (record.leased_until if record.state == "running" else record.job.not_before) or now for record in open_jobs
+        ]
         if not times:
             return self._pace.longest_pause
         soonest = (min(times) - now).total_seconds()

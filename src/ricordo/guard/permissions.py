@@ -171,11 +171,11 @@ class ToolPattern:
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionRule:
-    """The decision for the calls of a pattern; `why` is shown to the model, `source` is who made the rule."""
+    """The decision for the calls of a pattern; `reason` is shown to the model, `source` is who made the rule."""
 
     decision: Decision
     pattern: ToolPattern
-    why: str = ""
+    reason: str = ""
     source: str = ""
 
 
@@ -257,7 +257,7 @@ def parse_rule(text: str, *, reason: str = "", source: str = "") -> PermissionRu
         raise InvalidSetting(
             f"A permission rule begins with allow, ask or deny, {_EXAMPLE}: not {_quote_rejected(text)}."
         )
-    return PermissionRule(decision=decision, pattern=parse_pattern(rest), why=reason, source=source)
+    return PermissionRule(decision=decision, pattern=parse_pattern(rest), reason=reason, source=source)
 
 
 def render_rule(rule: PermissionRule) -> str:

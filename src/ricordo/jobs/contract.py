@@ -67,21 +67,21 @@ JobState = Literal["waiting", "running", "done", "failed", "dropped"]
 class Job:
     """A piece of work of a `kind` such as `flush` or `consolidate`, for a session of an agent, or for the whole root.
 
-    `first` and `last` are the ids of its messages, both inclusive; None means from the cursor on, and up to the newest.
-    `user` is the user to whom its entries belong, empty for the user of the root. It is due at `after`, at once if
-    None, and after `deadline` it takes precedence. `key` identifies equal jobs; if empty, it is made from kind, agent,
-    session and user. `signals` name features of the messages, such as a correction, and `trace` is the trace of the
-    last request. The queue sets `id` and counts the attempts in `attempts`. An expired lease, a killed process, or a
-    release without an error is not an attempt.
+    `first_id` and `last_id` are the ids of its messages, both inclusive; None means from the cursor on, and up to the
+    newest. `user` is the user to whom its entries belong, empty for the user of the root. It is due at `not_before`, at
+    once if None, and after `deadline` it takes precedence. `key` identifies equal jobs; if empty, it is made from kind,
+    agent, session and user. `signals` name features of the messages, such as a correction, and `trace` is the trace of
+    the last request. The queue sets `id` and counts the attempts in `attempts`. An expired lease, a killed process, or
+    a release without an error is not an attempt.
     """
 
     kind: str
     agent: str = ""
     session: str = ""
     user: str = ""
-    first: str | None = None
-    last: str | None = None
-    after: datetime | None = None
+    first_id: str | None = None
+    last_id: str | None = None
+    not_before: datetime | None = None
     deadline: datetime | None = None
     key: str = ""
     signals: frozenset[str] = frozenset()
@@ -92,11 +92,11 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The right to run `job` until `until`; `token` distinguishes this lease from an older one of the same job."""
+    """The right to run `job` until `expires_at`; `token` distinguishes this lease from an older one of the same job."""
 
     job: Job
     token: str
-    until: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +112,15 @@ class JobOutcome:
 class JobRecord:
     """The current state of a job: when it was added, and its outcome, including the last error if it will be retried.
 
-    `until` is when the lease of a running job expires.
+    `leased_until` is when the lease of a running job expires.
     """
 
     job: Job
     state: JobState
-    created: datetime
-    changed: datetime
+    created_at: datetime
+    changed_at: datetime
     outcome: JobOutcome | None = None
-    until: datetime | None = None
+    leased_until: datetime | None = None
 
 
 class JobQueue(Protocol):
@@ -242,9 +242,9 @@ def widen_job(waiting: Job, job: Job) -> Job:
         waiting,
         user=named.user,
         key=job_key(named),
-        first=None if job.first is None else waiting.first,
-        last=None if waiting.last is None else job.last,
-        after=_next_due(waiting.after, job.after, deadline),
+        first_id=None if job.first_id is None else waiting.first_id,
+        last_id=None if waiting.last_id is None else job.last_id,
+        not_before=_next_due(waiting.not_before, job.not_before, deadline),
         deadline=deadline,
         signals=waiting.signals | job.signals,
         trace=job.trace or waiting.trace,

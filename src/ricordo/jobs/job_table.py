@@ -162,9 +162,9 @@ def job_columns(job: Job) -> dict[str, ColumnValue]:
         job.agent,
         job.session,
         job.user,
-        job.first,
-        job.last,
-        to_microseconds(job.after),
+        job.first_id,
+        job.last_id,
+        to_microseconds(job.not_before),
         to_microseconds(job.deadline),
         job.attempts,
         " ".join(sorted(job.signals)),
@@ -190,10 +190,10 @@ def _parse_row(row: Mapping[str, ColumnValue]) -> JobRow:
     record = JobRecord(
         job=_read_job(row),
         state=state,
-        created=_EPOCH + timedelta(microseconds=_read_number(row, "created")),
-        changed=_EPOCH + timedelta(microseconds=_read_number(row, "changed")),
+        created_at=_EPOCH + timedelta(microseconds=_read_number(row, "created")),
+        changed_at=_EPOCH + timedelta(microseconds=_read_number(row, "changed")),
         outcome=_read_outcome(state, row),
-        until=from_microseconds(_read_optional_number(row, "until")),
+        leased_until=from_microseconds(_read_optional_number(row, "until")),
     )
     return JobRow(
         number=_read_number(row, "number"),
@@ -210,9 +210,9 @@ def _read_job(row: Mapping[str, ColumnValue]) -> Job:
         agent=_read_text(row, "agent"),
         session=_read_text(row, "session"),
         user=_read_text(row, "user"),
-        first=_read_optional_text(row, "first_message"),
-        last=_read_optional_text(row, "last_message"),
-        after=from_microseconds(_read_optional_number(row, "due")),
+        first_id=_read_optional_text(row, "first_message"),
+        last_id=_read_optional_text(row, "last_message"),
+        not_before=from_microseconds(_read_optional_number(row, "due")),
         deadline=from_microseconds(_read_optional_number(row, "deadline")),
         key=_read_text(row, "key"),
         signals=frozenset(_read_text(row, "signals").split()),
@@ -311,7 +311,7 @@ def add_job(connection: Connection, job: Job, now: datetime) -> Job:
         job,
         key=key,
         attempts=0,
-        after=from_microseconds(to_microseconds(job.after)),
+        not_before=from_microseconds(to_microseconds(job.not_before)),
         deadline=from_microseconds(to_microseconds(job.deadline)),
     )
     values = job_columns(fresh) | {"now": to_microseconds(now)}
@@ -360,7 +360,7 @@ def renew_lease(connection: Connection, lease: Lease, now: datetime, seconds: fl
     """Extend the lease to `seconds` from now."""
     until = now + timedelta(seconds=seconds)
     _update_row(connection, _find_leased_row(connection, lease).number, now, {"until": to_microseconds(until)})
-    return replace(lease, until=until)
+    return replace(lease, expires_at=until)
 
 
 def complete_job(connection: Connection, lease: Lease, outcome: JobOutcome, now: datetime, limits: InboxLimits) -> None:
@@ -443,7 +443,7 @@ def _lease_row(connection: Connection, row: JobRow, now: datetime, seconds: floa
         "until": to_microseconds(until),
     }
     _update_row(connection, row.number, now, changes)
-    return Lease(job=job, token=token, until=until)
+    return Lease(job=job, token=token, expires_at=until)
 
 
 def _find_leased_row(connection: Connection, lease: Lease) -> JobRow:
@@ -465,7 +465,7 @@ def _correct_clock_skew(connection: Connection, now: datetime) -> None:
 
 def _reclaim_leases(connection: Connection, now: datetime, limits: InboxLimits) -> None:
     for row in select_rows(connection, "state = 'running' ORDER BY number", {}):
-        if row.record.until is None or row.record.until <= now or is_process_gone(row.holder):
+        if row.record.leased_until is None or row.record.leased_until <= now or is_process_gone(row.holder):
             # a killed process is not a failure of the job
             _requeue(connection, row, now, limits, error=None, after=None)
 
@@ -494,7 +494,7 @@ def _requeue(
         connection.execute("DELETE FROM job WHERE number = :number", {"number": beside.number})
     attempts = job.attempts if failed else max(0, job.attempts - 1)
     given: dict[str, ColumnValue] = {"state": "waiting", "failures": failures, "attempts": attempts, "error": error}
-    _update_row(connection, row.number, now, _work_columns(replace(job, after=after)) | _NO_LEASE | given)
+    _update_row(connection, row.number, now, _work_columns(replace(job, not_before=after)) | _NO_LEASE | given)
 
 
 def _end_job(connection: Connection, number: int, outcome: JobOutcome, now: datetime) -> None:

@@ -53,7 +53,7 @@ async def read_background_runs(queue: JobQueue, journal: SpendingJournal, *, lim
     if not records:
         return []
     # a spending day follows the user's calendar, so it may have begun on the day before
-    first = min(record.created for record in records) - timedelta(days=1)
+    first = min(record.created_at for record in records) - timedelta(days=1)
     return list_background_runs(records, await journal.read_since(first.date()))
 
 
@@ -75,8 +75,8 @@ def _to_run(record: JobRecord, spent: SpendingTotal) -> BackgroundRun:
         id=record.job.id,
         kind=record.job.kind,
         state=record.state,
-        queued_at=record.created,
-        ended_at=record.changed if has_ended else None,
+        queued_at=record.created_at,
+        ended_at=record.changed_at if has_ended else None,
         session=record.job.session,
         phases=_group_by_phase(record.job.kind, outcome.counts if outcome else {}),
         error=(outcome.error if outcome else None) or "",
@@ -101,7 +101,7 @@ def _belongs_to(asked: RequestRecord, record: JobRecord) -> bool:
     if record.job.kind == "flush" and asked.session not in {"", record.job.session}:
         return False
     at = _parse_time(asked.at)
-    return at is not None and record.created <= at <= record.changed
+    return at is not None and record.created_at <= at <= record.changed_at
 
 
 def _parse_time(text: str) -> datetime | None:

@@ -171,10 +171,10 @@ class ProviderModel:
 
     `keys` are never shown in an error. `configured_window` is the user's setting of the window, in tokens.
     `reported_window` is the provider's value when it was exceeded; it takes precedence over any table until a larger
-    request is answered. `shortens` says that the server silently drops input that does not fit. `caching` is how prompt
-    caching is requested. `reply_limit` is the maximum number of tokens of a reply; None leaves it to the provider.
-    `base_url` is the configured URL, None for the provider's default. `shows` says that its requests go through our
-    HTTP client, which can hold them back.
+    request is answered. `truncates_silently` says that the server silently drops input that does not fit. `caching` is
+    how prompt caching is requested. `reply_limit` is the maximum number of tokens of a reply; None leaves it to the
+    provider. `base_url` is the configured URL, None for the provider's default. `has_request_preview` says that its
+    requests go through our HTTP client, which can hold them back.
     """
 
     name: str
@@ -183,11 +183,11 @@ class ProviderModel:
     seconds: float = 300.0
     configured_window: int | None = None
     reported_window: int | None = None
-    shortens: bool = False
+    truncates_silently: bool = False
     caching: CachingMode = "none"
     reply_limit: int | None = None
     base_url: str | None = None
-    shows: bool = False
+    has_request_preview: bool = False
     temperature: float | None = None
     thinking: bool | str | None = None
     _without_limit: "ProviderModel | None" = field(default=None, repr=False)
@@ -269,7 +269,7 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> RequestBody | None:
         """Return the request without sending it; see `ShowsRequests`."""
-        if not self.shows:
+        if not self.has_request_preview:
             return None
         request = await self._prepare_in_thread(messages, tools, schema)
         with capture_requests() as captured, suppress(ModelError):
@@ -411,7 +411,7 @@ class ProviderModel:
             if stop == "window":
                 raise ModelOverflow(f"{self.name}: the window was full before the reply began.", window=self.window)
             raise ReplyInvalid(f"{self.name} gave an empty reply.")
-        if self.shortens:
+        if self.truncates_silently:
             self._check_whole_prompt(usage.input, request)
         if self.reported_window is not None and usage.input > self.reported_window:
             self._set_reported_window(None)

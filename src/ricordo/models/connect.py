@@ -62,8 +62,8 @@ def connect_model(
         temperature=settings.temperature,
         thinking=settings.thinking,
         base_url=base_url,
-        shortens=name.startswith("ollama:"),
-        shows=all(_accepts_argument(type(provider), "http_client") for provider in providers),
+        truncates_silently=name.startswith("ollama:"),
+        has_request_preview=all(_accepts_argument(type(provider), "http_client") for provider in providers),
         caching=choose_caching(model),
     )
 

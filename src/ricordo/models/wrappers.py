@@ -291,11 +291,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Retries calls. `sleep` waits for a number of seconds, `chance` returns a number from 0 to 1."""
+    """Retries calls. `sleep` waits for a number of seconds, `random` returns a number from 0 to 1."""
 
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     async def wait_to_retry(self, error: ModelError, tries: RetryState) -> RetryState:
         """Return the state with this failure, after the pause before the next try.
@@ -304,7 +304,7 @@ class RetryPolicy:
             ModelError: `error` itself, if there is no next try.
         """
         failed = tries.add_failure(error)
-        delay = next_delay(self.config, error, failed, chance=self.chance())
+        delay = next_delay(self.config, error, failed, chance=self.random())
         if delay is None:
             raise error
         _LOG.warning("Asking again %s: %s", f"in {delay:.1f} s" if delay > 0 else "at once", error)
@@ -332,11 +332,11 @@ class RetryingModel(ModelWrapper):
 
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     @property
     def _policy(self) -> RetryPolicy:
-        return RetryPolicy(config=self.config, sleep=self.sleep, chance=self.chance)
+        return RetryPolicy(config=self.config, sleep=self.sleep, random=self.random)
 
     async def complete(
         self,

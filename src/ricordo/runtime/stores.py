@@ -309,15 +309,15 @@ async def close_store(store: Store) -> None:
 class StoreOpener:
     """Opens backends for one scope; a relative path is below `base`, or the working directory if None.
 
-    With `within` no folder outside of it is opened, because the address may come from somebody else. With `trusted`
-    every opened folder counts as trusted.
+    With `allowed_folder` no folder outside of it is opened, because the address may come from somebody else. With
+    `trusted` every opened folder counts as trusted.
     """
 
     scope: Scope
     parts: Dependencies
     embedder: Embedder | None = None
     base: Path | None = None
-    within: Path | None = None
+    allowed_folder: Path | None = None
     trusted: bool = False
 
     @asynccontextmanager
@@ -365,8 +365,8 @@ class StoreOpener:
     def _resolve_folder(self, address: Address) -> Path | None:
         """Return the folder of an address. Raises: InvalidSetting for one that may not be opened."""
         scheme, built_in = address.scheme, BUILT_IN_STORES.get(address.scheme)
-        place = address.place or (built_in.default_folder if built_in else "")
-        if self.within and scheme not in SCHEMES:
+        place = address.location or (built_in.default_folder if built_in else "")
+        if self.allowed_folder and scheme not in SCHEMES:
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."
             )
@@ -376,10 +376,10 @@ class StoreOpener:
         if not has_place or not place or _LEADING_SLASHES.match(place):
             return None
         folder = ((self.base or Path.cwd()) / expand_home(place)).absolute()
-        if self.within and not folder.resolve().is_relative_to(self.within.resolve()):
+        if self.allowed_folder and not folder.resolve().is_relative_to(self.allowed_folder.resolve()):
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}: it may have come with a folder, so its store lies "
-                f"below {self.within}. Set RICORDO_STORE."
+                f"below {self.allowed_folder}. Set RICORDO_STORE."
             )
         return folder
 

@@ -78,15 +78,15 @@ class UserMigrationReport:
     """The result of a migration: the number of entries and sessions moved, by the folder of their user.
 
     `mixed` are the ids of curated entries that mix users and stayed shared. `shared` are the plans that stayed shared
-    because they name no user, or several. `aside` are the files in `before-users/` whose user is unknown: files of
-    sessions, and notes.
+    because they name no user, or several. `without_user` are the files in `before-users/` whose user is unknown: files
+    of sessions, and notes.
     """
 
     memories: Mapping[str, int] = field(default_factory=dict)
     sessions: Mapping[str, int] = field(default_factory=dict)
     mixed: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
-    aside: tuple[str, ...] = ()
+    without_user: tuple[str, ...] = ()
 
     @property
     def users(self) -> frozenset[str]:
@@ -103,7 +103,7 @@ async def read_report(files: FileStore) -> UserMigrationReport | None:
             sessions={str(user): int(count) for user, count in value["sessions"].items()},
             mixed=tuple(map(str, value["mixed"])),
             shared=tuple(map(str, value.get("shared", ()))),
-            aside=tuple(map(str, value["aside"])),
+            without_user=tuple(map(str, value["aside"])),
         )
     except FileMissing:
         return None
@@ -115,7 +115,7 @@ def encode_report(report: UserMigrationReport) -> bytes:
     """Return the report as JSON."""
     value = {
         "memories": dict(report.memories), "sessions": dict(report.sessions), "mixed": list(report.mixed),
-        "shared": list(report.shared), "aside": list(report.aside),
+        "shared": list(report.shared), "aside": list(report.without_user),
     }  # fmt: skip
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -146,7 +146,7 @@ async def check_user_migration(files: FileStore, folder: str) -> Check | None:
     shared = [path for path in report.shared if await files.info(path)]
     if shared:
         notes.append(f"these name no user, or several, and stayed shared: {_join_some(shared)}")
-    set_aside = [path for path in report.aside if await files.info(f"{BACKUP_FOLDER}/{path}")]
+    set_aside = [path for path in report.without_user if await files.info(f"{BACKUP_FOLDER}/{path}")]
     if set_aside:
         notes.append(
             f"these name no user, and were moved to {BACKUP_FOLDER}, where no user and no agent finds them: "
@@ -190,7 +190,7 @@ async def migrate_to_users(
     stamps = await run_sync(UserStamps.from_ledgers, await migration.read_documents(ledgers=True))
     sessions = await find_session_owners(files, stamps)
     report = await read_report(files) or await migration.plan_report(stamps, sessions)
-    if not (report.users or report.aside or await files.list(f"{WORKSPACE}/{USERS}")):
+    if not (report.users or report.without_user or await files.list(f"{WORKSPACE}/{USERS}")):
         return report
     with suppress(AlreadyExists):
         await files.create(REPORT_PATH, encode_report(report))
@@ -250,7 +250,7 @@ class _Migration:
             sessions=counts,
             mixed=mixed,
             shared=tuple(path for path in plans if not sessions.user_of_plan(path)),
-            aside=(*sessions.unknown, *notes),
+            without_user=(*sessions.unknown, *notes),
         )
 
     async def _paths(self, folder: str) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ class _Migration:
             await self._append_entries(path, data, moves)
             rest = await run_sync(_remove_moved, path, data, moves)
             if rest != data:
-                edits.append(Edit(path=path, expected=compute_version(data), data=rest))
+                edits.append(Edit(path=path, expected_hash=compute_version(data), data=rest))
         for user in sorted(users):
             for edit in await add_topic_list_edits(self.place(user), [], self.config):
                 await _write_edit(self.place(user), edit)
@@ -289,7 +289,7 @@ class _Migration:
                     await self.files.delete(f"{WORKSPACE}/{long}")
             rest = await run_sync(_remove_moved, path, data, moves)
             remaining = None if _is_heading_only(rest) else rest
-            await self._apply_edit(Edit(path=path, expected=compute_version(data), data=remaining))
+            await self._apply_edit(Edit(path=path, expected_hash=compute_version(data), data=remaining))
 
     async def move_plans(self, sessions: SessionOwners, shared: Collection[str]) -> None:
         """Move the plans of sessions of a single user, except the `shared` ones."""
@@ -348,7 +348,7 @@ class _Migration:
                 for info in await self.files.list(folder):
                     await self._move_file(info.path, only_place)
         else:
-            for path in [path for path in report.aside if path.startswith(f"{_NOTES}/")]:
+            for path in [path for path in report.without_user if path.startswith(f"{_NOTES}/")]:
                 await self._move_to_backup(path)
             await self._move_usage(stamps)
 
@@ -431,9 +431,9 @@ class _Migration:
 
 async def _write_edit(files: FileStore, edit: Edit) -> None:
     if edit.data is None:
-        await files.delete(edit.path, expected=edit.expected)
+        await files.delete(edit.path, expected=edit.expected_hash)
     else:
-        await files.replace(edit.path, edit.data, expected=edit.expected)
+        await files.replace(edit.path, edit.data, expected=edit.expected_hash)
 
 
 def _is_session_state(path: str) -> bool:

@@ -398,7 +398,7 @@ class _WorkspaceOpener:
         # the entry is saved; the worker reports an inbox that can't be used
         with suppress(StorageError):
             if not await services.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
-                await services.inbox.put(Job(kind="consolidate", after=due))
+                await services.inbox.put(Job(kind="consolidate", not_before=due))
                 services.worker.wake()
 
     @asynccontextmanager

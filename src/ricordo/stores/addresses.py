@@ -111,13 +111,14 @@ _BARE_SCHEMES = frozenset({"layered", *(name for name, each in BUILT_IN_STORES.i
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """The address of a store: `scheme` names the backend, `place` is the part after it, `options` the part after `?`.
+    """The address of a store: `scheme` names the backend, `location` is the part after it, `options` the part after
+    `?`.
 
     `parse_address` reads `str()` of an address as the same address.
     """
 
     scheme: str
-    place: str = ""
+    location: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -125,7 +126,7 @@ class Address:
         options = "&".join(
             f"{_percent_encode(name, '?&=')}={_percent_encode(value, '?&')}" for name, value in self.options.items()
         )
-        return f"{self.scheme}:{_percent_encode(self.place, '?')}{'?' if options else ''}{options}"
+        return f"{self.scheme}:{_percent_encode(self.location, '?')}{'?' if options else ''}{options}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +179,7 @@ def parse_address(text: str) -> Address:
         raise InvalidSetting(f"{text!r} names no scheme: {_ADDRESS_FORM}. Known schemes: {', '.join(SCHEMES)}.")
     scheme, rest = (match[1].lower(), match[2]) if match else (DEFAULT_SCHEME, address)
     place, _, options = rest.partition("?")
-    return Address(scheme=scheme, place=_percent_decode(place), options=_parse_options(options, text))
+    return Address(scheme=scheme, location=_percent_decode(place), options=_parse_options(options, text))
 
 
 def split_addresses(place: str) -> tuple[str, ...]:

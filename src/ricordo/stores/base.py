@@ -147,8 +147,8 @@ def read_options(address: Address, *allowed: str) -> Mapping[str, str]:
 
 def refuse_place(address: Address) -> None:
     """Raises: InvalidSetting if the address of a backend without files names a place."""
-    if address.place:
-        raise InvalidSetting(f"A store {address.scheme} takes no place: leave {address.place} out.")
+    if address.location:
+        raise InvalidSetting(f"A store {address.scheme} takes no place: leave {address.location} out.")
 
 
 def owner_folder(scope: Scope, *, owner_scope: Scope) -> str:

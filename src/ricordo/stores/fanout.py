@@ -279,9 +279,9 @@ async def open_fanout(request: OpenRequest) -> AsyncIterator[Backend]:
     opened.
     """
     read_options(request.address)
-    if not request.address.place:
+    if not request.address.location:
         raise InvalidSetting("A fanout names the stores that it saves to: fanout:jsonl:./notes,kv:./copy.")
-    addresses = split_addresses(request.address.place)
+    addresses = split_addresses(request.address.location)
     async with AsyncExitStack() as stack:
 
         async def enter(address: str) -> Backend:

@@ -85,7 +85,7 @@ class EmptyRoots:
 
 
 def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
-    return SavedEntry(entry=entry, source=place.display_path(source), place=place.label)
+    return SavedEntry(entry=entry, source=place.display_path(source), path=place.label)
 
 
 def has_content(document: bytes) -> bool:
@@ -155,7 +155,7 @@ class RootSessions:
 
     async def pending_ids(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
-        return tuple(row.session for row in reversed(await self.rows()) if row.pending and row.session)
+        return tuple(row.session for row in reversed(await self.rows()) if row.is_pending and row.session)
 
 
 _RECENT_CHANGES = (1, 32, None)
@@ -556,7 +556,7 @@ class LayeredDriver(RootTombstones):
     ) -> list[tuple[MemoryRoot, HistoryItem]]:
         """Return the writes with their places; with `others` also those of other users to shared data."""
         rows = [
-            (place, replace(item, why=place.redactor.clean(item.why)) if item.why else item)
+            (place, replace(item, reason=place.redactor.clean(item.reason)) if item.reason else item)
             for place in await self.places()
             for user in [None if others and place.scope.user is None else self._root.changes.user]
             for item in await list_history(place.files, place.changes, limit=limit, holding=holding, user=user)
@@ -568,7 +568,7 @@ class LayeredDriver(RootTombstones):
         if change_id is None:
             for limit in _RECENT_CHANGES:
                 rows = await self._collect_history(limit=limit)
-                if any(is_by_person(item) and not item.undone for _, item in rows):
+                if any(is_by_person(item) and not item.is_undone for _, item in rows):
                     break
             # in shared data an unnamed undo must not take the write of another user
             rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]

@@ -35,22 +35,22 @@ class MigrationFailure:
     """An entry that could not be moved, or changed on the way, and the reason."""
 
     id: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
     """The plan or the result of a migration.
 
-    `pending` are the entries to save, oldest first; `present` existed already. `forgotten` counts entries that were
-    forgotten in the target and are not saved again. `redacted` counts entries with a secret that was replaced by its
-    mark.
+    `pending` are the entries to save, oldest first; `already_there` existed already. `forgotten` counts entries that
+    were forgotten in the target and are not saved again. `redacted` counts entries with a secret that was replaced by
+    its mark.
     """
 
     total: int
     pending: tuple[Entry, ...] = ()
-    present: int = 0
-    moved: tuple[Entry, ...] = ()
+    already_there: int = 0
+    copied: tuple[Entry, ...] = ()
     redacted: int = 0
     forgotten: int = 0
     failed: tuple[MigrationFailure, ...] = ()
@@ -77,8 +77,8 @@ def plan_migration(source: Sequence[Entry], target: Sequence[Entry]) -> Migratio
     return Migration(
         total=len(newest) + len(older_versions),
         pending=tuple(entry for entry in reversed(newest.values()) if entry.id not in target_by_id),
-        present=len(present) + len(older_versions) - len(different),
-        failed=tuple(MigrationFailure(id=entry.id, why=_OTHER) for entry in different),
+        already_there=len(present) + len(older_versions) - len(different),
+        failed=tuple(MigrationFailure(id=entry.id, reason=_OTHER) for entry in different),
     )
 
 
@@ -102,15 +102,15 @@ async def migrate(plan: Migration, target: Store, on_progress: Callable[[int], N
         try:
             moved.append(await target.save(entry))
         except StorageError as error:
-            failed += [MigrationFailure(id=unsaved.id, why=str(error)) for unsaved in plan.pending[place:]]
+            failed += [MigrationFailure(id=unsaved.id, reason=str(error)) for unsaved in plan.pending[place:]]
             on_progress(len(plan.pending) - place)
             break
         except RicordoError as error:
-            failed.append(MigrationFailure(id=entry.id, why=str(error)))
+            failed.append(MigrationFailure(id=entry.id, reason=str(error)))
         on_progress(1)
     contents = {entry.id: entry.content for entry in plan.pending}
     redacted = sum(entry.content != contents[entry.id] for entry in moved)
-    return replace(plan, moved=tuple(moved), redacted=redacted, failed=tuple(failed))
+    return replace(plan, copied=tuple(moved), redacted=redacted, failed=tuple(failed))
 
 
 def verify_migration(migration: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
@@ -118,16 +118,16 @@ def verify_migration(migration: Migration, source: Sequence[Entry], target: Sequ
     target_by_id: dict[str, list[Entry]] = {}
     for entry in target:
         target_by_id.setdefault(entry.id, []).append(entry)
-    before, moved_ids = _newest_by_id(source), {entry.id for entry in migration.moved}
+    before, moved_ids = _newest_by_id(source), {entry.id for entry in migration.copied}
     failed = [
-        MigrationFailure(id=entry_id, why=reason)
+        MigrationFailure(id=entry_id, reason=reason)
         for entry_id, entry in before.items()
         if entry_id in moved_ids and (reason := _explain_failure(entry, target_by_id.get(entry_id, [])))
     ]
     wrong = {each.id for each in failed}
     return replace(
         migration,
-        moved=tuple(entry for entry in migration.moved if entry.id not in wrong),
+        copied=tuple(entry for entry in migration.copied if entry.id not in wrong),
         failed=(*migration.failed, *failed),
     )
 

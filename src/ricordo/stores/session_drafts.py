@@ -311,7 +311,7 @@ def close_session_file(
     file = replace(
         before,
         started=min(before.started, start),
-        worked=_measure_work(before, notes, start, saved),
+        totals=_measure_work(before, notes, start, saved),
         closing=_add_amounts(before.closing, notes.closing_usage, notes.closing_cost),
         tags=_clean_lines(map(to_tag, notes.tags), parts) or before.tags,
         files_read=tuple(dict.fromkeys([*before.files_read, *_clean_lines(notes.files_read, parts)])),
@@ -320,7 +320,7 @@ def close_session_file(
     threads = _clean_lines(notes.open_threads, parts)
     if threads or not notes.pending:
         file = replace(file, open_threads=threads)
-    goes_on = bool(saved) or notes.turns > (before.worked.turns or 0)
+    goes_on = bool(saved) or notes.turns > (before.totals.turns or 0)
     return _set_summary(file, notes, parts.redactor.clean(notes.summary).strip(), goes_on=goes_on)
 
 
@@ -344,15 +344,15 @@ def remove_forgotten(notes: SessionNotes, forgotten: ForgottenStatements) -> Ses
 def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:
     """Return the file with a summary: from the notes, a saved one, its present one, or a digest."""
     if text and not notes.pending:
-        return replace(file, summary=text, pending=False, outdated=False)
-    if file.summary and not file.pending:
-        return replace(file, outdated=file.outdated or (notes.pending and goes_on))
+        return replace(file, summary=text, is_pending=False, is_outdated=False)
+    if file.summary and not file.is_pending:
+        return replace(file, is_outdated=file.is_outdated or (notes.pending and goes_on))
     written = [entry.content for entry in file.entries if entry.kind == "session-summary"]
     if written:
-        return replace(file, summary=written[-1].strip(), pending=False)
+        return replace(file, summary=written[-1].strip(), is_pending=False)
     if notes.pending:
         previous = "" if goes_on else file.summary
-        return replace(file, summary=text or previous or create_digest(file.entries), pending=True)
+        return replace(file, summary=text or previous or create_digest(file.entries), is_pending=True)
     return file
 
 
@@ -360,12 +360,12 @@ def _measure_work(before: SessionFile, notes: SessionNotes, start: datetime, sav
     """Return the totals of the session; without notes, only the time until its last entry is known."""
     began = min(before.started, start)
     if notes.ended:
-        spent = _add_amounts(before.worked, notes.usage, notes.cost)
+        spent = _add_amounts(before.totals, notes.usage, notes.cost)
         return replace(spent, minutes=_minutes_between(began, notes.ended), turns=notes.turns)
     times = [entry.time for entry in saved if entry.time]
     if not times:
-        return before.worked
-    return replace(before.worked, minutes=max(_minutes_between(began, max(times)), before.worked.minutes or 0))
+        return before.totals
+    return replace(before.totals, minutes=max(_minutes_between(began, max(times)), before.totals.minutes or 0))
 
 
 def _minutes_between(start: datetime, end: datetime) -> int:

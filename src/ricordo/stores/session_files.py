@@ -141,7 +141,7 @@ class SessionFilesDriver(ForgettingDriver):
     async def pending_sessions(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
         rows, _ = await self._read_state()
-        return tuple(row.session for row in reversed(rows) if row.pending and row.session)
+        return tuple(row.session for row in reversed(rows) if row.is_pending and row.session)
 
     async def close(self) -> None:
         """Write every unclosed session with entries from here, with a digest instead of a summary."""

@@ -182,8 +182,8 @@ def stores_table(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, 
     rows = []
     for scheme, kind in stores.items():
         subject = kind()
-        keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.keeps else "for good"
-        is_shared = "yes" if subject.keeps and subject.shared else "no"
+        keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.is_durable else "for good"
+        is_shared = "yes" if subject.is_durable and subject.is_shared else "no"
         order = "by relevance" if subject.order == "relevance" else "newest first"
         scale = f"{subject.scale:,}" if subject.capacity != 0 else "-"
         besides = ", ".join(offers[scheme]) or "nothing"
@@ -236,13 +236,13 @@ def _render_table(head: list[str], rows: list[list[str]]) -> str:
 
 StateStoreCheck: TypeAlias = Callable[[StateStore], Awaitable[None]]
 _SAMPLE_STANDING = WorkState(
-    plan=PlanState(active=True, path="plans/move.md", by="user"),
+    plan=PlanState(active=True, path="plans/move.md", author="user"),
     todos=(Todo(id="1", content="Read it", status="completed"), Todo(id="2", content="Write it", status="in_progress")),
     permissions=(
-        PermissionRule(decision="deny", pattern=ToolPattern(tool="shell", argument="git push*"), why="Never."),
+        PermissionRule(decision="deny", pattern=ToolPattern(tool="shell", argument="git push*"), reason="Never."),
         PermissionRule(decision="allow", pattern=ToolPattern(tool="read_file"), source="person"),
     ),
-    delivered=("task-1",),
+    delivered_results=("task-1",),
 )
 _SAMPLE_STATE = AgentState(
     agent="main",

@@ -131,7 +131,7 @@ def _kill_at_steps(subject: StoreSubject, folder: Path, count: int) -> None:
     lines, _ = _wait_for_child(
         _start_child(partial(_save, subject, _copy(prepared, folder / "count"), step=-1, returned=-1))
     )
-    steps = lines.count("step") if subject.through_disk else 0
+    steps = lines.count("step") if subject.uses_disk else 0
     every = max(1, steps // max(count, 1))
     cases = [(step, -1) for step in range(1, steps + 1, every)] + [(-1, returned) for returned in range(1, _SAVES + 1)]
     for step, returned in cases:

@@ -41,8 +41,8 @@ _DRIVER_CODE = (
 
 @store_check("I6", "memory", "keeping", "sharing")
 async def _two_processes_that_save_at_once_lose_nothing(subject: StoreSubject, folder: Path) -> None:
-    [case] = await run_sync(_run_driver, subject, folder, "together", subject.saves)
-    expected_texts = [f"Walnut {number} of {name}." for name in ("one", "two") for number in range(subject.saves)]
+    [case] = await run_sync(_run_driver, subject, folder, "together", subject.save_count)
+    expected_texts = [f"Walnut {number} of {name}." for name in ("one", "two") for number in range(subject.save_count)]
     counts = Counter(_case_texts(case, "kept"))
     require(
         counts == Counter([*expected_texts, "An old walnut."]),
@@ -54,7 +54,7 @@ async def _two_processes_that_save_at_once_lose_nothing(subject: StoreSubject, f
 async def _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned(
     subject: StoreSubject, folder: Path
 ) -> None:
-    cases = await run_sync(_run_driver, subject, folder, "kills", subject.kills)
+    cases = await run_sync(_run_driver, subject, folder, "kills", subject.kill_count)
     require(any(case["killed"] for case in cases), "nothing was killed")
     for case in cases:
         acked, kept_texts, again = (_case_texts(case, name) for name in ("acked", "kept", "again"))

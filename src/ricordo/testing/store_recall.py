@@ -66,7 +66,7 @@ async def _a_recall_has_at_most_as_many_hits_as_asked_for_and_the_same_ones_twic
         require(
             all(0.0 <= hit.score <= 1.0 for hit in await store.recall("walnut", limit=50)), "a score is not in 0..1"
         )
-    if subject.keeps:
+    if subject.is_durable:
         async with subject.open_store(folder, clock=clock) as store:
             after = [_hit_rows(await store.recall(query, limit=50)) for query in queries]
             require(after == before, "the order is another one when the store is opened again")
@@ -153,7 +153,7 @@ async def _require_order(subject: StoreSubject, folder: Path, clock: ManualClock
         for entries in (await recall_newest(store), await list_entries(subject, store)):
             running = [entry.content for entry in entries]
             require(running == expected_contents[::-1], f"what was saved last does not come first: {running}")
-    if subject.keeps:
+    if subject.is_durable:
         clock.advance(minutes=-step_back)
         async with subject.open_store(folder, scope, clock=clock) as store:
             listed_contents = [entry.content for entry in await list_entries(subject, store)]
@@ -198,7 +198,7 @@ async def _the_same_state_gives_the_same_preamble_byte_for_byte(subject: StoreSu
         await store.recall("walnut")
         clock.advance(hours=30)
         require(await store.preamble(_BUDGET) == first, "the preamble changes, and nothing that is kept did")
-    if subject.keeps:
+    if subject.is_durable:
         async with subject.open_store(folder, clock=clock) as store:
             require(
                 await store.preamble(_BUDGET) == first, "the preamble is another one when the store is opened again"

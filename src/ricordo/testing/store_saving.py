@@ -192,7 +192,7 @@ async def _what_is_forgotten_is_gone_from_everywhere_and_nothing_else_is(subject
             except EntryNotFound:
                 continue
             raise AssertionError("A store: what is not there is forgotten without a word.")
-    if subject.keeps:
+    if subject.is_durable:
         async with subject.open_store(folder) as store:
             await _require_forgotten(subject, store, "cobalt", [saved[0], saved[2]])
 
@@ -212,9 +212,9 @@ async def _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in
                 return
             forgotten = await forgetter.forget(saved[1].id, who="user", why="It was painted.")
             digests.add(await _require_tombstone(subject, store, forgotten))
-            again = [saved[0], *([] if subject.keeps else [await _save_again(store, forgotten)])]
+            again = [saved[0], *([] if subject.is_durable else [await _save_again(store, forgotten)])]
             _require_same_entries(await list_entries(subject, store), again)
-        if subject.keeps:
+        if subject.is_durable:
             async with subject.open_store(copy_folder) as store:
                 digests.add(await _require_tombstone(subject, store, forgotten))
                 await _save_again(store, forgotten)

@@ -62,34 +62,34 @@ _SKIP_REASONS: dict[StoreNeed, str] = {
 class StoreSubject:
     """One backend under test. Set `address`, or override `open_backend`, and declare what differs from the defaults.
 
-    `address` is an argument of `open_store`, with `{folder}` for the folder of the check. `keeps`: entries survive
-    reopening. `shared`: several processes may have it open. `through_disk`: it writes through the `Disk` it is opened
+    `address` is an argument of `open_store`, with `{folder}` for the folder of the check. `is_durable`: entries survive
+    reopening. `is_shared`: several processes may have it open. `uses_disk`: it writes through the `Disk` it is opened
     with. `capacity` is the largest number of entries, 0 for a store that keeps none, None for no limit. `order` is the
-    order of a recall with words: newest first, or by relevance. A recall without words is always newest first. `newest`
-    defines the newest entry: the one saved last, or the one with the latest time, and for equal times the one saved
-    last. `recalls` says what a recall returns: whole entries, the matching passage of a long entry, or the metadata of
-    a closed session. `free_text`: people may write into its files, and no text in them counts as damage. `forgets` says
-    whether it forgets; None means that the type decides. `scale` is the number of entries it is made for: the benchmark
-    of the stores measures up to it, and no check saves as many.
+    order of a recall with words: newest first, or by relevance. A recall without words is always newest first.
+    `newest_by` defines the newest entry: the one saved last, or the one with the latest time, and for equal times the
+    one saved last. `recalls` says what a recall returns: whole entries, the matching passage of a long entry, or the
+    metadata of a closed session. `free_text`: people may write into its files, and no text in them counts as damage.
+    `forgets` says whether it forgets; None means that the type decides. `scale` is the number of entries it is made
+    for: the benchmark of the stores measures up to it, and no check saves as many.
 
-    `saves` is how many entries each of two processes saves, `kills` is at about how many steps a process is killed, and
-    `sessions` is how many sessions exist before the check of its preamble, each with `turns` entries.
+    `save_count` is how many entries each of two processes saves, `kill_count` is at about how many steps a process is
+    killed, and `sessions` is how many sessions exist before the check of its preamble, each with `turns` entries.
     """
 
     address: ClassVar[str] = ""
-    keeps: ClassVar[bool] = True
-    shared: ClassVar[bool] = True
-    through_disk: ClassVar[bool] = True
+    is_durable: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = True
+    uses_disk: ClassVar[bool] = True
     capacity: ClassVar[int | None] = None
     order: ClassVar[Literal["newest", "relevance"]] = "newest"
-    newest: ClassVar[Literal["saved", "timed"]] = "saved"
+    newest_by: ClassVar[Literal["saved", "timed"]] = "saved"
     recalls: ClassVar[Literal["entries", "passages", "sessions"]] = "entries"
     free_text: ClassVar[bool] = False
     forgets: ClassVar[bool | None] = None
     scale: ClassVar[int] = 10_000
     embedder: ClassVar[Embedder | None] = None
-    saves: int = 10
-    kills: int = 3
+    save_count: int = 10
+    kill_count: int = 3
     sessions: int = 6
     turns: int = 2
 
@@ -126,9 +126,9 @@ class StoreSubject:
         """Save `entries`, and yield the store and the saved entries; the store is reopened if it persists entries."""
         async with self.open_store(folder, clock=clock) as store:
             saved = [await store.save(entry) for entry in entries]
-            if not self.keeps:
+            if not self.is_durable:
                 yield store, saved
-        if self.keeps:
+        if self.is_durable:
             async with self.open_store(folder, clock=clock) as store:
                 yield store, saved
 
@@ -137,13 +137,13 @@ class StoreSubject:
         fulfilled: dict[StoreNeed, bool] = {
             "memory": self.capacity != 0,
             "capacity": bool(self.capacity),
-            "keeping": self.keeps,
-            "sharing": self.keeps and self.shared and hasattr(os, "fork"),
-            "disk": self.keeps and self.through_disk,
+            "keeping": self.is_durable,
+            "sharing": self.is_durable and self.is_shared and hasattr(os, "fork"),
+            "disk": self.is_durable and self.uses_disk,
             "forgetting": self.forgets is not False,
-            "own files": self.keeps and not self.through_disk and hasattr(os, "fork"),
+            "own files": self.is_durable and not self.uses_disk and hasattr(os, "fork"),
             "reporting": not self.free_text,
-            "sequence": self.newest == "saved",
+            "sequence": self.newest_by == "saved",
         }
         return next((_SKIP_REASONS[need] for need in needs if not fulfilled[need]), "")
 

@@ -54,13 +54,13 @@ class Todo:
 class PlanState:
     """Whether the agent is in plan mode (`active`), and the plan file, as a path in the workspace.
 
-    With a path and not active the plan is in force; without a path there is no plan. `by` is who started plan mode.
+    With a path and not active the plan is in force; without a path there is no plan. `author` is who started plan mode.
     `approved` means that a person allowed the plan in this file to be carried out.
     """
 
     active: bool = False
     path: str = ""
-    by: Literal["user", "agent"] = "agent"
+    author: Literal["user", "agent"] = "agent"
     approved: bool = False
 
 
@@ -69,13 +69,13 @@ class WorkState:
     """The part of the state that does not depend on the window.
 
     `todos` are in order, at most one of them in progress. `permissions` are the rules granted or imposed in this
-    session, oldest first. `delivered` names the results of background tasks that were reported to the model.
+    session, oldest first. `delivered_results` names the results of background tasks that were reported to the model.
     """
 
     plan: PlanState = field(default_factory=PlanState)
     todos: tuple[Todo, ...] = ()
     permissions: tuple[PermissionRule, ...] = ()
-    delivered: tuple[str, ...] = ()
+    delivered_results: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,9 @@ class AgentState:
     `window` holds the messages that begin the next request, without the system prompt. `last` is the id of the newest
     message recorded at that time: later messages in the transcript are not in the window yet. `user` is the owner of
     the session, empty if none was named. `learns` says whether its messages may be learned from. `turns` counts
-    finished turns. `undone` is the number of messages in the window when a person last undid a compaction, or 0.
-    `ratio` is the factor for token estimates, learned from reported usage. `work_state` is not changed by compaction.
-    `extra` preserves fields of other versions.
+    finished turns. `messages_at_undo` is the number of messages in the window when a person last undid a compaction, or
+    0. `ratio` is the factor for token estimates, learned from reported usage. `work_state` is not changed by
+    compaction. `extra` preserves fields of other versions.
     """
 
     agent: str
@@ -97,7 +97,7 @@ class AgentState:
     user: str = ""
     learns: bool = True
     turns: int = 0
-    undone: int = 0
+    messages_at_undo: int = 0
     ratio: float = 1.0
     work_state: WorkState = field(default_factory=WorkState)
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -153,7 +153,7 @@ STATE_VERSION = 2
 UNKNOWN_RULES = PermissionRule(
     decision="ask",
     pattern=ToolPattern(tool="*"),
-    why="the state of this session could not be read, so its rules are not known",
+    reason="the state of this session could not be read, so its rules are not known",
     source="damaged state",
 )
 """The first rule of a session whose rules or plan mode could not be read, until a person removes it."""
@@ -170,7 +170,7 @@ def encode_state(state: AgentState) -> bytes:
     version = extra.pop("v", STATE_VERSION)
     if not _KNOWN_KEYS.isdisjoint(extra) or ("v" in state.extra and not _is_newer_version(version)):
         raise InvalidMessage("The extra fields of a state have names that the document uses itself.")
-    if state.turns < 0 or state.undone < 0 or not state.ratio > 0:
+    if state.turns < 0 or state.messages_at_undo < 0 or not state.ratio > 0:
         raise InvalidMessage("A state has counted no turn or more, and a ratio above 0.")
     fields: dict[str, JsonValue] = {
         "v": version,
@@ -179,7 +179,7 @@ def encode_state(state: AgentState) -> bytes:
         "user": state.user,
         "learns": state.learns,
         "turns": state.turns,
-        "undone": state.undone,
+        "undone": state.messages_at_undo,
         "ratio": state.ratio,
         **_render_work_state(state.work_state),
         "last": state.last,
@@ -208,7 +208,7 @@ def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
         user=require_text(fields.get("user", ""), "user"),
         learns=_require_bool(fields, "learns", "learns", default=True),
         turns=_require_count(fields, "turns"),
-        undone=_require_count(fields, "undone"),
+        messages_at_undo=_require_count(fields, "undone"),
         ratio=_require_ratio(fields),
         work_state=_parse_work_state(fields),
         extra=extra,
@@ -237,7 +237,7 @@ def salvage_state(data: bytes, *, agent: str, session: str) -> AgentState:
             plan=plan or PlanState(),
             todos=_read_or((), lambda: _parse_todos(fields)),
             permissions=(*unknown, *(rule for rule in rules if rule not in unknown)),
-            delivered=_read_or((), lambda: _parse_delivered(fields)),
+            delivered_results=_read_or((), lambda: _parse_delivered(fields)),
         ),
     )
 
@@ -272,7 +272,7 @@ def _render_work_state(work_state: WorkState) -> dict[str, JsonValue]:
     plan: dict[str, JsonValue] = {
         "active": work_state.plan.active,
         "path": work_state.plan.path,
-        "by": _require_one_of(work_state.plan.by, ("user", "agent"), "plan.by"),
+        "by": _require_one_of(work_state.plan.author, ("user", "agent"), "plan.by"),
     }
     if work_state.plan.approved:
         plan["approved"] = True
@@ -287,9 +287,10 @@ def _render_work_state(work_state: WorkState) -> dict[str, JsonValue]:
             for todo in work_state.todos
         ],
         "permissions": [
-            {"rule": _render_rule_line(rule), "why": rule.why, "source": rule.source} for rule in work_state.permissions
+            {"rule": _render_rule_line(rule), "why": rule.reason, "source": rule.source}
+            for rule in work_state.permissions
         ],
-        "delivered": list(work_state.delivered),
+        "delivered": list(work_state.delivered_results),
     }
 
 
@@ -299,7 +300,7 @@ def _parse_work_state(fields: Mapping[str, JsonValue]) -> WorkState:
         plan=_parse_plan(require_object(fields.get("plan", {}), "plan")),
         todos=_parse_todos(fields),
         permissions=tuple(_parse_rule_record(item, f"permissions[{index}]") for index, item in enumerate(rules)),
-        delivered=_parse_delivered(fields),
+        delivered_results=_parse_delivered(fields),
     )
 
 
@@ -324,7 +325,7 @@ def _parse_plan(fields: Mapping[str, JsonValue]) -> PlanState:
     return PlanState(
         active=_require_bool(fields, "active", "plan.active", default=False),
         path=require_text(fields.get("path", ""), "plan.path"),
-        by="user" if _require_one_of(author, ("user", "agent"), "plan.by") == "user" else "agent",
+        author="user" if _require_one_of(author, ("user", "agent"), "plan.by") == "user" else "agent",
         approved=_require_bool(fields, "approved", "plan.approved", default=False),
     )
 
@@ -354,7 +355,7 @@ def _render_rule_line(rule: PermissionRule) -> str:
     """Return the line of a rule, if it parses back to the same rule; any other line would make the document invalid."""
     try:
         line = render_rule(rule)
-        if parse_rule(line, reason=rule.why, source=rule.source) == rule:
+        if parse_rule(line, reason=rule.reason, source=rule.source) == rule:
             return line
     except InvalidSetting as error:
         raise InvalidMessage(f"A permission rule has no form: {error}") from error

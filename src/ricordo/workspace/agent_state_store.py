@@ -202,14 +202,14 @@ def _redact_work_state(work_state: WorkState, redactor: Redactor) -> WorkState:
         plan=replace(work_state.plan, path=clean(work_state.plan.path)),
         todos=tuple(todos),
         permissions=tuple(_redact_rule(rule, redactor) for rule in work_state.permissions),
-        delivered=tuple(map(clean, work_state.delivered)),
+        delivered_results=tuple(map(clean, work_state.delivered_results)),
     )
 
 
 def _redact_rule(rule: PermissionRule, redactor: Redactor) -> PermissionRule:
     clean = redactor.clean
     pattern = replace(rule.pattern, tool=clean(rule.pattern.tool), argument=clean(rule.pattern.argument))
-    return replace(rule, pattern=pattern, why=clean(rule.why), source=clean(rule.source))
+    return replace(rule, pattern=pattern, reason=clean(rule.reason), source=clean(rule.source))
 
 
 class InMemoryStateStore:
@@ -265,7 +265,7 @@ def _merge_work_states(base: WorkState, ours: WorkState, theirs: WorkState) -> W
         plan=_prefer_changed(base.plan, ours.plan, theirs.plan),
         todos=_prefer_changed(base.todos, ours.todos, theirs.todos),
         permissions=_merge_permissions(base.permissions, ours.permissions, theirs.permissions),
-        delivered=_merge_delivered(base.delivered, ours.delivered, theirs.delivered),
+        delivered_results=_merge_delivered(base.delivered_results, ours.delivered_results, theirs.delivered_results),
     )
 
 
@@ -406,14 +406,14 @@ def _add_salvaged(base: AgentState, salvaged: AgentState) -> AgentState:
         plan=base_work.plan if salvaged_work.plan == PlanState() else salvaged_work.plan,
         todos=salvaged_work.todos or base_work.todos,
         permissions=(*(rule for rule in base_work.permissions if rule.pattern not in patterns), *rules),
-        delivered=tuple(dict.fromkeys((*base_work.delivered, *salvaged_work.delivered))),
+        delivered_results=tuple(dict.fromkeys((*base_work.delivered_results, *salvaged_work.delivered_results))),
     )
     return replace(base, work_state=work_state)
 
 
 def _mergeable_part(state: AgentState) -> AgentState:
     """Return the merged parts of a state; its window is stored redacted, so it would never compare equal."""
-    return replace(state, window=(), last="", undone=0, ratio=1.0)
+    return replace(state, window=(), last="", messages_at_undo=0, ratio=1.0)
 
 
 def _contention_error(state: AgentState, tries: int) -> VersionConflict:

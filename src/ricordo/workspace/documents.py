@@ -133,7 +133,7 @@ async def create_document(
     if await files.info(target) is not None:
         raise already_exists
     try:
-        edit = Edit(path=target, expected=ABSENT, data=data)
+        edit = Edit(path=target, expected_hash=ABSENT, data=data)
         await changes.apply([edit], act="create", who=who, why=redactor.clean(why))
     except VersionConflict as error:
         raise already_exists from error
@@ -165,7 +165,7 @@ async def edit_document(
         redacted = _redact_document(data, redactor)
         if target == MEMORY_PATH:
             IndexBounds().check(stored.data, redacted)
-        return [Edit(path=target, expected=stored.version, data=redacted)]
+        return [Edit(path=target, expected_hash=stored.version, data=redacted)]
 
     await changes.rebase(plan, act="edit", who=who, why=redactor.clean(why))
     return counts[-1]

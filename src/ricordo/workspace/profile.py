@@ -210,13 +210,13 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenRecord:
-    """An unreadable part of a document: `where` it is, such as `facts[3]`, `why`, and the `record` unchanged.
+    """An unreadable part of a document: `location` it is, such as `facts[3]`, `reason`, and the `record` unchanged.
 
     With `is_used` the readable parts of the record are used.
     """
 
-    where: str
-    why: str
+    location: str
+    reason: str
     record: JsonValue
     is_used: bool = False
 
@@ -268,7 +268,7 @@ def profile_from_document(document: Mapping[str, JsonValue]) -> ParsedProfile:
     )
     invalid_names = [name for name in fields.invalid if name != "version" or version is None]
     repaired = [
-        BrokenRecord(where=name, why=_describe_invalid([name]), record=document[name], is_used=True)
+        BrokenRecord(location=name, reason=_describe_invalid([name]), record=document[name], is_used=True)
         for name in invalid_names
     ]
     return ParsedProfile(profile=profile, broken=(*repaired, *broken))
@@ -278,7 +278,7 @@ def parse_facts(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...
     """Read the list of facts, each with a unique id; unreadable records are added to `broken`."""
     if not isinstance(value, list):
         if value is not None:
-            broken.append(BrokenRecord(where="facts", why="a list is needed", record=value))
+            broken.append(BrokenRecord(location="facts", reason="a list is needed", record=value))
         return ()
     used_ids = {str(item.get("id")) for item in value if isinstance(item, dict)}
     seen: set[str] = set()
@@ -381,7 +381,7 @@ def _parse_level(
 ) -> tuple[dict[str, ProfileSummary], dict[str, JsonValue]]:
     """Return the summaries of one level, and its other fields."""
     if value is not None and not isinstance(value, dict):
-        broken.append(BrokenRecord(where=level, why="an object is needed", record=value))
+        broken.append(BrokenRecord(location=level, reason="an object is needed", record=value))
     sections = value if isinstance(value, dict) else {}
     read = {name: _parse_summary(sections.get(name), f"{level}.{name}", broken) for name in names}
     return read, {name: each for name, each in sections.items() if name not in names}
@@ -393,14 +393,16 @@ def _parse_summary(value: JsonValue, path: str, broken: list[BrokenRecord]) -> P
         return ProfileSummary(summary=value)
     if not isinstance(value, dict):
         if value is not None:
-            broken.append(BrokenRecord(where=path, why="an object with a summary is needed", record=value))
+            broken.append(BrokenRecord(location=path, reason="an object with a summary is needed", record=value))
         return ProfileSummary()
     fields = _FieldReader(value)
     rest = {name: each for name, each in value.items() if name not in {"summary", "updatedAt"}}
     summary = ProfileSummary(summary=fields.text("summary"), updated_at=fields.text("updatedAt"), extra=rest)
     if fields.invalid:
         is_used = "summary" not in fields.invalid
-        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value, is_used=is_used))
+        broken.append(
+            BrokenRecord(location=path, reason=_describe_invalid(fields.invalid), record=value, is_used=is_used)
+        )
     return summary
 
 
@@ -413,12 +415,12 @@ def _parse_fact(
     value: JsonValue, path: str, seen: set[str], used_ids: set[str], broken: list[BrokenRecord]
 ) -> Fact | None:
     if not isinstance(value, dict):
-        broken.append(BrokenRecord(where=path, why="an object is needed", record=value))
+        broken.append(BrokenRecord(location=path, reason="an object is needed", record=value))
         return None
     fields = _FieldReader(value)
     content = fields.text("content")
     if fields.invalid:
-        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value))
+        broken.append(BrokenRecord(location=path, reason=_describe_invalid(fields.invalid), record=value))
         return None
     fact_id = fields.text("id")
     if fact_id in seen:
@@ -446,7 +448,7 @@ def _parse_fact(
     if not isinstance(value.get("sourceError"), str | None):
         fields.invalid.append("sourceError")
     if fields.invalid:
-        broken.append(BrokenRecord(where=path, why=_describe_invalid(fields.invalid), record=value, is_used=True))
+        broken.append(BrokenRecord(location=path, reason=_describe_invalid(fields.invalid), record=value, is_used=True))
     return fact
 
 

@@ -44,7 +44,7 @@ _OWN_KEYS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class SessionRow:
-    """The indexed data of a session; `summary` is never a body, and `pending` means that it is missing or outdated.
+    """The indexed data of a session; `summary` is never a body, and `is_pending` means that it is missing or outdated.
 
     `path` is relative to the folder of the index. `size` is in bytes; below 0 it means that another program wrote the
     row, so its file is read again.
@@ -55,7 +55,7 @@ class SessionRow:
     summary: str = ""
     tags: tuple[str, ...] = ()
     session: str = ""
-    pending: bool = False
+    is_pending: bool = False
     threads: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -85,7 +85,7 @@ def create_row(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str,
         summary=file.summary or create_digest(file.entries),
         tags=file.tags,
         session=file.session,
-        pending=file.pending or file.outdated,
+        is_pending=file.is_pending or file.is_outdated,
         threads=file.open_threads,
         files=file.files_read,
         entries=file.entries,
@@ -131,7 +131,7 @@ def _row_to_json(row: SessionRow) -> dict[str, JsonValue]:
         "summary": row.summary,
         "tags": [*row.tags],
         "session": row.session or None,
-        "pending": row.pending or None,
+        "pending": row.is_pending or None,
         "threads": [*row.threads] or None,
         "files": [*row.files] or None,
         "entries": [entry_to_json(entry) for entry in row.entries] or None,
@@ -155,7 +155,7 @@ def _parse_row(item: JsonValue) -> SessionRow:
         summary=_require_text(item.get("summary")),
         tags=_require_texts(item.get("tags")),
         session=_require_text(item.get("session")),
-        pending=item.get("pending") is True,
+        is_pending=item.get("pending") is True,
         threads=_require_texts(item.get("threads")),
         files=_require_texts(item.get("files")),
         entries=tuple(_parse_entry(each) for each in entries) if isinstance(entries, list) else (),
@@ -300,7 +300,7 @@ class SessionCatalog:
     async def _write_file(self, path: str, data: bytes, expected: str) -> None:
         full_path = f"{self._folder}{path}"
         if self._record_edits:
-            await self._record_edits([Edit(path=full_path, expected=expected, data=data)])
+            await self._record_edits([Edit(path=full_path, expected_hash=expected, data=data)])
         elif expected == ABSENT:
             await self._files.create(full_path, data)
         else:

@@ -243,19 +243,19 @@ _LINE_ENDS = "\r\n"
 class SessionFile:
     """One session: its time, its topic, and the entries that were saved in it, oldest first.
 
-    `started` is aware. `worked` has the duration and cost of the session, `closing` those of the request for its
-    summary. If `pending`, the summary is a digest made by rules until one is written; if `outdated`, the session
+    `started` is aware. `totals` has the duration and cost of the session, `closing` those of the request for its
+    summary. If `is_pending`, the summary is a digest made by rules until one is written; if `is_outdated`, the session
     continued after it.
     """
 
     started: datetime
     session: str = ""
-    worked: SessionTotals = field(default_factory=SessionTotals)
+    totals: SessionTotals = field(default_factory=SessionTotals)
     closing: SessionTotals = field(default_factory=SessionTotals)
     tags: tuple[str, ...] = ()
     summary: str = ""
-    pending: bool = False
-    outdated: bool = False
+    is_pending: bool = False
+    is_outdated: bool = False
     open_threads: tuple[str, ...] = ()
     files_read: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -286,12 +286,12 @@ def parse_session(data: bytes, path: str) -> SessionFile | None:
     return SessionFile(
         started=started,
         session=unescape(head.get("session")),
-        worked=parse_totals(head.get("duration")),
+        totals=parse_totals(head.get("duration")),
         closing=parse_totals(head.get("closing")),
         tags=head.get_list("tags"),
         summary=summary,
-        pending=waits and state == _PENDING,
-        outdated=waits and state == _OUTDATED,
+        is_pending=waits and state == _PENDING,
+        is_outdated=waits and state == _OUTDATED,
         open_threads=_read_items(sections, _THREADS),
         files_read=_read_items(sections, _FILES),
         entries=tuple(entry for _, entry in _read_numbered_entries(sections, path)),
@@ -329,10 +329,10 @@ def update_session(data: bytes, path: str, target: SessionFile) -> bytes:
 
 def _changed_fields(target: SessionFile, present: SessionFile | None) -> dict[str, str]:
     """Return the fields that differ from those of the present document."""
-    state = _PENDING if target.pending else _OUTDATED if target.outdated else ""
+    state = _PENDING if target.is_pending else _OUTDATED if target.is_outdated else ""
     fields = {
         "tags": ", ".join(target.tags),
-        "duration": render_totals(target.worked),
+        "duration": render_totals(target.totals),
         "session": escape_value(target.session) if target.session else "",
         "started": format_rfc3339(target.started),
         "summary": f"{state} {_summary_checksum(target.summary)}" if state else "",
@@ -340,7 +340,7 @@ def _changed_fields(target: SessionFile, present: SessionFile | None) -> dict[st
     }
     if present is None:
         return fields
-    values = {"tags": "tags", "duration": "worked", "session": "session", "started": "started", "closing": "closing"}
+    values = {"tags": "tags", "duration": "totals", "session": "session", "started": "started", "closing": "closing"}
     unchanged = {name for name, value in values.items() if getattr(target, value) == getattr(present, value)}
     return {name: value for name, value in fields.items() if name not in unchanged}
 

@@ -70,7 +70,7 @@ _MEMORY_FENCES = ("memory", SESSION_FENCE, "record")
 class MessageText:
     """One text of a message: its content, the arguments of a call of `tool`, or its result or error."""
 
-    sort: Literal["text", "call", "result", "error"]
+    kind: Literal["text", "call", "result", "error"]
     text: str
     tool: str = ""
 
@@ -92,8 +92,8 @@ def searchable_texts(message: Message) -> tuple[MessageText, ...]:
         if piece.tool in SESSION_TOOL_NAMES or any(contains_fence(piece.text, name) for name in _MEMORY_FENCES):
             continue
         texts.append(piece)
-        if piece.sort == "call" and "\\" in piece.text:
-            texts += [MessageText(sort="call", text=text, tool=piece.tool) for text in _iter_strings(piece.text)]
+        if piece.kind == "call" and "\\" in piece.text:
+            texts += [MessageText(kind="call", text=text, tool=piece.tool) for text in _iter_strings(piece.text)]
     return tuple(texts)
 
 
@@ -101,15 +101,15 @@ def _iter_texts(message: Message) -> Iterator[MessageText]:
     for part in message.parts:
         match part:
             case Text():
-                yield MessageText(sort="text", text=part.text)
+                yield MessageText(kind="text", text=part.text)
             case Media():
-                yield MessageText(sort="text", text=_render_media(part))
+                yield MessageText(kind="text", text=_render_media(part))
             case ToolCall():
-                yield MessageText(sort="call", text=part.arguments, tool=part.name)
+                yield MessageText(kind="call", text=part.arguments, tool=part.name)
             case ToolResult():
                 texts = (each.text if isinstance(each, Text) else _render_media(each) for each in part.parts)
                 sort: Literal["error", "result"] = "error" if part.is_error else "result"
-                yield MessageText(sort=sort, text="\n".join(texts), tool=part.name or "a tool")
+                yield MessageText(kind=sort, text="\n".join(texts), tool=part.name or "a tool")
             case _:
                 continue
 
@@ -179,8 +179,8 @@ class MessageExcerpt:
 class SessionMatch:
     """A message with the phrase: its place, `line` from 1, and the text around the phrase, on one line.
 
-    `agent` is a folder. `piece` is the text with the first occurrence. `before` and `after` are what people and agents
-    said next to it, None if there is nothing near.
+    `agent` is a folder. `matched_text` is the text with the first occurrence. `before` and `after` are what people and
+    agents said next to it, None if there is nothing near.
     """
 
     session: str
@@ -191,7 +191,7 @@ class SessionMatch:
     role: Role
     name: str | None
     time: datetime | None
-    piece: MessageText
+    matched_text: MessageText
     snippet: str
     before: MessageExcerpt | None = None
     after: MessageExcerpt | None = None
@@ -248,7 +248,7 @@ def find_matches(
                         role=message.role,
                         name=message.name,
                         time=message.time,
-                        piece=piece,
+                        matched_text=piece,
                         snippet=snippet,
                     )
                 )
@@ -277,7 +277,7 @@ def _first_excerpt(lines: Iterable[bytes]) -> MessageExcerpt | None:
         except InvalidMessage:
             continue
         if message is not None and message.role in {"user", "assistant"}:
-            text = " ".join(" ".join(piece.text for piece in searchable_texts(message) if piece.sort == "text").split())
+            text = " ".join(" ".join(piece.text for piece in searchable_texts(message) if piece.kind == "text").split())
             if text:
                 short = text if len(text) <= _SNIPPET_MARGIN else f"{text[: safe_boundary(text, _SNIPPET_MARGIN)]}…"
                 return MessageExcerpt(speaker=message.name or message.role, text=short)
@@ -319,11 +319,11 @@ _MAX_COUNTED = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSearchResult:
-    """Messages with a phrase, newest first, and their total number, which is a lower bound unless `whole`."""
+    """Messages with a phrase, newest first, and their total number, which is a lower bound unless `is_complete`."""
 
     findings: tuple[SessionMatch, ...] = ()
     total: int = 0
-    whole: bool = True
+    is_complete: bool = True
 
 
 class PastSessions:
@@ -400,7 +400,9 @@ class PastSessions:
         total = 0
         for overview in overviews:
             if total >= _MAX_COUNTED and len(newest) == max_results and newest[-1][0] >= overview.last.timestamp():
-                return SessionSearchResult(findings=await self._add_neighbours(newest[skip:]), total=total, whole=False)
+                return SessionSearchResult(
+                    findings=await self._add_neighbours(newest[skip:]), total=total, is_complete=False
+                )
             try:
                 data = await self._files.read_from(overview.file.path, 0)
             except (FileMissing, StorageError):

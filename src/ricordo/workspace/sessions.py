@@ -90,7 +90,7 @@ class MessagePage:
     """Messages in conversation order, and whether there are older ones."""
 
     messages: tuple[Message, ...] = ()
-    older: bool = False
+    has_older: bool = False
 
 
 def is_dialogue(message: Message) -> bool:
@@ -145,7 +145,7 @@ async def read_newest_messages(files: FileStore, file: FileInfo, count: int, *, 
     if end is None:
         return None
     dialogue = [message for message in page[:end] if is_dialogue(message)]
-    return MessagePage(messages=tuple(dialogue[-count:]), older=len(dialogue) > count)
+    return MessagePage(messages=tuple(dialogue[-count:]), has_older=len(dialogue) > count)
 
 
 def _decode_messages(data: bytes) -> tuple[Message, ...]:
@@ -195,7 +195,7 @@ class SessionInfo:
     agent: str
     path: str
     messages: int
-    first: datetime
+    started_at: datetime
     last: datetime
     size: int
     user: str = ""
@@ -208,7 +208,7 @@ class SessionOverview:
     session: str
     agent: str
     file: FileInfo
-    first: datetime
+    started_at: datetime
     last: datetime
     user: str | None = NO_OWNER
 
@@ -242,7 +242,9 @@ class TranscriptCatalog:
             state = find_state(path, location[1], infos)
             user = await self._owners.get(state) if state else NO_OWNER
             overviews.append(
-                SessionOverview(session=location[1], agent=location[0], file=file, first=first, last=last, user=user)
+                SessionOverview(
+                    session=location[1], agent=location[0], file=file, started_at=first, last=last, user=user
+                )
             )
         return sorted(overviews, key=lambda each: (each.last, each.session), reverse=True)
 
@@ -307,7 +309,7 @@ def _to_info(overview: SessionOverview, messages: int) -> SessionInfo:
         agent=overview.agent,
         path=overview.file.path,
         messages=messages,
-        first=overview.first,
+        started_at=overview.started_at,
         last=overview.last,
         size=overview.file.size,
         user=overview.user or "",

@@ -33,13 +33,13 @@ class ToolContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """A request for approval: `act` in words, such as `write`, on `target`, and the change as a diff.
+    """A request for approval: `action` in words, such as `write`, on `target`, and the change as a diff.
 
     `agent` is the name of the sub-agent that asks, empty for the agent itself.
     """
 
     tool: str
-    act: str
+    action: str
     target: str
     change: str = ""
     agent: str = ""

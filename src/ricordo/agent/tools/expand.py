@@ -165,7 +165,7 @@ def _render_message(message: Message) -> str:
     # Thoughts are the first to leave the window, and only here can they be read again.
     texts += [f"[thought] {part.text}" for part in message.parts if isinstance(part, Thinking) and part.text]
     for piece in message_texts(message):
-        label = "" if piece.sort == "text" else f"[{piece.sort} of {piece.tool}] "
+        label = "" if piece.kind == "text" else f"[{piece.kind} of {piece.tool}] "
         texts += [label + piece.text]
     return "\n".join(texts)
 

@@ -99,13 +99,13 @@ class FileWriter:
         data = self._redactor.clean(content).encode("utf-8", "surrogateescape")
         if located.path == MEMORY_PATH:
             self._bounds.check(stored.data if stored else b"", data, advice=_TOPIC_ADVICE)
-        return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
+        return Edit(path=located.path, expected_hash=stored.version if stored else ABSENT, data=data)
 
     async def _write_working(
         self, located: LocatedPath, make: _MakeContent, *, tool: str | None, folder: Path | None
     ) -> str:
         """Write a file after asking a person for approval of `tool`; with None nobody is asked."""
-        if any(part.casefold() == ".git" for part in located.inside.split("/")):
+        if any(part.casefold() == ".git" for part in located.relative_path.split("/")):
             raise PathRefused(f"{located.display_path} belongs to git: tools don't write there.")
         stored = await _read_stored(located)
         before = stored.data if stored else None
@@ -113,7 +113,7 @@ class FileWriter:
         _check_marks(located, before, data)
         if data == before:
             return f"{located.display_path} is so already; nothing was written."
-        edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
+        edit = Edit(path=located.path, expected_hash=stored.version if stored else ABSENT, data=data)
         if tool is not None:
             await self._ask_approval(tool, located, before, data)
         await run_to_completion(partial(_write_with_mode, located, edit, data, folder))
@@ -139,7 +139,7 @@ class FileWriter:
             )
         change = await anyio.to_thread.run_sync(unified_diff, before, data, located.display_path)
         act = "create" if before is None else "change"
-        if not await self._approve(Approval(tool=tool, act=act, target=located.display_path, change=change)):
+        if not await self._approve(Approval(tool=tool, action=act, target=located.display_path, change=change)):
             raise ToolFailed(f"The change of {located.display_path} was not approved: nothing was written.")
 
 
@@ -194,7 +194,7 @@ def _check_marks(located: LocatedPath, before: bytes | None, data: bytes) -> Non
 
 
 def _check_workspace(located: LocatedPath) -> None:
-    inside = located.inside
+    inside = located.relative_path
     if located.is_shared:
         raise PathRefused(
             f"{located.display_path} is shared by the project, and tools only read that: a person saves for "
@@ -242,7 +242,7 @@ async def _read_data(located: LocatedPath) -> bytes | None:
 
 def _describe_edit(edit: Edit) -> str:
     size = f"{len(edit.data or b''):,} bytes"
-    return f"created with {size}" if edit.expected == ABSENT else f"changed and has {size} now"
+    return f"created with {size}" if edit.expected_hash == ABSENT else f"changed and has {size} now"
 
 
 async def _write_with_mode(located: LocatedPath, edit: Edit, data: bytes, folder: Path | None) -> None:
@@ -250,9 +250,9 @@ async def _write_with_mode(located: LocatedPath, edit: Edit, data: bytes, folder
 
     A store writes private files; a project's files keep their modes, above all executable ones.
     """
-    path = folder / located.inside if folder else None
+    path = folder / located.relative_path if folder else None
     mode = await anyio.to_thread.run_sync(_file_mode, path) if path else 0
-    await located.files.replace(located.path, data, expected=edit.expected)
+    await located.files.replace(located.path, data, expected=edit.expected_hash)
     if path:
         # The file is written; a mode that can't be set does not undo that.
         with suppress(OSError):
@@ -332,4 +332,4 @@ def edit_file_tool(roots: FileRoots, writes: FileWriter) -> Tool:
 
 def _is_approved(context: ToolContext, located: LocatedPath, path: str) -> bool:
     """Return whether a rule allows the change; a rule applies to the path as given, not to a link's target."""
-    return context.approved and located.inside == safe_path(path)
+    return context.approved and located.relative_path == safe_path(path)

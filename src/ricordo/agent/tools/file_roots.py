@@ -36,13 +36,13 @@ class SharedFiles:
 class LocatedPath:
     """A resolved path: its files and its `path` in them; `display_path` is how the model writes it.
 
-    `inside` is the path below its root, without a leading slash. With `is_shared` it is in the workspace that a project
-    shares.
+    `relative_path` is the path below its root, without a leading slash. With `is_shared` it is in the workspace that a
+    project shares.
     """
 
     files: FileStore
     path: str
-    inside: str
+    relative_path: str
     display_path: str
     in_workspace: bool
     is_shared: bool = False
@@ -55,7 +55,7 @@ class LocatedPath:
 
     async def get_info(self) -> FileInfo:
         """Return the size and modification time of the file. Raises `FileMissing`."""
-        info = await self.files.info(self.path) if self.inside else None
+        info = await self.files.info(self.path) if self.relative_path else None
         if info is None:
             raise FileMissing(f"There is no file {self.display_path}.")
         return info
@@ -107,7 +107,7 @@ class FileRoots:
             if self._root is not None:
                 await anyio.to_thread.run_sync(_refuse_links, self._root, within, path)
             return LocatedPath(
-                files=self._workspace, path=within, inside=inside, display_path=f"/{inside}", in_workspace=True
+                files=self._workspace, path=within, relative_path=inside, display_path=f"/{inside}", in_workspace=True
             )
         if self._working is None:
             raise ToolFailed(
@@ -118,7 +118,7 @@ class FileRoots:
             # From here on it has the name of the link's target, so that nothing is done or approved under another name.
             inside = "/".join(await anyio.to_thread.run_sync(self._follow_links, inside, path))
         return LocatedPath(
-            files=self._working, path=inside, inside=inside, display_path=inside or ".", in_workspace=False
+            files=self._working, path=inside, relative_path=inside, display_path=inside or ".", in_workspace=False
         )
 
     def is_closed(self, folder: Path) -> bool:
@@ -137,7 +137,7 @@ class FileRoots:
         return LocatedPath(
             files=shared.files,
             path=within,
-            inside=inside,
+            relative_path=inside,
             display_path=f"/{PROJECT_PREFIX}/{inside}".rstrip("/"),
             in_workspace=True,
             is_shared=True,

@@ -164,10 +164,10 @@ async def find_visible_files(roots: FileRoots, located: LocatedPath) -> VisibleF
 
     They are sorted by path. Raises: ToolFailed if there is none.
     """
-    if located.inside and (info := await _file_info(located)):
+    if located.relative_path and (info := await _file_info(located)):
         return VisibleFiles(files=[(info.path.rpartition("/")[2], info)])
     visible = await _walk_located(roots, located)
-    if not visible.files and located.inside:
+    if not visible.files and located.relative_path:
         raise ToolFailed(f"There is no folder {located.display_path}, or no file is in it.")
     return visible
 
@@ -204,7 +204,7 @@ async def _list_children(roots: FileRoots, located: LocatedPath) -> dict[str, in
         if names is not None:
             return names
     children: dict[str, int | None] = {}
-    if roots.shared and located.in_workspace and not located.inside and not located.is_shared:
+    if roots.shared and located.in_workspace and not located.relative_path and not located.is_shared:
         children[PROJECT_PREFIX] = None
     for name, info in (await find_visible_files(roots, located)).files:
         child, slash, _ = name.partition("/")

@@ -426,5 +426,5 @@ async def _ask_approval(approve: ApprovalHandler | None, entry: Entry) -> None:
     if approve is None:
         raise ToolFailed("Forgetting needs a person's approval, and there is nobody to ask: nothing was forgotten.")
     target = f"memory …{entry.id[-_ID_SHOWN:]}"
-    if not await approve(Approval(tool="forget", act="forget", target=target, change=f"- {entry.content}\n")):
+    if not await approve(Approval(tool="forget", action="forget", target=target, change=f"- {entry.content}\n")):
         raise ToolFailed("It was not approved: nothing was forgotten.")

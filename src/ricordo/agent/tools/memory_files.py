@@ -341,7 +341,7 @@ class MemoryFiles:
             await self._check_place(inside, files)
             if len(files) >= MAX_MEMORY_FILES:
                 raise ToolFailed(f"Error: There are {len(files)} files already: put together or delete some first.")
-            return [Edit(path=_store_path(inside), expected=ABSENT, data=_encode_checked(redacted))]
+            return [Edit(path=_store_path(inside), expected_hash=ABSENT, data=_encode_checked(redacted))]
 
         await self._apply(plan, f"create {display_path(inside)}")
         return (
@@ -386,7 +386,7 @@ class MemoryFiles:
 
         async def plan() -> list[Edit]:
             stored_files = await self._read_all(inside)
-            return [Edit(path=each, expected=stored.version, data=None) for each, stored in stored_files.items()]
+            return [Edit(path=each, expected_hash=stored.version, data=None) for each, stored in stored_files.items()]
 
         await self._apply(plan, f"delete {display_path(inside)}")
         return f"Successfully deleted {display_path(inside)}"
@@ -410,8 +410,10 @@ class MemoryFiles:
             moved = [(f"{_store_path(new)}{each[start:]}", stored) for each, stored in stored_files.items()]
             for target, _ in moved:
                 parse_memory_path(target.removeprefix(WORKSPACE))
-            deletions = [Edit(path=each, expected=stored.version, data=None) for each, stored in stored_files.items()]
-            return [*(Edit(path=each, expected=ABSENT, data=stored.data) for each, stored in moved), *deletions]
+            deletions = [
+                Edit(path=each, expected_hash=stored.version, data=None) for each, stored in stored_files.items()
+            ]
+            return [*(Edit(path=each, expected_hash=ABSENT, data=stored.data) for each, stored in moved), *deletions]
 
         await self._apply(plan, f"rename {display_path(old)} to {display_path(new)}")
         return f"Successfully renamed {display_path(old)} to {display_path(new)}"
@@ -538,7 +540,7 @@ def _fold_path(path: str) -> str:
 
 def _build_edits(inside: str, stored: StoredFile, data: bytes) -> list[Edit]:
     """Return the edit as a list, empty if nothing changes."""
-    return [Edit(path=_store_path(inside), expected=stored.version, data=data)] if data != stored.data else []
+    return [Edit(path=_store_path(inside), expected_hash=stored.version, data=data)] if data != stored.data else []
 
 
 def _encode_checked(text: str, errors: str = "surrogatepass") -> bytes:

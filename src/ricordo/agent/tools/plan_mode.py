@@ -103,10 +103,12 @@ class PlanMode:
 
         def enter_plan(work_state: WorkState) -> WorkState:
             current = _safe_plan(work_state)
-            owner: PlanActor = "user" if by == "user" or (current.active and current.by == "user") else "agent"
+            owner: PlanActor = "user" if by == "user" or (current.active and current.author == "user") else "agent"
             new_path = current.path if current.active and current.path else path
-            approved = new_path == current.path and (current.approved or (not current.active and current.by == "user"))
-            return replace(work_state, plan=PlanState(active=True, path=new_path, by=owner, approved=approved))
+            approved = new_path == current.path and (
+                current.approved or (not current.active and current.author == "user")
+            )
+            return replace(work_state, plan=PlanState(active=True, path=new_path, author=owner, approved=approved))
 
         return (await self._session_state.update_work_state(enter_plan)).plan
 
@@ -174,7 +176,7 @@ class PlanMode:
                 return f"/{path} is so already; nothing was written."
             if not approved and not plan.active:
                 await self._ask_change(plan, data.decode())
-            edit = Edit(path=f"{WORKSPACE}/{path}", expected=version, data=data)
+            edit = Edit(path=f"{WORKSPACE}/{path}", expected_hash=version, data=data)
             try:
                 change = await self._changes.apply([edit], act="tool", who="agent", why=f"plan_write /{path}")
             except VersionConflict as error:
@@ -200,7 +202,7 @@ class PlanMode:
             plan = self.plan
             await self._check_outcome(outcome, plan)
             by_person = False
-            if not approved and (outcome == "ready" or (plan.active and plan.by == "user")):
+            if not approved and (outcome == "ready" or (plan.active and plan.author == "user")):
                 by_person = await self._ask_approval(outcome, plan)
             return await self._end_plan(outcome, plan, by_person=by_person)
 
@@ -232,11 +234,13 @@ class PlanMode:
         if self._approve is None:
             if not _belongs_to_person(plan):
                 return False
-            action = "began plan mode" if plan.by == "user" else "approved this plan"
+            action = "began plan mode" if plan.author == "user" else "approved this plan"
             raise ToolFailed(f"A person {action}, and a person ends it: say that the plan is there to be read.")
         act = "carry out" if outcome == "ready" else "drop"
         text = (await self._read_plan(plan.path))[0] if plan.path else ""
-        approval = Approval(tool="plan_exit", act=act, target=f"/{plan.path}" if plan.path else "", change=text or "")
+        approval = Approval(
+            tool="plan_exit", action=act, target=f"/{plan.path}" if plan.path else "", change=text or ""
+        )
         if not await self._approve(approval):
             raise ToolFailed("It was not approved: plan mode is still on. Ask what is to be changed in the plan.")
         return True
@@ -250,7 +254,7 @@ class PlanMode:
                 "A person approved this plan, and there is nobody to ask whether it may be changed: nothing was"
                 " written. Say what is to be changed."
             )
-        if not await self._approve(Approval(tool="plan_write", act="change", target=f"/{plan.path}", change=text)):
+        if not await self._approve(Approval(tool="plan_write", action="change", target=f"/{plan.path}", change=text)):
             raise ToolFailed("The change of the plan was not approved: nothing was written. It is in force as it was.")
         if self.plan != plan:
             raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was written.")
@@ -341,7 +345,7 @@ def _safe_plan(work_state: WorkState) -> PlanState:
 
 def _belongs_to_person(plan: PlanState) -> bool:
     """Return whether a person approved the plan or started it."""
-    return plan.approved or plan.by == "user"
+    return plan.approved or plan.author == "user"
 
 
 def _check_one_of(value: object, choices: tuple[str, ...], subject: str) -> None:

@@ -96,14 +96,16 @@ def render_matches(result: SessionSearchResult, *, page: int = 1, skipped: int =
     Empty if nothing was found. `skipped` is the number of newer matches on earlier pages.
     """
     remaining = max(result.total - skipped - len(result.findings), 0)
-    more = f" {remaining}{'' if result.whole else ' or'} more messages hold it: page={page + 1}" if remaining else ""
+    more = (
+        f" {remaining}{'' if result.is_complete else ' or'} more messages hold it: page={page + 1}" if remaining else ""
+    )
     more += ", or look for more of the phrase." if remaining else ""
     items = [
         FencedItem(
             text=_render_match(each),
             source=f"session {each.session}{f', {_format_time(each.time)}' if each.time else ''}",
             trust=_TRUST[each.role],
-            kind=_text_label(each.piece) or _speaker_label(each.role, each.name),
+            kind=_text_label(each.matched_text) or _speaker_label(each.role, each.name),
             id=f"m:{each.message}",
         )
         for each in result.findings
@@ -157,7 +159,7 @@ def _shorten(text: str, length: int, name: str) -> str:
 def _text_label(piece: MessageText) -> str:
     tool = _clip_name(piece.tool)
     return {"text": "", "call": f"call of {tool}", "result": f"result of {tool}", "error": f"error of {tool}"}[
-        piece.sort
+        piece.kind
     ]
 
 
@@ -246,7 +248,7 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
         excerpt = await _await_lookup(past.read_newest(overview, min(last_n, _MAX_MESSAGES), before=before))
         if not excerpt.messages:
             return f"No message of this session is {'older' if before else 'kept'}."
-        return render_history(excerpt.messages, overview.session, older=excerpt.older, expand=expand)
+        return render_history(excerpt.messages, overview.session, older=excerpt.has_older, expand=expand)
 
     return tool(session_history, effect="reads")
 

@@ -139,7 +139,7 @@ class _CommandRunner:
     async def _ask_approval(self, command: str) -> None:
         if self.approve is None:
             raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
-        if not await self.approve(Approval(tool="shell", act="run", target=command)):
+        if not await self.approve(Approval(tool="shell", action="run", target=command)):
             raise ToolFailed("The command was not approved: it was not run.")
 
 

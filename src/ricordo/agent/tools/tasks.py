@@ -257,11 +257,13 @@ async def _wait_for_result(tasks: SessionTasks, started: Task, state_holder: Wor
 
 async def _mark_delivered(state_holder: WorkStateHolder | None, task: Task) -> None:
     """Mark the end of this task as delivered; a task that may still come back is reported when it does."""
-    if state_holder is None or not task.has_ended or task.id in state_holder.work_state.delivered:
+    if state_holder is None or not task.has_ended or task.id in state_holder.work_state.delivered_results:
         return
     with suppress(StorageError):
         await state_holder.update_work_state(
-            lambda state: replace(state, delivered=(*(each for each in state.delivered if each != task.id), task.id))
+            lambda state: replace(
+                state, delivered_results=(*(each for each in state.delivered_results if each != task.id), task.id)
+            )
         )
 
 
@@ -288,7 +290,7 @@ def _render_row(task: Task, now: datetime) -> str:
         task.state,
         "asked to stop" if task.cancelling and not task.has_ended else "",
         "" if task.has_ended else _render_progress(task.progress),
-        "" if task.has_ended else f"last sign of life {_render_age(task.seen, now)} ago",
+        "" if task.has_ended else f"last sign of life {_render_age(task.last_seen_at, now)} ago",
     )
     return f"{short_id(task)} {label}: {_one_line(task.title)} ({', '.join(fact for fact in facts if fact)})"
 
@@ -332,7 +334,7 @@ class TaskList:
     async def all(self) -> tuple[Task, ...]:
         """Return all tasks, newest first. Raises: DocumentInvalid for a record that can't be read."""
         tasks = [*await self._runner.tasks(), *await self._root_tasks()]
-        return tuple(sorted(tasks, key=lambda task: (task.created, task.id), reverse=True))
+        return tuple(sorted(tasks, key=lambda task: (task.created_at, task.id), reverse=True))
 
     async def start(
         self,

@@ -168,7 +168,7 @@ def _format_left_out(cut: "MemoryCut") -> str:
     """Say how much of MEMORY.md is not shown, which bound acted, and what to do."""
     remedy = "ricordo consolidate" if cut.cap != "tokens" else "ricordo consolidate, or the setting preamble_tokens,"
     return (
-        f"left out: {pluralize(cut.lines, 'line')} of MEMORY.md, as no more than {cut.most:,} {cut.cap} are shown;\n"
+        f"left out: {pluralize(cut.lines, 'line')} of MEMORY.md, as no more than {cut.limit:,} {cut.cap} are shown;\n"
         f"{remedy} makes room, and what you wrote yourself you can put into a topic"
     )
 

@@ -56,8 +56,8 @@ class ChangeSummary:
     """
 
     item: "HistoryItem"
-    about: str = ""
-    undone_act: str = ""
+    subject: str = ""
+    undone_action: str = ""
     label: str = "project"
     ids: tuple[str, ...] = ()
 
@@ -71,8 +71,8 @@ class ChangeSummary:
     @property
     def description(self) -> str:
         """What was done to which memory, such as `undid forget "We use uv."`; empty when nothing is known."""
-        quoted = f'"{self.about}"' if self.about else ""
-        return " ".join(filter(None, [f"undid {self.undone_act}" if self.undone_act else "", quoted]))
+        quoted = f'"{self.subject}"' if self.subject else ""
+        return " ".join(filter(None, [f"undid {self.undone_action}" if self.undone_action else "", quoted]))
 
 
 async def summarize_changes(target: Target, items: "Sequence[HistoryItem]") -> list[ChangeSummary]:
@@ -101,8 +101,8 @@ async def _summarize_change(
             undid = await _find_undone_act(changes, change.undoes, entries) if change.undoes else ""
             return ChangeSummary(
                 item=item,
-                about=_quote_entries(entries, redactor),
-                undone_act=undid,
+                subject=_quote_entries(entries, redactor),
+                undone_action=undid,
                 label=label,
                 ids=_entry_ids(entries),
             )
@@ -110,7 +110,7 @@ async def _summarize_change(
         entries = await _load_saved_entries(target, label, item)
         if entries:
             return ChangeSummary(
-                item=item, about=_quote_entries(entries, redactor), label=label, ids=_entry_ids(entries)
+                item=item, subject=_quote_entries(entries, redactor), label=label, ids=_entry_ids(entries)
             )
     return ChangeSummary(item=item)
 
@@ -153,7 +153,7 @@ def _parse_entries(document: bytes | None, path: str) -> "dict[str, Entry]":
 async def _find_undone_act(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]") -> str:
     """Return the act of the change that was undone; an append left no record, and its entries tell who made it."""
     with suppress(ChangeNotFound, StorageError):
-        return (await changes.get_change(undone)).act
+        return (await changes.get_change(undone)).action
     authors = {entry.by for entry in entries if entry.id == undone}
     return ("extract" if "flush" in authors else "save") if authors else "a write"
 
@@ -203,10 +203,10 @@ def undo(
 
     item, summary = with_memory(target, undo_change)
     if as_json:
-        print_json({"undone": change_document(item), "about": summary.about or None if summary else None})
+        print_json({"undone": change_document(item), "about": summary.subject or None if summary else None})
         return
-    about = f' "{escape(summary.about)}"' if summary and summary.about else ""
-    print_line(f"Took back {escape(item.act)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
+    about = f' "{escape(summary.subject)}"' if summary and summary.subject else ""
+    print_line(f"Took back {escape(item.action)}{about} of {item.at.astimezone():%Y-%m-%d %H:%M}")
     print_line(dim(f"  {item.id}  {escape(summary.paths if summary else ', '.join(item.paths))}"))
 
 
@@ -236,7 +236,7 @@ def history(
 
     summaries = with_memory(target, load)
     if as_json:
-        print_json({"changes": [{**change_document(each.item), "about": each.about or None} for each in summaries]})
+        print_json({"changes": [{**change_document(each.item), "about": each.subject or None} for each in summaries]})
         return
     if not summaries:
         print_line("Nothing was written yet.")
@@ -270,7 +270,7 @@ def diff(
         return
     item = change_diff.item
     print_line(
-        f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {escape(_writer(item, target.user))}"
+        f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.action} by {escape(_writer(item, target.user))}"
     )
     for each in change_diff.files:
         state = " (new)" if each.created else " (deleted)" if each.deleted else ""
@@ -319,19 +319,19 @@ def _writer(item: "HistoryItem", user: str) -> str:
     from ricordo.workspace.history.log import PERSON
 
     if item.user in {"", user}:
-        return item.who
-    return item.user if item.who == PERSON else f"{item.who} of {item.user}"
+        return item.actor
+    return item.user if item.actor == PERSON else f"{item.actor} of {item.user}"
 
 
 def _print_change(summary: ChangeSummary, user: str) -> None:
     item = summary.item
     added = f"  {pluralize(len(item.entries), 'entry', 'entries')}" if item.entries else ""
-    state = "  (undone)" if item.undone else ""
-    description = f"{item.act} by {escape(_writer(item, user))}"
+    state = "  (undone)" if item.is_undone else ""
+    description = f"{item.action} by {escape(_writer(item, user))}"
     print_line(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {description}{added}{state}")
     if summary.description:
         print_line(f"  {escape(summary.description)}")
-    print_line(dim(f"  {escape(summary.paths)}{f': {escape(item.why)}' if item.why else ''}"))
+    print_line(dim(f"  {escape(summary.paths)}{f': {escape(item.reason)}' if item.reason else ''}"))
 
 
 _MAX_CHANGES = 100
@@ -466,7 +466,8 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
         print_line(dim(wrap(entry.source.quote or origin.message.text, "    ")))
     for each in report.changes:
         print_line(
-            f"  {each.item.at.astimezone():%Y-%m-%d %H:%M}  {each.item.act} by {escape(each.item.who)}  {each.item.id}"
+            f"  {each.item.at.astimezone():%Y-%m-%d %H:%M}  {each.item.action} by {escape(each.item.actor)}"
+            f"  {each.item.id}"
         )
     if report.explanation:
         print_line("")

@@ -72,7 +72,7 @@ class ImportFile:
     path: Path
     name: str
     on_problem: "Callable[[ImportProblem], None]"
-    on_bytes: Callable[[int, int], None]
+    on_progress: Callable[[int, int], None]
     session: str | None = None
     done: int = 0
 
@@ -108,7 +108,7 @@ class ImportFile:
 
     def _report_progress(self, bytes_read: int, total: int) -> None:
         self.done = bytes_read
-        self.on_bytes(bytes_read, total)
+        self.on_progress(bytes_read, total)
 
 
 async def import_files(target: Target, imports: Sequence[ImportFile], totals: ImportTotals) -> None:
@@ -200,7 +200,7 @@ def ingest(
         sources = _choose_files(files or [], target, Path(folder), claude_code=claude_code)
         report = _ProblemReporter(totals)
         imports = [
-            ImportFile(path=path, name=name, session=session, on_problem=report, on_bytes=on_bytes)
+            ImportFile(path=path, name=name, session=session, on_problem=report, on_progress=on_bytes)
             for path, name in sources
         ]
         run_async(lambda: import_files(target, imports, totals))

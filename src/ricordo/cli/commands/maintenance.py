@@ -94,7 +94,7 @@ async def _maintain_root(
     from ricordo.extraction.overdue import OverdueWork
 
     shares = target.user_folder != target.root
-    targets = [target, replace(target, shared=True)] if shares else [target]
+    targets = [target, replace(target, is_shared=True)] if shares else [target]
     results = [await _maintain_place(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in targets]
     overdue = OverdueWork(
         waiting=[record for each, _, _ in results for record in each.waiting],
@@ -134,7 +134,7 @@ async def _maintain_place(
         await workspace.inbox.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
         await resume_overdue_work(workspace.inbox, overdue, retry=retry)
         remaining = await workspace.worker.drain_all(seconds=seconds)
-        ended_jobs = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed >= started_at]
+        ended_jobs = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed_at >= started_at]
         return overdue, expiring, _WorkResult(ended=ended_jobs, left=remaining)
 
 
@@ -176,7 +176,7 @@ def _print_overdue(overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]")
     for record in reversed(overdue.waiting):
         print_line(
             f"{bold(_format_job(record.job))}  {_format_job_state(record)}  "
-            f"{dim(f'asked for {format_age(record.created)} ago')}"
+            f"{dim(f'asked for {format_age(record.created_at)} ago')}"
         )
     for job in overdue.behind:
         print_line(f"{bold(_format_job(job))}  holds more than was learned from it")
@@ -184,7 +184,7 @@ def _print_overdue(overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]")
         error = (record.outcome.error if record.outcome else None) or "no error is known"
         print_line(
             f"{bold(_format_job(record.job))}  failed too often, {escape(error)}  "
-            f"{dim(f'{format_age(record.changed)} ago')}"
+            f"{dim(f'{format_age(record.changed_at)} ago')}"
         )
 
 
@@ -198,7 +198,7 @@ def _format_job_state(record: "JobRecord") -> str:
     if record.state == "running":
         return "is being worked on"
     error = f", {escape(record.outcome.error)} before" if record.outcome and record.outcome.error else ""
-    after = record.job.after
+    after = record.job.not_before
     pause = (after - datetime.now(UTC)).total_seconds() if after else 0.0
     return f"waits for {pause:,.0f} s more{error}" if pause > 0 else f"is due{error}"
 
@@ -237,8 +237,8 @@ def _job_document(record: "JobRecord") -> "dict[str, JsonValue]":
         "user": job.user,
         "state": record.state,
         "attempts": job.attempts,
-        "created": record.created.isoformat(),
-        "after": job.after.isoformat() if job.after else None,
+        "created": record.created_at.isoformat(),
+        "after": job.not_before.isoformat() if job.not_before else None,
         "error": record.outcome.error if record.outcome else None,
     }
 

@@ -261,14 +261,14 @@ class RecordedReduction:
 
 @dataclass(kw_only=True)
 class SessionReplay:
-    """One session: `said_tokens` are the tokens of all its messages, `largest_tokens` those of the largest window that
-    was sent. `window` is what was left of it at the end.
+    """One session: `conversation_tokens` are the tokens of all its messages, `largest_tokens` those of the largest
+    window that was sent. `window` is what was left of it at the end.
     """
 
     session: str
     turns: int = 0
     messages: int = 0
-    said_tokens: int = 0
+    conversation_tokens: int = 0
     largest_tokens: int = 0
     window: "tuple[Message, ...]" = ()
     left_tokens: int = 0
@@ -333,7 +333,7 @@ class _Replayer:
         from anyio.to_thread import run_sync
 
         clock = RecordedClock()
-        replay = SessionReplay(session=session, said_tokens=await run_sync(_message_tokens, messages))
+        replay = SessionReplay(session=session, conversation_tokens=await run_sync(_message_tokens, messages))
         model = RecordedModel(clock, on_window=replay.record_window)
         tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
         async with self._build_agent(replay, model, clock, list(tools.values()), len(messages) + 1) as agent:
@@ -504,7 +504,7 @@ def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
 def _print_session(replay: SessionReplay) -> None:
     print_line(f"{escape(replay.session)}: {pluralize(replay.turns, 'turn')}, {pluralize(replay.messages, 'message')}")
     print_line(
-        f"   said {replay.said_tokens:,} tokens, the largest window sent had {replay.largest_tokens:,}, "
+        f"   said {replay.conversation_tokens:,} tokens, the largest window sent had {replay.largest_tokens:,}, "
         f"{replay.left_tokens:,} are left"
     )
     for event in (reduction.event for reduction in replay.reductions):
@@ -530,7 +530,7 @@ def _session_document(replay: SessionReplay) -> "JsonValue":
         "session": replay.session,
         "turns": replay.turns,
         "messages": replay.messages,
-        "said_tokens": replay.said_tokens,
+        "said_tokens": replay.conversation_tokens,
         "largest_tokens": replay.largest_tokens,
         "left_tokens": replay.left_tokens,
         "window": [{"role": message.role, "text": message.text} for message in replay.window],

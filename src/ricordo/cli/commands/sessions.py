@@ -67,7 +67,7 @@ def list_sessions(
         print_line("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
     owned = len({info.user for info in sessions if info.user}) > 1
     for info in sessions[:limit]:
-        days = f"{info.first.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"
+        days = f"{info.started_at.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"
         owner = f"  of {escape(info.user)}" if owned and info.user else ""
         print_line(
             f"{bold(info.session)}  {days}  {pluralize(info.messages, 'message')}, {format_size(info.size)}{owner}"
@@ -199,13 +199,17 @@ def _redact_match(finding: "SessionMatch", redactor: "Redactor") -> "SessionMatc
 def _print_matches(query: str, result: "SessionSearchResult", target: Target, *, as_json: bool, skipped: int) -> None:
     if as_json:
         findings: list[JsonValue] = [_match_document(each, target) for each in result.findings]
-        print_json({"query": query, "total": result.total, "whole": result.whole, "findings": findings})
+        print_json({"query": query, "total": result.total, "whole": result.is_complete, "findings": findings})
         return
     if not result.findings:
         print_line("Nothing found.")
     for number, each in enumerate(result.findings, start=skipped + 1):
         time = f"{each.time.astimezone():%Y-%m-%d %H:%M}" if each.time else ""
-        did = f"{each.piece.sort} of {each.piece.tool}" if each.piece.tool else each.name or each.role
+        did = (
+            f"{each.matched_text.kind} of {each.matched_text.tool}"
+            if each.matched_text.tool
+            else each.name or each.role
+        )
         if each.before:
             print_line(dim(wrap(f"{each.before.speaker}: {each.before.text}", "     ")))
         print_line(highlight(wrap(each.snippet, "   ", first=f"{number}. "), [query]))
@@ -214,7 +218,7 @@ def _print_matches(query: str, result: "SessionSearchResult", target: Target, *,
         place = escape(f"{target.display_path(each.path)}:{each.line}")
         print_line(dim(f"   {' · '.join(filter(None, (escape(did), time, place)))}"))
     if result.total > len(result.findings):
-        more = f"{result.total - len(result.findings):,} more{'' if result.whole else ' at least'}"
+        more = f"{result.total - len(result.findings):,} more{'' if result.is_complete else ' at least'}"
         print_line(dim(f"… and {more}: --limit shows them"))
 
 
@@ -228,8 +232,8 @@ def _match_document(each: "SessionMatch", target: Target) -> "dict[str, JsonValu
         "role": each.role,
         "name": each.name,
         "time": format_rfc3339(each.time) if each.time else None,
-        "sort": each.piece.sort,
-        "tool": each.piece.tool or None,
+        "sort": each.matched_text.kind,
+        "tool": each.matched_text.tool or None,
         "snippet": each.snippet,
         "before": _neighbour_document(each.before),
         "after": _neighbour_document(each.after),

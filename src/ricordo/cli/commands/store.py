@@ -29,8 +29,8 @@ def resolve_address(text: str, target: Target) -> "Address":
     from ricordo.stores.addresses import parse_address
 
     address = parse_address(text)
-    if address.scheme == "layered" and not address.place:
-        return replace(address, place=str(target.root))
+    if address.scheme == "layered" and not address.location:
+        return replace(address, location=str(target.root))
     return address
 
 
@@ -40,10 +40,10 @@ def store_exists(address: "Address") -> bool:
     from ricordo.stores.addresses import SCHEMES, parse_address, split_addresses
 
     if address.scheme == "fanout":
-        return all(store_exists(parse_address(each)) for each in split_addresses(address.place))
-    if address.scheme not in SCHEMES or not address.place:
+        return all(store_exists(parse_address(each)) for each in split_addresses(address.location))
+    if address.scheme not in SCHEMES or not address.location:
         return True
-    return _path_exists(expand_home(address.place))
+    return _path_exists(expand_home(address.location))
 
 
 def _path_exists(path: Path) -> bool:
@@ -73,7 +73,7 @@ async def load_store_scope(addresses: "Sequence[Address]", target: Target) -> "S
 def _existing_folders(addresses: "Sequence[Address]") -> list[Path]:
     from ricordo.runtime.stores import expand_home
 
-    places = [expand_home(address.place).absolute() for address in addresses if address.place]
+    places = [expand_home(address.location).absolute() for address in addresses if address.location]
     return [place for place in places if _path_exists(place) and place.is_dir()]
 
 
@@ -144,7 +144,7 @@ def migrate(
         for line in _format_migration(addresses, migration, dry_run=dry_run):
             print_line(line)
         for each in migration.failed[:_MAX_FAILURES_SHOWN]:
-            print_error(f"{each.id} was not copied: {each.why}")
+            print_error(f"{each.id} was not copied: {each.reason}")
         if len(migration.failed) > _MAX_FAILURES_SHOWN:
             print_error(f"and {len(migration.failed) - _MAX_FAILURES_SHOWN:,} more: --json names them all")
     if migration.failed:
@@ -175,9 +175,9 @@ async def _run_migration(addresses: "tuple[Address, Address]", target: Target, *
         with progress_bar(len(plan.pending), "copying") as report_progress:
             migration = await migrate(plan, store, report_progress)
         layers = store.offers(LayeredMemory)
-        if layers and migration.moved:
+        if layers and migration.copied:
             changes = (await layers.places())[0].changes
-            await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in migration.moved])
+            await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in migration.copied])
     async with open_store_at(destination, scope, target) as store:
         return verify_migration(migration, entries, await list_entries(store, str(destination)))
 
@@ -186,7 +186,9 @@ def _fanout_message(source: "Address", destination: "Address") -> str:
     """Return the commands that replace a migration into a fanout, which lists only the entries of its first store."""
     from ricordo.stores.addresses import split_addresses
 
-    commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in split_addresses(destination.place))
+    commands = " and ".join(
+        f"`ricordo store migrate {source} {each}`" for each in split_addresses(destination.location)
+    )
     return f"A fanout shows only what its first store that answers has: write to each of its stores, {commands}."
 
 
@@ -197,18 +199,18 @@ def _format_migration(addresses: "tuple[Address, Address]", result: "Migration",
         return [
             f"{waiting} of {result.total:,} would be copied from {escape(str(source))} to {escape(str(destination))}.",
             *(
-                [f"{result.present:,} {'is' if result.present == 1 else 'are'} there already."]
-                if result.present
+                [f"{result.already_there:,} {'is' if result.already_there == 1 else 'are'} there already."]
+                if result.already_there
                 else []
             ),
             *_format_forgotten(result),
         ]
-    moved = pluralize(len(result.moved), "memory", "memories")
+    moved = pluralize(len(result.copied), "memory", "memories")
     lines = [
         f"{moved} of {result.total:,} copied from {escape(str(source))} to {escape(str(destination))}, and read back."
     ]
-    if result.present:
-        lines.append(f"{result.present:,} {'was' if result.present == 1 else 'were'} there already.")
+    if result.already_there:
+        lines.append(f"{result.already_there:,} {'was' if result.already_there == 1 else 'were'} there already.")
     lines += _format_forgotten(result)
     if result.redacted:
         lines.append(f"In {pluralize(result.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
@@ -230,9 +232,9 @@ def _migration_document(
         "dry_run": dry_run,
         "total": migration.total,
         "waiting": len(migration.pending) if dry_run else 0,
-        "copied": len(migration.moved),
-        "there": migration.present,
+        "copied": len(migration.copied),
+        "there": migration.already_there,
         "forgotten": migration.forgotten,
         "redacted": migration.redacted,
-        "failed": [{"id": each.id, "why": each.why} for each in migration.failed],
+        "failed": [{"id": each.id, "why": each.reason} for each in migration.failed],
     }

@@ -198,7 +198,7 @@ def format_outcome(before: "Task", after: "Task", *, user: str = "") -> str:
         return f"{name} ended before it could be cancelled: it is {after.state}."
     return (
         f"{name} was asked to stop, and its process did not answer within {_CANCEL_SECONDS:g} seconds; its last sign "
-        f"of life was {format_age(after.seen)} ago. It stops when that process looks. Without a sign of life "
+        f"of life was {format_age(after.last_seen_at)} ago. It stops when that process looks. Without a sign of life "
         f"for 10 minutes "
         "it is orphaned, and can be cancelled then."
     )

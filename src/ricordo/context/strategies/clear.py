@@ -63,7 +63,7 @@ _MAX_NAMED_MEDIA = 3
 class ClearResults:
     """Clears old thinking and old tool results. See the module docstring."""
 
-    act: Act = "clear"
+    action: Act = "clear"
 
     def __init__(self, config: ClearResultsConfig | None = None) -> None:
         """Clear by `config`, by default all but the newest five results."""
@@ -87,7 +87,7 @@ class ClearResults:
         total = sum(tokens) + window.overhead
         reason = trigger_reason(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
-            return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
+            return unchanged_reduction(self.action, window, "below the thresholds", sum(tokens))
         messages = list(remove_old_thoughts(window.messages, config.keep_thinking))
         min_saved = 1 if window.forced else max(1, config.min_tokens)
         remaining_tokens = total - sum(tokens) + sum(count_message_tokens(messages, window.ratio))
@@ -102,8 +102,8 @@ class ClearResults:
             hindrance = (
                 f"clearing would take off {saved} tokens, less than {min_saved}" if saved else "nothing is to clear"
             )
-            return unchanged_reduction(self.act, window, hindrance, sum(tokens))
-        return changed_reduction(self.act, window, messages, reason)
+            return unchanged_reduction(self.action, window, hindrance, sum(tokens))
+        return changed_reduction(self.action, window, messages, reason)
 
 
 def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
@@ -112,15 +112,15 @@ def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> I
     clearable = [
         (answer, handle)
         for answer in locate_results(messages)
-        if _is_clearable(answer, messages[answer.place.message], config)
-        and is_shorter(answer.result, handle := _pointer_text(answer, messages[answer.place.message]))
+        if _is_clearable(answer, messages[answer.position.message], config)
+        and is_shorter(answer.result, handle := _pointer_text(answer, messages[answer.position.message]))
     ]
     cleared: dict[int, Message] = {}
     for answer, handle in clearable[: max(0, len(clearable) - config.keep_results)]:
-        index = answer.place.message
+        index = answer.position.message
         if index < last_reply:
             cleared[index] = replace_with_pointer(
-                cleared.get(index, messages[index]), answer.place.part, handle, CLEARED_KEY, {}
+                cleared.get(index, messages[index]), answer.position.part, handle, CLEARED_KEY, {}
             )
     yield from cleared.items()
 
@@ -128,14 +128,14 @@ def _clear_results(messages: Sequence[Message], config: ClearResultsConfig) -> I
 def _is_clearable(answer: LocatedResult, message: Message, config: ClearResultsConfig) -> bool:
     """Return whether a result may be cleared. A result of an unknown tool stays, because its tool may be excluded."""
     excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
-    is_replaced = answer.place.part in pointer_records(message, CLEARED_KEY) or answer.place.part in pointer_records(
-        message, REPEATED_KEY
-    )
+    is_replaced = answer.position.part in pointer_records(
+        message, CLEARED_KEY
+    ) or answer.position.part in pointer_records(message, REPEATED_KEY)
     return not (excluded or is_replaced or answer.result.is_error)
 
 
 def _pointer_text(answer: LocatedResult, message: Message) -> str:
-    files = evicted_paths(message, answer.place.part)
+    files = evicted_paths(message, answer.position.part)
     note = "; ".join(
         filter(None, ("" if files else _describe_size(answer.result.text), *_describe_media(answer.result)))
     )

@@ -39,7 +39,7 @@ _MAX_NAME_CHARS = 60
 class DedupeReads:
     """Replaces earlier identical reads with pointers to the latest one. See the module docstring."""
 
-    act: Act = "dedupe"
+    action: Act = "dedupe"
 
     def __init__(self, config: DedupeReadsConfig | None = None) -> None:
         """Deduplicate the tools of `config`, by default those that read files and memory."""
@@ -65,8 +65,8 @@ class DedupeReads:
             hindrance = (
                 f"pointers would take off {saved} tokens, less than {min_saved}" if saved else "nothing was read again"
             )
-            return unchanged_reduction(self.act, window, hindrance, total)
-        return changed_reduction(self.act, window, messages, window.forced or "read again")
+            return unchanged_reduction(self.action, window, hindrance, total)
+        return changed_reduction(self.action, window, messages, window.forced or "read again")
 
 
 def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list[Message] | None:
@@ -74,7 +74,7 @@ def _deduplicate(messages: Sequence[Message], config: DedupeReadsConfig) -> list
     deduplicated = list(messages)
     moved: dict[_PartKey, LocatedResult] = {}
     for earlier, latest in _find_repeats(messages, config):
-        index, part = earlier.place.message, earlier.place.part
+        index, part = earlier.position.message, earlier.position.part
         deduplicated[index] = _set_pointer(deduplicated[index], part, earlier.tool, latest, messages)
         moved[messages[index].id, part] = latest
     if not moved:
@@ -93,20 +93,20 @@ def _find_repeats(
     for repeats in reads.values():
         latest: LocatedResult | None = None
         for answer in reversed(repeats):
-            message = messages[answer.place.message]
-            if answer.place.part in pointer_records(message, REPEATED_KEY):
+            message = messages[answer.position.message]
+            if answer.position.part in pointer_records(message, REPEATED_KEY):
                 continue
-            if answer.place.part in pointer_records(message, CLEARED_KEY) or answer.result.is_error:
+            if answer.position.part in pointer_records(message, CLEARED_KEY) or answer.result.is_error:
                 latest = None
             elif latest is None or answer.result.parts != latest.result.parts:
                 latest = answer
-            elif is_shorter(answer.result, _pointer_text(answer.tool, message, messages[latest.place.message])):
+            elif is_shorter(answer.result, _pointer_text(answer.tool, message, messages[latest.position.message])):
                 yield answer, latest
 
 
 def _set_pointer(message: Message, part: int, tool: str, latest: LocatedResult, messages: Sequence[Message]) -> Message:
-    target = messages[latest.place.message]
-    record: Mapping[str, JsonValue] = {"tool": tool, "same": target.id, "at": latest.place.part}
+    target = messages[latest.position.message]
+    record: Mapping[str, JsonValue] = {"tool": tool, "same": target.id, "at": latest.position.part}
     return replace_with_pointer(message, part, _pointer_text(tool, message, target), REPEATED_KEY, record)
 
 

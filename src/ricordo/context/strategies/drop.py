@@ -50,7 +50,7 @@ _SHORTENED_NOTE = "messages that were too long were shortened"
 class DropGroups:
     """Drops the oldest messages. See the module docstring."""
 
-    act: Act = "drop"
+    action: Act = "drop"
 
     def __init__(self, config: CompactionConfig | None = None) -> None:
         """Drop by `config`; it uses `drop`, `window` and `reserved`."""
@@ -70,11 +70,11 @@ class DropGroups:
             max_tokens = total
         hindrance = _find_hindrance(self._config, max_tokens, total, excess_count=excess_count)
         if hindrance or max_tokens is None:
-            return unchanged_reduction(self.act, window, hindrance, total)
+            return unchanged_reduction(self.action, window, hindrance, total)
         dropped_indexes = _select_dropped(window, tokens, max_tokens, excess_count)
         dropped = tuple(window.messages[at] for at in sorted(dropped_indexes))
         remaining = _insert_notice(window, dropped_indexes) if dropped_indexes else window.messages
-        messages = _shorten_to_fit(remaining, window, max_tokens) if window.shortens else remaining
+        messages = _shorten_to_fit(remaining, window, max_tokens) if window.may_truncate else remaining
         tokens_after = sum(count_message_tokens(messages, window.ratio))
         is_shortened = any(new is not old for new, old in zip(messages, remaining, strict=True))
         excess_note = (
@@ -85,8 +85,8 @@ class DropGroups:
         if excess_count and total <= max_tokens:
             reason = f"{len(tokens)} messages are more than the provider takes"
         if not is_shortened and not dropped:
-            return unchanged_reduction(self.act, window, f"{reason}, but nothing may go", total, note=note)
-        return changed_reduction(self.act, window, messages, reason, dropped=dropped, note=note)
+            return unchanged_reduction(self.action, window, f"{reason}, but nothing may go", total, note=note)
+        return changed_reduction(self.action, window, messages, reason, dropped=dropped, note=note)
 
 
 def _messages_room(window: Window, config: CompactionConfig) -> int | None:
@@ -184,7 +184,7 @@ def _shorten_to_fit(messages: tuple[Message, ...], window: Window, max_tokens: i
 class SlidingWindow:
     """Keeps the newest messages. See the module docstring."""
 
-    act: Act = "slide"
+    action: Act = "slide"
 
     def __init__(self, *, keep_messages: int = 20, keep_tokens: int = 0) -> None:
         """Keep the last `keep_messages` messages, or those of the last `keep_tokens` tokens when that is not 0.
@@ -209,11 +209,11 @@ class SlidingWindow:
             cut = max((point for point in points if point <= len(tokens) - self._keep_messages), default=0)
         dropped_indexes = _select_before_cut(window.messages, cut)
         if not dropped_indexes:
-            return unchanged_reduction(self.act, window, "there is no more than what stays", sum(tokens))
+            return unchanged_reduction(self.action, window, "there is no more than what stays", sum(tokens))
         messages = [message for at, message in enumerate(window.messages) if at not in dropped_indexes]
         dropped = [window.messages[at] for at in sorted(dropped_indexes)]
         reason = f"the last {len(tokens) - cut} messages stay"
-        return changed_reduction(self.act, window, messages, reason, dropped=dropped)
+        return changed_reduction(self.action, window, messages, reason, dropped=dropped)
 
 
 def _select_before_cut(messages: tuple[Message, ...], cut: int) -> set[int]:
@@ -243,11 +243,14 @@ def _find_opening(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
 class NoCompaction:
     """Reduces nothing, even if forced."""
 
-    act: Act = "none"
+    action: Act = "none"
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the unchanged window."""
         await checkpoint()
         return unchanged_reduction(
-            self.act, window, "nothing is to be made smaller", sum(count_message_tokens(window.messages, window.ratio))
+            self.action,
+            window,
+            "nothing is to be made smaller",
+            sum(count_message_tokens(window.messages, window.ratio)),
         )

@@ -118,7 +118,7 @@ class _ResultSource:
 class EvictResults:
     """Moves large results to files. See the module docstring."""
 
-    act: Act = "evict"
+    action: Act = "evict"
 
     def __init__(
         self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor, *, reader: str = READ_TOOL
@@ -284,7 +284,7 @@ def _build_report(window: Window, messages: Sequence[Message], failures: Sequenc
     changed = sum(new is not old for new, old in zip(messages, window.messages, strict=True))
     before = sum(count_message_tokens(window.messages, window.ratio))
     return StrategyReport(
-        act="evict",
+        action="evict",
         status="failed" if failures else "done" if changed else "skipped",
         reason=failures[0] if failures else (window.forced or "wide results") if changed else "no result is too wide",
         messages_before=len(messages),

@@ -139,7 +139,7 @@ class _NotInTranscriptError(Exception):
 class Compact:
     """Summarizes older messages. See the module docstring."""
 
-    act: Act = "compact"
+    action: Act = "compact"
 
     def __init__(
         self,
@@ -188,19 +188,21 @@ class Compact:
         head = count_leading_system(window.messages)
         hindrance = hindrance or self._retry_hindrance(window, plan)
         if hindrance:
-            finish = partial(self._shorten_rest, window, plan, unchanged_reduction(self.act, window, hindrance, total))
+            finish = partial(
+                self._shorten_rest, window, plan, unchanged_reduction(self.action, window, hindrance, total)
+            )
             return await compute(finish, size=size, at_once=_AT_ONCE)
         notes: list[str] = []
         try:
             summary = await self._summarize_prefix(window, plan, dropped, notes)
         except _NotInTranscriptError as error:
-            unchanged = unchanged_reduction(self.act, window, str(error), total)
+            unchanged = unchanged_reduction(self.action, window, str(error), total)
             return replace(unchanged, report=replace(unchanged.report, status="failed"))
         self._unused_summary_at = "" if summary else window.messages[-1].id
         if summary is None:
             reason, note = f"{plan.reason}, but {_NOT_SMALLER_REASON}", "; ".join(notes)
             finish = partial(
-                self._shorten_rest, window, plan, unchanged_reduction(self.act, window, reason, total, note=note)
+                self._shorten_rest, window, plan, unchanged_reduction(self.action, window, reason, total, note=note)
             )
             return await compute(finish, size=size, at_once=_AT_ONCE)
         handle = summary_handle(summary)
@@ -211,11 +213,11 @@ class Compact:
         files = await self._restore_files(window, plan, dropped, summary)
         messages = (*window.messages[:head], summary, *files, *window.messages[plan.cut :])
         report = replace(
-            unchanged_reduction(self.act, window, plan.reason, total).report,
+            unchanged_reduction(self.action, window, plan.reason, total).report,
             status="done",
             note="; ".join(notes),
             handle=handle,
-            due=plan.trigger,
+            trigger=plan.trigger,
         )
         reduction = Reduction(messages=messages, report=report, dropped=dropped)
         return await compute(partial(self._shorten_rest, window, plan, reduction), size=size, at_once=_AT_ONCE)
@@ -266,8 +268,8 @@ class Compact:
         for bound in (limits.tokens, limits.max_request_tokens):
             if bound:
                 yield (int((bound - window.overhead) / window.ratio) - used_tokens) // 2
-        if plan.room is not None:
-            yield (int(plan.room / window.ratio) - used_tokens) // 2
+        if plan.max_tokens is not None:
+            yield (int(plan.max_tokens / window.ratio) - used_tokens) // 2
 
     async def _offload_messages(self, dropped: Sequence[Message]) -> None:
         if self._offload is None:
@@ -293,7 +295,7 @@ class Compact:
         if message is not None:
             return message
         for max_tokens in (frame.limit, max(_MIN_BODY_TOKENS, frame.limit // 3), _MIN_BODY_TOKENS):
-            body = await run_sync(partial(build_digest, frame.told, limit_tokens=max_tokens))
+            body = await run_sync(partial(build_digest, frame.given, limit_tokens=max_tokens))
             message = await run_sync(frame.fitted, body) if body else None
             if message is not None:
                 extraction.notes.append("the digest took its place")
@@ -332,8 +334,8 @@ class Compact:
             size=size,
             wanted=target_size,
             limit=limit,
-            most=max_tokens,
-            told=to_summarize,
+            max_tokens=max_tokens,
+            given=to_summarize,
         )
 
     def _restore_cleared(self, message: Message) -> Message:
@@ -349,9 +351,9 @@ class Compact:
         try:
             with unwrap_cancellation():
                 summary = await self._summarizer(
-                    frame.told,
+                    frame.given,
                     limit_tokens=frame.limit,
-                    most_tokens=frame.most,
+                    most_tokens=frame.max_tokens,
                     focus=focus,
                     pending=extraction.pending_ids,
                 )
@@ -366,9 +368,9 @@ class Compact:
 
     def _summary_limit(self, window: Window, plan: CompactionPlan) -> int:
         """Return the maximum tokens of a summary: an eighth of a limited room, so that the kept messages still fit."""
-        if plan.room is None:
+        if plan.max_tokens is None:
             return self._config.summary_tokens
-        return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.room / window.ratio) // 8))
+        return max(_MIN_BODY_TOKENS, min(self._config.summary_tokens, int(plan.max_tokens / window.ratio) // 8))
 
     def _shorten_rest(self, window: Window, plan: CompactionPlan, reduction: Reduction) -> Reduction:
         """Shorten single large messages if the window must shrink and is still too large; complete the report."""
@@ -376,9 +378,9 @@ class Compact:
         is_unchanged = messages is window.messages
         tokens = reduction.report.tokens_before if is_unchanged else sum(count_message_tokens(messages, window.ratio))
         report = replace(reduction.report, messages_after=len(messages), tokens_after=tokens)
-        if plan.room is None or tokens <= plan.room:
+        if plan.max_tokens is None or tokens <= plan.max_tokens:
             return replace(reduction, report=report)
-        messages = shorten_messages(messages, plan.room, ratio=window.ratio)
+        messages = shorten_messages(messages, plan.max_tokens, ratio=window.ratio)
         if all(new is old for new, old in zip(messages, reduction.messages, strict=True)):
             return replace(reduction, report=report)
         note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
@@ -409,7 +411,7 @@ class _Frame:
     """The parts of a summary message other than its body, and its limits in tokens.
 
     `size` is the size of the replaced messages, `wanted` the maximum size of the summary message, `limit` the target
-    size of its body and `most` the maximum size of its body. `told` are the messages to summarize.
+    size of its body and `max_tokens` the maximum size of its body. `given` are the messages to summarize.
     """
 
     build: Callable[..., Message]
@@ -417,8 +419,8 @@ class _Frame:
     size: int
     wanted: int
     limit: int
-    most: int
-    told: tuple[Message, ...]
+    max_tokens: int
+    given: tuple[Message, ...]
 
     def fitted(self, body: str) -> Message | None:
         """Return the message with this body if it is smaller than the messages it replaces; else None."""

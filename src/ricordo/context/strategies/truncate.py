@@ -42,7 +42,7 @@ __all__ = ["TruncateArgs", "clip_arguments", "shorten_messages"]
 class TruncateArgs:
     """Truncates the arguments of the calls before the tail that the configuration keeps."""
 
-    act: Act = "truncate"
+    action: Act = "truncate"
 
     def __init__(self, config: TruncateArgsConfig) -> None:
         """Truncate by `config`."""
@@ -62,12 +62,12 @@ class TruncateArgs:
         total = sum(tokens) + window.overhead
         reason = trigger_reason(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
-            return unchanged_reduction(self.act, window, "below the thresholds", sum(tokens))
+            return unchanged_reduction(self.action, window, "below the thresholds", sum(tokens))
         tail_start = _find_tail(window, config, tokens)
         older = [_clip_message(message, config) for message in window.messages[:tail_start]]
         if all(new is old for new, old in zip(older, window.messages, strict=False)):
-            return unchanged_reduction(self.act, window, "no argument is too long", sum(tokens))
-        return changed_reduction(self.act, window, (*older, *window.messages[tail_start:]), reason)
+            return unchanged_reduction(self.action, window, "no argument is too long", sum(tokens))
+        return changed_reduction(self.action, window, (*older, *window.messages[tail_start:]), reason)
 
 
 def clip_arguments(arguments: str, config: TruncateArgsConfig) -> str:

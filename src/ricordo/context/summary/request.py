@@ -213,13 +213,13 @@ def _split_quote(span: str) -> Iterator[str]:
 class ConversationRecord:
     """A conversation for the model: its `items`, the `earlier` summary as text, and the allowed citations.
 
-    `to_learn` are the messages to extract lessons from, by the id of their item; `text` is the text to search for
+    `learnable` are the messages to extract lessons from, by the id of their item; `text` is the text to search for
     quotes.
     """
 
     items: tuple[FencedItem, ...]
     earlier: str
-    to_learn: Mapping[str, Message]
+    learnable: Mapping[str, Message]
     text: str
     citations: Citations
 
@@ -241,7 +241,7 @@ def build_record(messages: Sequence[Message], pending: Collection[str], *, uses_
     return ConversationRecord(
         items=items,
         earlier=render_sections(earlier) if earlier else "",
-        to_learn=to_learn,
+        learnable=to_learn,
         text=normalize_quote("\n".join([*(item.text for item in items), *summaries])),
         citations=Citations(requests=frozenset(request_ids) | steps, others=frozenset(other_ids) - steps),
     )

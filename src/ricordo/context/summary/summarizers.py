@@ -88,10 +88,10 @@ _WORD_CHAR = lazy_compile(r"[^\W_]")
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryBounds:
-    """The target length (`limit`) and the maximum length (`most`) of a summary, in tokens."""
+    """The target length (`limit`) and the maximum length (`max_tokens`) of a summary, in tokens."""
 
     limit: int
-    most: int
+    max_tokens: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ def accept_whole(
     """Accept an answer that is the whole summary, as custom prompts request it."""
     text = answer.summary.strip()
     flaw = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text)
-    if not flaw and estimate_text(text) > bounds.most:
+    if not flaw and estimate_text(text) > bounds.max_tokens:
         flaw = _TOO_LONG_FLAW
     if not flaw and not has_valid_quotes(text, f"{record.text} {normalize_quote(earlier)}"):
         flaw = _MISQUOTED_FLAW
@@ -123,7 +123,7 @@ def accept_additions(
     flaw, new = _STOP_FLAWS.get(answer.stop, "") or find_flaw(text), parse_sections(text)
     if not flaw and new is None:
         flaw = f"the section {find_missing_headings(text)[0]} is missing"
-    elif not flaw and estimate_text(text) > bounds.most:
+    elif not flaw and estimate_text(text) > bounds.max_tokens:
         flaw = _TOO_LONG_FLAW
     elif not flaw and new and not has_valid_quotes(_join_lines(new), f"{record.text} {normalize_quote(earlier)}"):
         flaw = _MISQUOTED_FLAW
@@ -134,12 +134,12 @@ def accept_additions(
         remaining,
         find_new_lines(remaining, check_next_steps(new, record.citations)),
         limit=bounds.limit,
-        max_tokens=bounds.most,
+        max_tokens=bounds.max_tokens,
     )
     text = render_sections(sections)
     if not sections:
         return SummaryVerdict(flaw="it says nothing")
-    return SummaryVerdict(flaw=_TOO_LONG_FLAW) if estimate_text(text) > bounds.most else SummaryVerdict(text=text)
+    return SummaryVerdict(flaw=_TOO_LONG_FLAW) if estimate_text(text) > bounds.max_tokens else SummaryVerdict(text=text)
 
 
 def find_flaw(text: str) -> str:
@@ -273,7 +273,7 @@ class ModelSummarizer:
                 _MAX_OVERLENGTH_FACTOR * limit_tokens,
                 await run_sync(lambda: sum(count_message_tokens(messages, 1.0)) // 2),
             )
-        bounds = SummaryBounds(limit=limit_tokens, most=max_tokens)
+        bounds = SummaryBounds(limit=limit_tokens, max_tokens=max_tokens)
         lessons: tuple[Finding, ...] | None = None
         notes: tuple[str, ...] = ()
         if (reason := self._breaker.open_reason()) and not focus:
@@ -283,7 +283,7 @@ class ModelSummarizer:
             record = await run_sync(self._build_record, messages, to_learn)
             result = await self._try_model(record, bounds, focus)
             lessons, reason = result.lessons, result.verdict.flaw
-            notes = (_UNUSABLE_LESSONS,) if record.to_learn and lessons is None else ()
+            notes = (_UNUSABLE_LESSONS,) if record.learnable and lessons is None else ()
             if not reason:
                 return CompactionSummary(text=result.verdict.text, lessons=lessons, notes=notes)
         if self._on_fallback:
@@ -315,7 +315,7 @@ class ModelSummarizer:
 
     async def _summarize(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
         request = SummaryRequest(
-            prompt=self._config.summary_prompt, limit=bounds.limit, focus=focus, lessons=bool(record.to_learn)
+            prompt=self._config.summary_prompt, limit=bounds.limit, focus=focus, lessons=bool(record.learnable)
         )
         batch_tokens = self._messages_room(request)
         try:
@@ -335,11 +335,11 @@ class ModelSummarizer:
     ) -> _PartResult:
         """Summarize part by part. Lessons count only if every message to extract from was shown."""
         parts = await run_sync(split_into_batches, record.items, batch_tokens, _MAX_BATCHES)
-        unseen = record.to_learn.keys() - {item.id for part in parts for item in part}
-        lessons: tuple[Finding, ...] | None = () if record.to_learn and not unseen else None
+        unseen = record.learnable.keys() - {item.id for part in parts for item in part}
+        lessons: tuple[Finding, ...] | None = () if record.learnable and not unseen else None
         verdict = SummaryVerdict(text=record.earlier)
         for number, part in enumerate(parts, 1):
-            learnable = [record.to_learn[item.id] for item in part if item.id and item.id in record.to_learn]
+            learnable = [record.learnable[item.id] for item in part if item.id and item.id in record.learnable]
             to_learn = learnable if lessons is not None else []
             part_request = replace(request, items=tuple(part), earlier=verdict.text, lessons=bool(to_learn))
             result = await self._summarize_part(part_request, record, to_learn, bounds)

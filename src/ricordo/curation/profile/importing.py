@@ -84,14 +84,14 @@ def plan_parsed_import(
     """Return the changes that importing a parsed profile makes. Raises `DocumentInvalid` if a record is unreadable."""
     unreadable = [each for each in parsed.broken if not each.is_used]
     if unreadable:
-        details = "; ".join(f"{each.where}: {each.why}" for each in unreadable)
+        details = "; ".join(f"{each.location}: {each.reason}" for each in unreadable)
         raise DocumentInvalid(f"Nothing was taken in, for not all of it can be read: {details}.")
     plan = (
         _plan_replacement(profile, parsed.profile)
         if mode == "replace"
         else _plan_merge(profile, parsed.profile, prefer)
     )
-    mended = tuple(each.where for each in parsed.broken)
+    mended = tuple(each.location for each in parsed.broken)
     return replace(plan, mended=mended, changes_something=not has_same_content(plan.profile, profile))
 
 
@@ -260,7 +260,7 @@ def _parse_folder(manifest: str, documents: dict[str, bytes]) -> ParsedProfile:
             records.append(record)
         elif path != manifest:
             text = data.decode("utf-8", "replace")
-            broken.append(BrokenRecord(where=path, why="front matter and content are needed", record=text))
+            broken.append(BrokenRecord(location=path, reason="front matter and content are needed", record=text))
     facts = parse_facts(records, broken)
     profile = replace(parsed.profile, version=PROFILE_VERSION, facts=(*parsed.profile.facts, *facts))
     return ParsedProfile(profile=profile, broken=(*parsed.broken, *broken))

@@ -365,7 +365,7 @@ class FileProfileStore:
                 "`ricordo profile clear`, which keeps it beside the new one."
             ) from error
         if parsed.broken:
-            places = ", ".join(each.where for each in parsed.broken)
+            places = ", ".join(each.location for each in parsed.broken)
             _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
         # a person may have written a secret into the file: it stays there, and is not shown
         profile = await run_sync(self._redact, parsed.profile)
@@ -378,7 +378,7 @@ class FileProfileStore:
     ) -> SavedProfile:
         saved = await run_sync(self._redact, stamp_changes(profile, current.profile, self._clock.now()))
         data = await run_sync(lambda: dump_profile_json(profile_to_document(saved)))
-        edits = [Edit(path=self.path, expected=current.version, data=data)]
+        edits = [Edit(path=self.path, expected_hash=current.version, data=data)]
         if current.broken:
             edits.append(await self._broken_records_edit(current.broken))
         removed = [fact for fact in current.profile.facts if saved.find_fact(fact.id) is None] if forget else []
@@ -415,13 +415,15 @@ class FileProfileStore:
 
     async def _broken_records_edit(self, broken: Sequence[BrokenRecord]) -> Edit:
         """Return the edit that saves unreadable records in a separate file."""
-        records: list[JsonValue] = [{"where": each.where, "why": each.why, "record": each.record} for each in broken]
+        records: list[JsonValue] = [
+            {"where": each.location, "why": each.reason, "record": each.record} for each in broken
+        ]
         document = {
             "from": self.path,
             "at": format_rfc3339(self._clock.now()),
             "records": self._redactor.clean_json(records),
         }
-        return Edit(path=await self._free_path(), expected=ABSENT, data=dump_profile_json(document))
+        return Edit(path=await self._free_path(), expected_hash=ABSENT, data=dump_profile_json(document))
 
     async def _tombstones_edit(self, removed: Sequence[Fact], saved: Profile) -> Edit:
         """Return the edit that adds tombstones for the facts `removed`."""
@@ -433,14 +435,14 @@ class FileProfileStore:
             for fact in removed
             if (digest := content_digest(fact.content, self._key)) not in remaining_digests
         ]  # fmt: skip
-        return Edit(path=TOMBSTONES, expected=tombstones.version, data=tombstones.render_with(new))
+        return Edit(path=TOMBSTONES, expected_hash=tombstones.version, data=tombstones.render_with(new))
 
     async def _move_aside(self, author: str) -> _LoadedProfile:
         """Rename an unreadable document, in its own change set."""
         stored = await self._files.read(self.path)
         edits = [
-            Edit(path=await self._free_path(), expected=ABSENT, data=stored.data),
-            Edit(path=self.path, expected=stored.version, data=None),
+            Edit(path=await self._free_path(), expected_hash=ABSENT, data=stored.data),
+            Edit(path=self.path, expected_hash=stored.version, data=None),
         ]
         await self._changes.apply(
             edits, act=_SAVE_ACT, who=author, why="the document could not be read", user=self._user

@@ -84,7 +84,7 @@ class UserProfile:
     @property
     def unreadable_places(self) -> list[str]:
         """The parts of the document, such as `facts[3]`, that could not be read when it was last loaded."""
-        return [each.where for each in self._store.broken_records]
+        return [each.location for each in self._store.broken_records]
 
     async def render(self, *, query: str | None = None, budget: Tokens | None = None) -> RenderedProfile:
         """Return the block that a prompt shows, within `budget` tokens, and which facts it shows and leaves out."""

@@ -102,11 +102,11 @@ def _encode_task(task: Task) -> dict[str, JsonValue]:
         "type": task.type,
         "title": require_text(task.title, "title"),
         "state": task.state,
-        "created": _encode_time(task.created),
-        "seen": _encode_time(task.seen),
+        "created": _encode_time(task.created_at),
+        "seen": _encode_time(task.last_seen_at),
     }
-    if task.ended is not None:
-        fields["ended"] = _encode_time(task.ended)
+    if task.ended_at is not None:
+        fields["ended"] = _encode_time(task.ended_at)
     if task.progress != TaskProgress():
         fields["progress"] = _encode_progress(task.progress)
     texts: dict[str, JsonValue] = {
@@ -135,9 +135,9 @@ def _decode_task(fields: Mapping[str, JsonValue]) -> Task:
         type=_decode_choice(_TYPES, fields, "type"),
         title=require_text(fields.get("title"), "title"),
         state=_decode_choice(_STATES, fields, "state"),
-        created=_decode_time(fields, "created"),
-        seen=_decode_time(fields, "seen"),
-        ended=None if fields.get("ended") is None else _decode_time(fields, "ended"),
+        created_at=_decode_time(fields, "created"),
+        last_seen_at=_decode_time(fields, "seen"),
+        ended_at=None if fields.get("ended") is None else _decode_time(fields, "ended"),
         progress=_decode_progress(require_object(fields.get("progress", {}), "progress")),
         cancelling=cancelling,
         extra={key: value for key, value in fields.items() if key not in _TASK_FIELDS},

@@ -65,9 +65,10 @@ class TaskProgress:
 class Task:
     """One task: `title` describes it, `worker` names the sub-agent that does it.
 
-    `agent` and `session` are those it works for, `user` is their user; all are empty for work of the whole root. `seen`
-    is the time of its last heartbeat. `result` is set if it completed, `error` if it failed, was cancelled or orphaned.
-    `cancelling` is true if somebody requested to stop it. `extra` holds fields of other versions.
+    `agent` and `session` are those it works for, `user` is their user; all are empty for work of the whole root.
+    `last_seen_at` is the time of its last heartbeat. `result` is set if it completed, `error` if it failed, was
+    cancelled or orphaned. `cancelling` is true if somebody requested to stop it. `extra` holds fields of other
+    versions.
     """
 
     id: str
@@ -78,9 +79,9 @@ class Task:
     agent: str = ""
     session: str = ""
     user: str = ""
-    created: datetime
-    seen: datetime
-    ended: datetime | None = None
+    created_at: datetime
+    last_seen_at: datetime
+    ended_at: datetime | None = None
     progress: TaskProgress = field(default_factory=TaskProgress)
     result: str = ""
     error: str = ""
@@ -149,41 +150,41 @@ def apply_change(task: Task, change: Callable[[Task], Task]) -> Task:
         new,
         id=task.id,
         type=task.type,
-        created=task.created,
-        seen=max(task.seen, new.seen),
+        created_at=task.created_at,
+        last_seen_at=max(task.last_seen_at, new.last_seen_at),
         cancelling=task.cancelling or new.cancelling,
     )
     if not new.has_ended:
         new = _restrict_transition(task, new)
-    elif new.ended is None:
-        new = replace(new, ended=new.seen)
+    elif new.ended_at is None:
+        new = replace(new, ended_at=new.last_seen_at)
     return task if new == task else new
 
 
 def record_heartbeat(task: Task, now: datetime, *, progress: TaskProgress, works: bool) -> Task:
     """Return `task` with a heartbeat; with `works`, a pending task becomes running."""
     state: TaskState = "running" if works and task.state == "pending" else task.state
-    return replace(task, state=state, seen=now, progress=progress)
+    return replace(task, state=state, last_seen_at=now, progress=progress)
 
 
 def complete_task(task: Task, result: str, now: datetime) -> Task:
     """Return `task` completed with `result`."""
-    return replace(task, state="completed", result=result, error="", seen=now, ended=now)
+    return replace(task, state="completed", result=result, error="", last_seen_at=now, ended_at=now)
 
 
 def fail_task(task: Task, error: str, now: datetime) -> Task:
     """Return `task` failed with `error`."""
-    return replace(task, state="failed", error=error, seen=now, ended=now)
+    return replace(task, state="failed", error=error, last_seen_at=now, ended_at=now)
 
 
 def cancel_task(task: Task, why: str, now: datetime) -> Task:
     """Return `task` cancelled, with `why` as its error."""
-    return replace(task, state="cancelled", error=why, seen=now, ended=now)
+    return replace(task, state="cancelled", error=why, last_seen_at=now, ended_at=now)
 
 
 def orphan_if_silent(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
     """Return `task`, as orphaned if it has not ended and had no heartbeat for `after` or longer."""
-    if task.state not in {"pending", "running"} or now - task.seen < after:
+    if task.state not in {"pending", "running"} or now - task.last_seen_at < after:
         return task
     gone = "It gives no sign of life: the process that ran it is gone."
     return replace(task, state="orphaned", error=f"{gone}{_describe_leftover(task)}")
@@ -208,7 +209,9 @@ def find_orphans(tasks: Sequence[Task], now: datetime, *, after: timedelta = ORP
 
 def drop_oldest_ended(tasks: Sequence[Task], most: int = MAX_TASKS) -> tuple[Task, ...]:
     """Return at most `most` tasks in order: those that ended first are dropped, those that have not ended never."""
-    ended = sorted((task for task in tasks if task.has_ended), key=lambda task: (task.ended or task.seen, task.id))
+    ended = sorted(
+        (task for task in tasks if task.has_ended), key=lambda task: (task.ended_at or task.last_seen_at, task.id)
+    )
     leaving = {task.id for task in ended[: max(0, len(tasks) - most)]}
     return tuple(task for task in tasks if task.id not in leaving)
 
@@ -230,7 +233,7 @@ def truncate_task(task: Task) -> Task:
 
 def sort_by_creation(tasks: Iterable[Task]) -> tuple[Task, ...]:
     """Return the tasks sorted by creation time."""
-    return tuple(sorted(tasks, key=lambda task: (task.created, task.id)))
+    return tuple(sorted(tasks, key=lambda task: (task.created_at, task.id)))
 
 
 def find_by_id(tasks: Sequence[Task], wanted: str) -> Task:
@@ -260,4 +263,4 @@ def _restrict_transition(task: Task, new: Task) -> Task:
     """Return `new` with a state that may follow that of `task`, and without an end time."""
     if task.state == "orphaned" or (task.state == "running" and new.state == "pending"):
         new = replace(new, state=task.state, error=task.error)
-    return replace(new, ended=None)
+    return replace(new, ended_at=None)

@@ -78,11 +78,11 @@ class TaskPace:
     """How often a record is read and written, in seconds.
 
     A heartbeat is written every `heartbeat` seconds; progress and stop requests of other processes are checked every
-    `look` seconds. A task without a heartbeat for `orphan` seconds is orphaned.
+    `poll` seconds. A task without a heartbeat for `orphan` seconds is orphaned.
     """
 
     heartbeat: float = 30.0
-    look: float = 1.0
+    poll: float = 1.0
     orphan: float = 600.0
 
     @property
@@ -262,7 +262,7 @@ class TaskTracker:
 
     async def _watch(self) -> None:
         while True:
-            await anyio.sleep(self._pace.look)
+            await anyio.sleep(self._pace.poll)
             await self._touch()
 
     async def _touch(self) -> None:
@@ -272,7 +272,7 @@ class TaskTracker:
         is_due = (
             waited
             or progress != self._written_progress
-            or now - self.task.seen >= timedelta(seconds=self._pace.heartbeat)
+            or now - self.task.last_seen_at >= timedelta(seconds=self._pace.heartbeat)
         )
         try:
             if is_due:
@@ -325,7 +325,7 @@ async def track_task(
     The work is cancelled if its record requests that. Raises: StorageError, and then nothing was started;
     TaskCancelled; exceptions of the work.
     """
-    running = replace(task, state="running", seen=max(task.seen, clock.now()))
+    running = replace(task, state="running", last_seen_at=max(task.last_seen_at, clock.now()))
     keeping = TaskTracker(store, running, clock=clock, pace=pace, emitter=emitter, scope=scope)
     await keeping.add()
     try:
@@ -333,7 +333,7 @@ async def track_task(
     finally:
         for _ in range(_END_RETRIES):
             if keeping.unwritten:
-                await anyio.sleep(pace.look)
+                await anyio.sleep(pace.poll)
                 await keeping.write_end()
 
 
@@ -492,7 +492,7 @@ class TaskRunner:
                 if task.has_ended or task.state == "orphaned":
                     return
                 if task.id not in self._trackers:
-                    await anyio.sleep(self._pace.look)
+                    await anyio.sleep(self._pace.poll)
                 task_id = task.id
 
     def _require_group(self) -> "TaskGroup":
@@ -520,8 +520,8 @@ class TaskRunner:
             agent=self._agent,
             session=self._session,
             user=self._user,
-            created=now,
-            seen=now,
+            created_at=now,
+            last_seen_at=now,
         )
         return TaskTracker(
             self._store, task, clock=self._clock, pace=self._pace, emitter=self._emitter, scope=self._scope
@@ -549,7 +549,7 @@ class TaskRunner:
                 self._slots.release()
         try:
             while keeping.unwritten:
-                await anyio.sleep(self._pace.look)
+                await anyio.sleep(self._pace.poll)
                 await keeping.write_end()
         finally:
             await keeping.write_end()

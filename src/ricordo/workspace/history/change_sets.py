@@ -56,6 +56,7 @@ __all__ = [
 
 
 _OPTIONAL_KEYS = frozenset({"user", "entries", "part_of"})
+_STORED_KEYS = {"actor": "who", "reason": "why", "action": "act"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change set: `act` names the operation, `undoes` the change that it reverts.
+    """One change set: `action` names the operation, `undoes` the change that it reverts.
 
     `user` is the id of the user who made it, empty if unknown. `entries` are the ids of entries that the operation
     appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the same
@@ -78,9 +79,9 @@ class Change:
 
     id: str
     at: datetime
-    who: str
-    why: str
-    act: str
+    actor: str
+    reason: str
+    action: str
     files: tuple[FileChange, ...]
     undoes: str | None = None
     user: str = ""
@@ -90,7 +91,11 @@ class Change:
 
 def encode_change(change: Change) -> bytes:
     """Return the encoded record of a change."""
-    fields = {name: value for name, value in asdict(change).items() if value or name not in _OPTIONAL_KEYS}
+    fields = {
+        _STORED_KEYS.get(name, name): value
+        for name, value in asdict(change).items()
+        if value or name not in _OPTIONAL_KEYS
+    }
     written = json.dumps(fields | {"at": format_rfc3339(change.at)}, ensure_ascii=False, indent=1)
     return (escape_json(written) + "\n").encode()
 
@@ -101,7 +106,8 @@ def decode_change(data: bytes, change_id: str) -> Change:
         value = decode_json(data)
         files = tuple(FileChange(**changed) for changed in value.pop("files"))
         entries = tuple(value.pop("entries", ()))
-        change = Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)
+        named = {name: value.pop(key) for name, key in _STORED_KEYS.items()}
+        change = Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **named, **value)
         _check_change(change, change_id)
     except (ValueError, TypeError, KeyError, AttributeError, PathRefused) as error:
         raise DocumentInvalid(f"The record of the change {change_id} can't be read.") from error
@@ -110,7 +116,7 @@ def decode_change(data: bytes, change_id: str) -> Change:
 
 def _check_change(change: Change, change_id: str) -> None:
     """Raise ValueError or PathRefused if a value has the wrong type, as JSON may hold any."""
-    words = [change.id, change.who, change.why, change.act, change.undoes or "", change.user, change.part_of]
+    words = [change.id, change.actor, change.reason, change.action, change.undoes or "", change.user, change.part_of]
     words += [*change.entries, *(text for file in change.files for text in (file.path, file.before, file.after))]
     if not all(isinstance(word, str) for word in words):
         raise ValueError("A value is no text.")
@@ -137,7 +143,7 @@ class Edit:
     """A file to write: the version it is based on (ABSENT: no file) and its new bytes (None: delete it)."""
 
     path: str
-    expected: str
+    expected_hash: str
     data: bytes | None
 
 
@@ -177,9 +183,9 @@ class ChangeSets:
             change = Change(
                 id=self._ids.new(),
                 at=self.clock.now(),
-                who=who,
-                why=why,
-                act=act,
+                actor=who,
+                reason=why,
+                action=act,
                 files=tuple(_to_file_change(edit) for edit in edits),
                 undoes=undoes,
                 user=self.user if user is None else user,
@@ -254,7 +260,7 @@ class ChangeSets:
         try:
             for edit in edits:
                 started += 1
-                await self._write(edit.path, edit.data, edit.expected)
+                await self._write(edit.path, edit.data, edit.expected_hash)
             await self._files.create(f"{CHANGES_FOLDER}/{change.id}.json", encode_change(change))
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
@@ -271,7 +277,7 @@ class ChangeSets:
 
     async def _store_contents(self, edit: Edit) -> None:
         stored = await self._read_if_exists(edit.path)
-        if (stored.version if stored else ABSENT) != edit.expected:
+        if (stored.version if stored else ABSENT) != edit.expected_hash:
             raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
         if stored and edit.data is not None and is_memory(edit.path):
             _refuse_mixed_encodings(edit.path, stored.data, edit.data)
@@ -398,7 +404,7 @@ def _refuse_mixed_encodings(path: str, current: bytes, data: bytes) -> None:
 
 def _to_file_change(edit: Edit) -> FileChange:
     return FileChange(
-        path=edit.path, before=edit.expected, after=ABSENT if edit.data is None else compute_version(edit.data)
+        path=edit.path, before=edit.expected_hash, after=ABSENT if edit.data is None else compute_version(edit.data)
     )
 
 

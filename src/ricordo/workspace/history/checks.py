@@ -97,7 +97,7 @@ async def _find_broken_records(files: FileStore, path: str) -> list[str]:
         return [str(error).rstrip(".")]
     except StorageError:
         return [f"{path} can't be read"]
-    return [f"{path}: {each.where}: {each.why}" for each in read.broken]
+    return [f"{path}: {each.location}: {each.reason}" for each in read.broken]
 
 
 _MAX_PLACES = 3

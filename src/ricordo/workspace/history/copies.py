@@ -70,7 +70,7 @@ async def find_copies(files: FileStore, entries: Sequence[Entry], *, key: bytes)
         rest = await run_sync(search.mask, data) if data else data
         if data and rest and rest != data:
             stored = await files.read(info.path)
-            edits.append(Edit(path=info.path, expected=stored.version, data=search.mask(stored.data)))
+            edits.append(Edit(path=info.path, expected_hash=stored.version, data=search.mask(stored.data)))
     copies = await _drop_claimed(files, copies, entries, key)
     name = entries[0].id
     tombstones = [

@@ -100,28 +100,28 @@ UNREADABLE_ACT = "unreadable"
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryItem:
-    """One change: `act` is the operation, `paths` the files it touched, `entries` the ids it added.
+    """One change: `action` is the operation, `paths` the files it touched, `entries` the ids it added.
 
-    `undone` says that a later change reverted it; `undoes` is the id of the change that this one reverts. `user` is the
-    user who made it, empty if unknown. A change has a greater `order` than all earlier ones.
+    `is_undone` says that a later change reverted it; `undoes` is the id of the change that this one reverts. `user` is
+    the user who made it, empty if unknown. A change has a greater `order` than all earlier ones.
     """
 
     id: str
     at: datetime
-    who: str
-    act: str
-    why: str = ""
+    actor: str
+    action: str
+    reason: str = ""
     paths: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     undoes: str | None = None
-    undone: bool = False
+    is_undone: bool = False
     user: str = ""
     order: tuple[str, int] = field(default=("", 0), compare=False, repr=False)
 
 
 def is_by_person(item: HistoryItem) -> bool:
     """Return whether a person made this change, not an agent or a background job; an undo does not count."""
-    return item.who == PERSON and item.act != "undo"
+    return item.actor == PERSON and item.action != "undo"
 
 
 async def list_history(
@@ -188,7 +188,7 @@ class _HistoryBuilder:
         """Add changes of which only the id is known."""
         for name in ids:
             item = HistoryItem(
-                id=name, at=_change_time(name), who="", act=UNREADABLE_ACT, why="Its record can't be read."
+                id=name, at=_change_time(name), actor="", action=UNREADABLE_ACT, reason="Its record can't be read."
             )
             self._items[name] = replace(item, order=(name, 0))
 
@@ -202,7 +202,7 @@ class _HistoryBuilder:
         if self.count < limit:
             return False
         items = self.newest(limit)
-        is_placed = all(item.paths or item.undone or not item.entries for item in items)
+        is_placed = all(item.paths or item.is_undone or not item.entries for item in items)
         return len(items) == limit and is_placed and items[-1].order[0] > after
 
     def newest(self, limit: int | None) -> list[HistoryItem]:
@@ -298,9 +298,9 @@ def _append_to_item(block: Sequence[LocatedEntry]) -> HistoryItem:
     return HistoryItem(
         id=first.id,
         at=first.time,
-        who=first.by,
-        act="save" if first.by != "flush" else "extract",
-        why=first.reason or "",
+        actor=first.by,
+        action="save" if first.by != "flush" else "extract",
+        reason=first.reason or "",
         paths=(block[0].path,),
         entries=tuple(located.entry.id for located in block),
         user=(first.scope.user or "") if first.scope else "",
@@ -311,12 +311,12 @@ def _change_to_item(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT00
     return HistoryItem(
         id=change.id,
         at=change.at,
-        who=change.who,
-        act=change.act,
-        why=change.why,
+        actor=change.actor,
+        action=change.action,
+        reason=change.reason,
         paths=tuple(changed.path for changed in change.files),
         undoes=change.undoes,
-        undone=undone,
+        is_undone=undone,
         user=change.user,
     )
 

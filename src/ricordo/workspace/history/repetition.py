@@ -186,7 +186,7 @@ def mask_session(
     from ricordo.workspace.session_files import create_digest
 
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
-    has_digest = file.pending and bool(file.entries)
+    has_digest = file.is_pending and bool(file.entries)
     return replace(
         file,
         entries=entries,

@@ -25,20 +25,20 @@ __all__ = ["HistoryConfig", "HistoryRetentionResult", "select_expired", "trim_hi
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryConfig:
-    """How long history stays: `days`, or less if it exceeds `most_bytes`, but at least `least_days`."""
+    """How long history stays: `days`, or less if it exceeds `max_bytes`, but at least `least_days`."""
 
     days: int = 90
     least_days: int = 30
-    most_bytes: int = 200_000_000
+    max_bytes: int = 200_000_000
 
     def __post_init__(self) -> None:
-        """Raise InvalidSetting if `least_days` is below 1, `days` below `least_days`, or `most_bytes` below 0."""
+        """Raise InvalidSetting if `least_days` is below 1, `days` below `least_days`, or `max_bytes` below 0."""
         if self.least_days < 1:
             raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
         if self.days < self.least_days:
             raise InvalidSetting(f"days is a number of at least least_days ({self.least_days}), not {self.days}.")
-        if self.most_bytes < 0:
-            raise InvalidSetting(f"most_bytes is a number of at least 0, not {self.most_bytes}.")
+        if self.max_bytes < 0:
+            raise InvalidSetting(f"max_bytes is a number of at least 0, not {self.max_bytes}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def select_expired(
         age = now - change.at
         new_versions = {version for version in _change_versions(change) if version not in kept_versions}
         size = sum(sizes.get(version, 0) for version in new_versions)
-        is_full = expired or total + size > config.most_bytes
+        is_full = expired or total + size > config.max_bytes
         if age > timedelta(days=config.days) or (is_full and age > timedelta(days=config.least_days)):
             expired.append(change.id)
         else:

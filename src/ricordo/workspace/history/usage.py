@@ -109,9 +109,9 @@ def compact_usage(data: bytes, *, max_entries: int = _MAX_MEMORIES) -> bytes:
 class _UsageNote:
     """One event to record; `ids` may be a function that finds them when it is written."""
 
-    act: UsageAct
+    action: UsageAct
     at: str
-    how: str
+    source: str
     session: str
     ids: tuple[str, ...] | Callable[[], Awaitable[Iterable[str]]]
 
@@ -149,7 +149,7 @@ class UsageLog:
         entry_ids = ids if callable(ids) else tuple(dict.fromkeys(filter(None, ids)))
         if entry_ids:
             now = format_rfc3339(self._clock.now())
-            self._waiting.append(_UsageNote(act=act, at=now, how=how, session=session, ids=entry_ids))
+            self._waiting.append(_UsageNote(action=act, at=now, source=how, session=session, ids=entry_ids))
             self._wake_event.set()
 
     async def serve(self) -> None:
@@ -213,7 +213,7 @@ async def _render_note(note: _UsageNote) -> bytes:
     unique_ids: list[JsonValue] = [*dict.fromkeys(ids)]
     if not unique_ids:
         return b""
-    row: dict[str, JsonValue] = {"at": note.at, "act": note.act, "how": note.how}
+    row: dict[str, JsonValue] = {"at": note.at, "act": note.action, "how": note.source}
     return _render_line(row | ({"session": note.session} if note.session else {}) | {"ids": unique_ids})
 
 

@@ -193,7 +193,7 @@ async def diff_change(files: FileStore, changes: ChangeSets, item: HistoryItem, 
     diffs = await _diff_files(files, changes, item)
     return await run_sync(
         lambda: ChangeDiff(
-            item=replace(item, why=redactor.clean(item.why)),
+            item=replace(item, reason=redactor.clean(item.reason)),
             files=tuple(replace(each, text=redactor.clean_keeping_lines(each.text)) for each in diffs),
         )
     )
