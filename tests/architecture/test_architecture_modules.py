@@ -23,7 +23,7 @@ LAZY_IMPORTS = {
     "ricordo.search.index.WorkspaceIndex._searcher_for": "numpy is loaded by the first search",
     "ricordo.search.index._create_index_embedder": "numpy is loaded by the first search",
     "ricordo.guard._message_redactor": "the redactor takes a hundred patterns, and few messages need one",
-    "ricordo.extraction.signal_patterns._load_list": "YAML is read only for signal patterns of one's own",
+    "ricordo.extraction.preprocessing._load_list": "YAML is read only for signal patterns of one's own",
     "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",
     "ricordo.models.embedders.load_embedder": "providers are the extra `models`, and heavy",
     "ricordo.models.embedders.minilm._load_session": "its packages are the extra `minilm`, and heavy",

@@ -172,12 +172,12 @@ def test_a_picture_adds_what_it_shows() -> None:
         id="m",
         name=None,
         parts=(
-            Text(text="I planted this cherry tree yesterday."),
+            Text(text="I planted this cherry tree in our garden."),
             Media(media_type="image/png", uri="", description="a small tree"),
         ),
     )
     (finding,) = extract([message])
-    assert finding.content == "User planted this cherry tree yesterday. [shows: a small tree]"
+    assert finding.content == "User planted this cherry tree in our garden. [shows: a small tree]"
 
 
 @pytest.mark.req("DF-PROC")

@@ -337,7 +337,7 @@ async def test_three_hundred_long_messages_are_read_in_parts_each_settled_by_its
 
     model = ScriptedModel(script)
     await (desk := NotingDesk(model, FlushConfig(max_input_tokens=8_000))).say(
-        *[f"Module {n} is built from the others. " + "It was like that before. " * 40 for n in range(300)]
+        *[f"Module {n} is open right now. " + "It was like that before. " * 40 for n in range(300)]
     )
     flushed = await desk.flush()
     assert (flushed.messages, flushed.requests) == (300, len(model.requests))

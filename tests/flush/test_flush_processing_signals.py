@@ -7,8 +7,7 @@ import pytest
 
 from ricordo.errors import InvalidSetting
 from ricordo.extraction import process_messages
-from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
-from ricordo.extraction.signal_patterns import load_detector
+from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals, load_detector
 from ricordo.language import SIGNALS
 from ricordo.language.acts import Signal
 from ricordo.messages import Media, Message, Text

@@ -91,7 +91,7 @@ async def test_what_a_user_said_is_an_answer_also_when_a_tool_prints_the_same(tm
 async def test_what_was_learned_from_a_repeated_page_becomes_an_answer_once_it_is_confirmed(
     tmp_path: Path,
 ) -> None:
-    stated = "We decided that the staging database of the billing service listens on port 5433."
+    stated = "The root cause was that the staging database of the billing service listens on port 5433."
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         taken = await memory.ingest(
             [said("On which port does the staging database listen?"), *page(stated), replied(stated)], session="s"

@@ -56,13 +56,15 @@ def throttle_trigger(min_gap: float) -> str:
 class RuleExtractionConfig:
     """Thresholds and limits of rule-based extraction.
 
-    `min_salience` is the score (see `ricordo.extraction.selection`) below which a statement without a cue of its own is
-    dropped; a higher value keeps less. `min_confidence` (0..1) drops findings after scoring. `max_entry_chars` limits
+    `min_relevance` (0..1) is the score of the relevance model below which a statement to or of an agent is dropped, and
+    `min_salience` the score (see `ricordo.extraction.selection`) below which a message among people is; a higher value
+    keeps less. `min_confidence` (0..1) drops findings after scoring. `max_entry_chars` limits
     the statements of one finding. A sentence longer than `max_sentence_chars` is treated as pasted text. Of a message
     longer than `max_message_chars`, only the first and last paragraph are read. `assistant_trust` (0..1) multiplies the
     confidence of statements by a nameless assistant; 0 ignores them.
     """
 
+    min_relevance: float = 0.42
     min_salience: float = 1.1
     min_confidence: float = 0.3
     max_entry_chars: int = 700
@@ -72,7 +74,7 @@ class RuleExtractionConfig:
 
     def __post_init__(self) -> None:
         """Reject shares outside 0..1 and lengths below 1."""
-        for name in ("min_confidence", "assistant_trust"):
+        for name in ("min_relevance", "min_confidence", "assistant_trust"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
         for name in ("max_entry_chars", "max_sentence_chars", "max_message_chars"):

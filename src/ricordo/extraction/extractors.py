@@ -152,7 +152,9 @@ class RuleExtractor:
     def _find(self, delta: MessageDelta, covers: int) -> Sequence[Finding]:
         messages = delta.apply_processing([*delta.context, *delta.new[:covers]])
         findings = self.rules([message for message in messages if message.parts])
-        return [*findings, *self.extract_of_tools(delta, covers)]
+        lessons = self.extract_of_tools(delta, covers)
+        explained_ids = {lesson.message_ids[0] for lesson in lessons}
+        return [*(each for each in findings if each.message_ids[0] not in explained_ids), *lessons]
 
     @staticmethod
     def extract_of_tools(delta: MessageDelta, covers: int) -> Sequence[Finding]:

@@ -4,6 +4,13 @@ It drops tool calls and results, text injected by hosts and memory, acknowledgem
 assistant's repetitions of recalled text. A message's metadata decides first, then whole blocks of text; no sentence of
 a person is dropped for its words.
 
+Signals are searched by the patterns of the packs, or by those of a directory with one YAML file for each signal:
+
+    correction.yaml:
+    - "that's wrong"
+    - pattern: "^nope"
+      flags: [ignorecase]
+
 Invariants: input messages are never modified; a shortened message is a copy with the same id. The order stays, and
 every message is kept or counted once. A gap marks omitted text.
 """
@@ -12,12 +19,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
 from ricordo.guard.fence import parse_fence
 from ricordo.language import content_words, split_sentences, strip_accents
-from ricordo.language.acts import Signal, SignalDetector, default_detector, is_acknowledgement
+from ricordo.language.acts import SIGNALS, CompiledPack, Signal, SignalDetector, default_detector, is_acknowledgement
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Media, Message, Text, get_mark
@@ -35,6 +45,7 @@ __all__ = [
     "is_hidden",
     "is_restatement",
     "join_with_gaps",
+    "load_detector",
     "metadata_value",
     "original_user_text",
     "process_messages",
@@ -443,3 +454,69 @@ def _shorten_message(message: Message, max_chars: int) -> Message:
     if (space := min((index for mark in " \n" if (index := tail.find(mark)) >= 0), default=half)) < 80:
         tail = tail[space:]
     return _replace_text(message, f"{head.rstrip()}{GAP}{tail.lstrip()}")
+
+
+_FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
+_MAX_FILE_BYTES = 1_000_000
+_INNERMOST_GROUP = lazy_compile(r"\((?:\?(?:[:=!]|<[=!]|P<\w+>))?([^()]*)\)")
+_UNBOUNDED_REPEAT = lazy_compile(r"[+*]|\{\d*,\}")
+_ATOM = lazy_compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+
+
+def load_detector(directory: str | Path) -> SignalDetector:
+    """Return a detector with only the patterns in `directory`.
+
+    Raises: InvalidSetting if a file is missing, unreadable or not such a list, or if a pattern is not a regular
+    expression or nests unbounded repetitions, which can take exponential time.
+    """
+    folder = Path(directory)
+    return SignalDetector(custom=(CompiledPack(signals={signal: _load_signal(folder, signal) for signal in SIGNALS}),))
+
+
+def _load_signal(folder: Path, signal: Signal) -> tuple[re.Pattern[str], ...]:
+    path = folder / f"{signal}.yaml"
+    return tuple(_compile_entry(path, each) for each in _load_list(path))
+
+
+def _load_list(path: Path) -> list[object]:
+    import yaml
+
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InvalidSetting(f"{path}: the file is larger than {_MAX_FILE_BYTES:,} bytes.")
+        patterns = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InvalidSetting(f"{path}: the file is missing; a directory of signal patterns has one a signal.") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InvalidSetting(f"{path}: the file can't be read: {error}") from error
+    if not isinstance(patterns, list):
+        raise InvalidSetting(f"{path}: the file is no list of patterns.")
+    return patterns
+
+
+def _compile_entry(path: Path, entry: object) -> re.Pattern[str]:
+    pattern: object = entry
+    flag_names: object = ["ignorecase"]
+    if isinstance(entry, dict):
+        pattern, flag_names = entry.get("pattern"), entry.get("flags", [])
+    if not isinstance(pattern, str) or not pattern.strip():
+        raise InvalidSetting(f"{path}: {entry!r} is no pattern, which is a text or a mapping with `pattern`.")
+    if not isinstance(flag_names, list) or any(name not in _FLAGS for name in flag_names):
+        raise InvalidSetting(f"{path}: the flags of a pattern are {', '.join(_FLAGS)}, not {flag_names!r}.")
+    if _repeats_without_bound(pattern):
+        raise InvalidSetting(f"{path}: {pattern!r} repeats a repetition; bound one of them, as in {{0,40}}.")
+    try:
+        return re.compile(pattern, reduce(or_, (_FLAGS[name] for name in flag_names), re.NOFLAG))
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InvalidSetting(f"{path}: {pattern!r} is no regular expression: {error}") from None
+
+
+def _repeats_without_bound(pattern: str) -> bool:
+    """Return whether one unbounded repetition is nested in another: "(a+)+" can take very long on a short text."""
+    remaining = _ATOM.sub("x", pattern)
+    while (group := _INNERMOST_GROUP.search(remaining)) is not None:
+        is_unbounded = bool(_UNBOUNDED_REPEAT.search(group[1])) or "\x00" in group[1]
+        if is_unbounded and _UNBOUNDED_REPEAT.match(remaining, group.end()):
+            return True
+        remaining = remaining[: group.start()] + ("\x00" if is_unbounded else "x") + remaining[group.end() :]
+    return False

@@ -29,7 +29,7 @@ from ricordo.language import (
     strip_opener,
     to_third_person,
 )
-from ricordo.language.packs import pack_phrases, pack_table
+from ricordo.language.packs import Language, pack_phrases, pack_table, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
 
@@ -88,7 +88,7 @@ def rewrite_statements(
     media: Sequence[str] = (),
 ) -> tuple[str, bool]:
     """Return the statements as one self-contained line, and whether it contains the question."""
-    english = statements[0].language == "en"
+    english = is_english(statements[0].text, statements[0].language)
     line = " ".join(_rewrite_sentence(statement, speaker, stated_at) for statement in statements)
     has_question = question is not None and _needs_question(statements, speaker)
     if question is not None and has_question:
@@ -108,7 +108,7 @@ def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetim
     if introduction and introduction.is_whole and introduction.language == "en":
         verb = " goes by" if _NICKNAME.search(text) else "'s name is"
         return f"{speaker.name}{verb} {introduction.name}."
-    if statement.language != "en":
+    if not is_english(text, statement.language):
         return text if speaker.needs_name else strip_opener(text)
     text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), speaker.name)
     if speaker.is_impersonal:
@@ -121,6 +121,15 @@ def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetim
         text = name_listener(text, speaker.listener)
     text = to_third_person(text, speaker.name)
     return _capitalize(text)
+
+
+def is_english(text: str, language: Language) -> bool:
+    """Return whether a text of a language that may be a mere default is English, so that it can be rewritten."""
+    words = _LETTERS.findall(text.casefold())
+    # Words of one or two letters are words of many languages: "i", "to", "on".
+    own = sum(len(word) > 2 and word in pack_words("stop", "en") for word in words)
+    foreign = sum(not word.isascii() for word in words)
+    return language == "en" and (foreign <= own if foreign else own > 0 or len(words) < _MIN_LONG_WORDS)
 
 
 def _passive_clause(match: re.Match[str]) -> str:
@@ -163,6 +172,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+_MIN_LONG_WORDS = 8
+_LETTERS = lazy_compile(r"[^\W\d_]+")
 _MAX_GAP_CHARS = 120
 _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+", re.IGNORECASE)
 _MIN_TELLING_WORDS = 3

@@ -7,29 +7,34 @@ decisions count, unless the user's reply contradicts them.
 Salience is a weighted sum; its weights are rounded from a logistic fit, see docs/design/extraction.md.
 """
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.contract import Utterance
+from ricordo.extraction.relevance import Relevance, StatementContext, judge_relevance
 from ricordo.extraction.statements import (
-    LASTING_ACTS,
     YES_NO_QUESTION,
     ConversationTurn,
     Statement,
     answers_question,
+    build_turns,
     preceding_question,
 )
-from ricordo.language import Act, find_dates, find_names
+from ricordo.language import Act, find_dates, find_introduction, find_names
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
+    "RatedStatement",
     "SalienceFeatures",
     "SelectedGroup",
-    "group_by_cue",
+    "explain_relevance",
     "group_by_length",
-    "leading_statement",
+    "group_rated",
+    "rate_statements",
     "score_salience",
     "select_groups",
 ]
@@ -102,41 +107,135 @@ def group_by_length(statements: Sequence[Statement], max_chars: int) -> list[lis
     return groups
 
 
-def group_by_cue(statements: Iterable[Statement], cues: frozenset[Act], max_chars: int) -> list[list[Statement]]:
-    """Return groups in order: each cued statement opens one; a statement that points back joins the previous one.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatedStatement:
+    """A statement with its relevance. `is_asked` marks a request to remember or a name, whatever its score.
 
-    Adjacent plain statements share a group. A statement that only denies something ("No, not 8080") is merged with the
-    statement of what holds instead: the rule before it, else the statement after it.
+    `is_kept` says that it is worth a finding: by its score, or because it was asked.
     """
-    groups: list[list[Statement]] = []
-    for statement in statements:
-        fits = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= max_chars
-        both_plain = fits and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
-        points_back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
-        points_to_object = (
-            fits and any(other.acts & cues for other in groups[-1]) and _POINTS_TO_OBJECT.match(statement.text)
-        )
-        incomplete = not statement.item and (points_to_object or _INCOMPLETE.match(statement.text))
-        if fits and (both_plain or points_back or incomplete):
-            groups[-1].append(statement)
+
+    statement: Statement
+    relevance: Relevance
+    is_kept: bool
+    is_asked: bool = False
+
+
+def rate_statements(turn: ConversationTurn, min_relevance: float) -> tuple[RatedStatement, ...]:
+    """Return the statements of a turn with their relevance, in order."""
+    positions = {sentence.start: index for index, sentence in enumerate(turn.sentences)}
+    return tuple(_rate(turn, each, positions[each.start], min_relevance) for each in turn.statements)
+
+
+def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevance: float) -> RatedStatement:
+    sentences = turn.sentences
+    context = StatementContext(
+        statement=statement,
+        index=index,
+        by_user=turn.utterance.role == "user",
+        previous=sentences[index - 1] if index else None,
+        following=sentences[index + 1] if index + 1 < len(sentences) else None,
+        question=turn.question,
+    )
+    relevance = judge_relevance(context)
+    is_asked = context.by_user and ("remember" in statement.acts or _is_introduction(statement))
+    return RatedStatement(
+        statement=statement,
+        relevance=relevance,
+        is_kept=is_asked or relevance.score >= min_relevance,
+        is_asked=is_asked,
+    )
+
+
+def explain_relevance(utterances: Sequence[Utterance], quote: str) -> Relevance | None:
+    """Return how relevant the most relevant statement of a quote is; None if the quote states nothing.
+
+    `utterances` are the message of the quote and those before it that it answers, in order.
+    """
+    turns = build_turns(utterances, RuleExtractionConfig())
+    rated = [each for turn in turns for each in rate_statements(turn, 0.0) if each.statement.text in quote]
+    return max((each.relevance for each in rated), key=lambda relevance: relevance.score, default=None)
+
+
+def _is_introduction(statement: Statement) -> bool:
+    introduction = find_introduction(statement.text) if statement.acts >= {"fact", "self"} else None
+    return introduction is not None and introduction.is_whole
+
+
+def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -> list[list[RatedStatement]]:
+    """Return groups in order: each statement worth keeping opens one, with what is only understood together with it.
+
+    A statement that points back or is a fragment joins the one before it. A statement that only denies something ("No,
+    not 8080") is merged with the statement of what holds instead: the rule before it, else the statement after it.
+    """
+    groups: list[list[RatedStatement]] = []
+    max_chars, min_joined = config.max_entry_chars, max(_MIN_JOINED, config.min_relevance)
+    for each in rated:
+        text = each.statement.text
+        fits = bool(groups) and sum(len(one.statement.text) for one in groups[-1]) + len(text) <= max_chars
+        points_to_object = fits and any(one.is_kept for one in groups[-1]) and _POINTS_TO_OBJECT.match(text)
+        points_back = points_to_object or _POINTS_BACK.match(text) or _INCOMPLETE.match(text)
+        is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
+        if fits and not each.statement.item and (is_fragment or (points_back and _can_be_subject(groups[-1]))):
+            groups[-1].append(each)
         else:
-            groups.append([statement])
-    return _merge_denials(groups)
+            groups.append([each])
+    return [group for group in _merge_weak(_merge_denials(groups), max_chars) if _is_worth_keeping(group, min_joined)]
 
 
-def leading_statement(group: Sequence[Statement]) -> Statement:
-    """Return the statement that a group is about: the first that is not a mere denial, if there is one."""
-    return next((statement for statement in group if "denial" not in statement.acts), group[0])
+def _is_fragment(rated: RatedStatement) -> bool:
+    """Return whether a statement is so short that it goes on with the one before: "one full day there"."""
+    statement = rated.statement
+    if len(statement.words) < _MIN_OWN_WORDS:
+        return True
+    is_own = statement.acts & _OWN_ACTS or rated.relevance.score < _MIN_WEAK
+    return len(statement.words) <= _MAX_FRAGMENT_WORDS and not is_own
 
 
-def _merge_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
-    merged: list[list[Statement]] = []
-    pending: list[Statement] = []
+def _merge_weak(groups: list[list[RatedStatement]], max_chars: int) -> list[list[RatedStatement]]:
+    """Merge neighbours of which each alone is too little: of two likely ones, one is worth keeping more often."""
+    merged: list[list[RatedStatement]] = []
     for group in groups:
-        if "denial" not in leading_statement(group).acts:
+        before = merged[-1] if merged else []
+        fits = sum(len(each.statement.text) for each in (*before, *group)) <= max_chars
+        if before and fits and _is_weak(group) and _is_weak(before) and not group[0].statement.item:
+            before.extend(group)
+        else:
+            merged.append(list(group))
+    return merged
+
+
+def _is_weak(group: Sequence[RatedStatement]) -> bool:
+    return not any(each.is_kept for each in group) and any(each.relevance.score >= _MIN_WEAK for each in group)
+
+
+def _is_worth_keeping(group: Sequence[RatedStatement], min_joined: float) -> bool:
+    return any(each.is_kept for each in group) or (len(group) > 1 and _join_scores(group) >= min_joined)
+
+
+def _join_scores(group: Sequence[RatedStatement]) -> float:
+    """Return how likely one of the likely statements at least is worth keeping."""
+    scores = [each.relevance.score for each in group if each.is_kept or each.relevance.score >= _MIN_WEAK]
+    return 1 - math.prod(1 - score for score in scores)
+
+
+def _can_be_subject(group: Sequence[RatedStatement]) -> bool:
+    """Return whether a further statement may speak of what a group says, and not of what was said before a remark."""
+    last = group[-1]
+    return last.is_kept or (len(last.statement.words) > _MIN_OWN_WORDS and not last.statement.acts & _REMARKS)
+
+
+def _is_denial(group: Sequence[RatedStatement]) -> bool:
+    return all("denial" in each.statement.acts for each in group)
+
+
+def _merge_denials(groups: list[list[RatedStatement]]) -> list[list[RatedStatement]]:
+    merged: list[list[RatedStatement]] = []
+    pending: list[RatedStatement] = []
+    for group in groups:
+        if not _is_denial(group):
             merged.append([*pending, *group])
             pending = []
-        elif merged and not pending and merged[-1][0].acts & _RULE_ACTS:
+        elif merged and not pending and merged[-1][0].statement.acts & _RULE_ACTS:
             merged[-1].extend(group)
         else:
             pending.extend(group)
@@ -145,20 +244,18 @@ def _merge_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
 
 _KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preference")
 _KINDS_AMONG_PEOPLE: tuple[Act, ...] = ("decision", "goal", "preference", "lesson")
-_KINDS_OF_ANSWER: tuple[Act, ...] = ("decision", "convention", "preference")
-_KINDS_OF_AGENT: tuple[Act, ...] = ("lesson", "decision")
-_CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
-_OF_AGENT = frozenset[Act]((*_KINDS_OF_AGENT, "convention"))
-_NOT_LASTING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
-_TRANSIENT_ACTS: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
+_MIN_OWN_WORDS, _MAX_FRAGMENT_WORDS = 2, 4
+_OWN_ACTS = frozenset[Act]((*_KINDS, "remember", "fact", "correction"))
+_MIN_WEAK, _MIN_JOINED = 0.25, 0.5
+_REMARKS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "praise", "reaction", "thanks", "request"})
 _SPECIFIC = lazy_compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
 _REFERENCE_DAY = date(2000, 1, 1)
-_ANSWER_CONFIDENCE = 0.7
+_REMEMBER_CONFIDENCE = 0.95
+_AGENT_SHARE = 0.7
 _AGREEMENT_BONUS = 0.15
-_MIN_DENIAL_WORDS = 4
+_NOT_OF_AGENT: frozenset[Act] = frozenset({"doubt", "moment", "offer", "request"})
 _REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
 _TO_DO = lazy_compile(lambda: rf"\b(?:{pack_phrases('to_do')})\b", re.IGNORECASE)
-_RULE = lazy_compile(lambda: rf"^(?:\w+[,.:] )?(?:{pack_phrases('rule')})\b", re.IGNORECASE)
 _CONTRADICTS = lazy_compile(lambda: rf"^(?:{pack_phrases('contradiction')})(?!\w)", re.IGNORECASE)
 _AGREES = lazy_compile(lambda: rf"^(?:{pack_phrases('agreement')})(?!\w)", re.IGNORECASE)
 
@@ -202,38 +299,40 @@ def _select_of_person(turn: ConversationTurn, config: RuleExtractionConfig) -> I
 
 
 def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
-    groups = group_by_cue(turn.statements, _CUES, config.max_entry_chars)
-    for index, group in enumerate(groups):
-        question = turn.question if index == 0 and answers_question(turn) else None
-        rating = _rate_user_group(turn, group, question, config)
-        if rating is not None:
-            kind, confidence = rating
-            yield SelectedGroup(
-                statements=group, kind=kind, confidence=confidence, is_first=index == 0, question=question
-            )
-    if not groups:
-        yield from _select_confirmed_question(turn)
+    rated = rate_statements(turn, config.min_relevance)
+    is_answer = answers_question(turn)
+    for group in group_rated(rated, config):
+        statements = [each.statement for each in group]
+        is_first = statements[0].start == turn.sentences[0].start
+        question = turn.question if is_first and is_answer else None
+        is_asked = any(each.is_asked for each in group)
+        if question is None and not is_asked and _needs_context(statements, is_reply=is_first and bool(turn.question)):
+            continue
+        best = max(group, key=lambda each: each.relevance.score)
+        yield SelectedGroup(
+            statements=statements,
+            kind=_asked_kind(statements) if is_asked else _chat_kind(statements, best),
+            confidence=_REMEMBER_CONFIDENCE if is_asked else _confidence_of_relevance(_join_scores(group)),
+            is_first=is_first,
+            question=question,
+        )
+    if not rated:
+        yield from _select_confirmed_question(turn, config)
 
 
-def _rate_user_group(
-    turn: ConversationTurn, group: Sequence[Statement], question: Statement | None, config: RuleExtractionConfig
-) -> tuple[str, float] | None:
-    """Return the kind and confidence of a user's group; None if it is not worth a finding."""
-    leading = leading_statement(group)
-    if "denial" in leading.acts and len(leading.words) < _MIN_DENIAL_WORDS:
-        return None
-    is_replacement = leading is not group[0] and "denial" in group[0].acts
-    is_cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_LASTING)
-    is_lasting = any(each.acts & LASTING_ACTS for each in group if "denial" not in each.acts)
-    if is_lasting or is_cued or is_replacement:
-        return _group_kind(group, _KINDS), _confidence_of_cue(leading)
-    if "request" in leading.acts:
-        return None
-    if question is not None:
-        kind = _group_kind(group, _KINDS)
-        return kind if kind != "fact" else _group_kind([question], _KINDS_OF_ANSWER), _ANSWER_CONFIDENCE
-    score = _score_group(turn, group)
-    return ("fact", _confidence_of_score(score)) if score >= config.min_salience else None
+def _needs_context(statements: Sequence[Statement], *, is_reply: bool) -> bool:
+    """Return whether nobody can tell what statements are about: few words without a cue, or a pronoun for a subject."""
+    first = statements[0]
+    words = frozenset[str]().union(*(statement.words for statement in statements))
+    is_cued = len(words) >= _MIN_OWN_WORDS and any(statement.acts & _OWN_ACTS for statement in statements)
+    is_pronoun = len(statements) == 1 and _INCOMPLETE.match(first.text) is not None
+    return (len(words) <= (_MAX_FRAGMENT_WORDS if is_reply else 1) and not is_cued) or is_pronoun
+
+
+def _chat_kind(statements: Sequence[Statement], best: RatedStatement) -> str:
+    """Return the kind that the cues of the statements say, else the one that the model finds likeliest."""
+    kind = _group_kind(statements, _KINDS)
+    return best.relevance.kind if kind == "fact" else kind
 
 
 def _select_of_agent(
@@ -241,24 +340,21 @@ def _select_of_agent(
 ) -> Iterator[SelectedGroup]:
     if _is_contradicted(turn, reply):
         return
-    for group in group_by_cue(turn.statements, _OF_AGENT, config.max_entry_chars):
-        kind = _agent_kind(group[0])
-        if kind is not None:
-            confidence = _confidence_of_cue(group[0]) * config.assistant_trust + _AGREEMENT_BONUS * _is_taken_up(reply)
-            yield SelectedGroup(statements=group, kind=kind, confidence=round(min(1.0, confidence), 2))
+    rated = rate_statements(turn, config.min_relevance * _AGENT_SHARE)
+    for group in group_rated([each for each in rated if not _is_report(each.statement)], config):
+        best = max(group, key=lambda each: each.relevance.score)
+        confidence = _confidence_of_relevance(best.relevance.score) * config.assistant_trust
+        confidence += _AGREEMENT_BONUS * _is_taken_up(reply)
+        yield SelectedGroup(
+            statements=[each.statement for each in group],
+            kind="decision" if best.relevance.kind == "decision" else "lesson",
+            confidence=round(min(1.0, confidence), 2),
+        )
 
 
-def _agent_kind(statement: Statement) -> str | None:
-    """Return the kind of an agent's statement: lesson or decision. An agent's rule is a lesson."""
-    if statement.acts & _TRANSIENT_ACTS or _REPORTS.match(statement.text):
-        return None
-    # In English "doubt" marks a guess; a cause may contain "might".
-    is_guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
-    if is_guess:
-        return None
-    if "lesson" in statement.acts or _RULE.match(statement.text):
-        return "lesson"
-    return "decision" if "decision" in statement.acts else None
+def _is_report(statement: Statement) -> bool:
+    """Return whether an agent's statement tells what it does or supposes, which is no lesson."""
+    return bool(statement.acts & _NOT_OF_AGENT) or _REPORTS.match(statement.text) is not None
 
 
 def _is_contradicted(turn: ConversationTurn, reply: ConversationTurn | None) -> bool:
@@ -274,27 +370,34 @@ def _is_taken_up(reply: ConversationTurn | None) -> bool:
     return bool(first.acts & {"praise", "thanks", "acknowledgement", "reaction"} or _AGREES.match(first.text))
 
 
-def _select_confirmed_question(turn: ConversationTurn) -> Iterator[SelectedGroup]:
+def _select_confirmed_question(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
     """Yield the group of a bare yes or no to a factual question: the question carries the content."""
     is_acknowledgement = turn.sentences and "acknowledgement" in turn.sentences[0].acts
-    if turn.question and is_acknowledgement and answers_question(turn) and YES_NO_QUESTION.match(turn.question.text):
-        kind = _group_kind(preceding_question(turn), _KINDS)
+    if not turn.question or not is_acknowledgement or not answers_question(turn):
+        return
+    rated = _rate(turn, turn.sentences[0], 0, config.min_relevance)
+    if rated.is_kept and YES_NO_QUESTION.match(turn.question.text):
         yield SelectedGroup(
             statements=turn.sentences[:1],
-            kind=kind,
-            confidence=_ANSWER_CONFIDENCE,
+            kind=_group_kind(preceding_question(turn), _KINDS),
+            confidence=_confidence_of_relevance(rated.relevance.score),
             is_first=True,
             question=turn.question,
         )
+
+
+def _asked_kind(group: Sequence[Statement]) -> str:
+    """Return the kind of what somebody asked to remember: what its cues say, else a fact in English, else a rule."""
+    affirmed = [statement for statement in group if "denial" not in statement.acts] or group
+    acts = frozenset[Act]().union(*(statement.acts for statement in affirmed))
+    is_fact = "fact" in acts or (affirmed[0].language == "en" and not _TO_DO.search(affirmed[0].text))
+    return next((kind for kind in _KINDS if kind in acts), "fact" if is_fact else "convention")
 
 
 def _group_kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
     """Return the first of the kinds that any statement has a cue for; a fact if there is none."""
     affirmed = [statement for statement in group if "denial" not in statement.acts] or group
     acts = frozenset[Act]().union(*(statement.acts for statement in affirmed))
-    if "remember" in acts and "convention" in kinds and "fact" not in acts:
-        is_fact = affirmed[0].language == "en" and not _TO_DO.search(affirmed[0].text)
-        return next((kind for kind in kinds if kind in acts), "fact" if is_fact else "convention")
     return next((kind for kind in kinds if kind in acts), "fact")
 
 
@@ -309,12 +412,10 @@ def _score_group(turn: ConversationTurn, group: Sequence[Statement]) -> float:
     return score_salience(group, features)
 
 
+def _confidence_of_relevance(score: float) -> float:
+    """Return the confidence: what is kept at all was said, so it begins above the middle."""
+    return round(0.3 + 0.65 * score, 2)
+
+
 def _confidence_of_score(score: float) -> float:
     return round(min(0.8, 0.45 + 0.1 * score), 2)
-
-
-def _confidence_of_cue(statement: Statement) -> float:
-    """Return the confidence: highest for requests to remember, then rules and decisions, then preferences and plans."""
-    acts = statement.acts
-    confidence = 0.95 if "remember" in acts else 0.9 if acts & LASTING_ACTS else 0.8 if "fact" not in acts else 0.75
-    return round(confidence - 0.2 * ("hypothetical" in acts), 2)

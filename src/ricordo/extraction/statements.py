@@ -34,8 +34,10 @@ __all__ = [
     "ConversationTurn",
     "Statement",
     "answers_question",
+    "build_statement",
     "build_turns",
     "find_last_question",
+    "find_machine_text",
     "preceding_question",
     "read_statements",
     "select_chat_statements",
@@ -73,13 +75,13 @@ def read_statements(utterance: Utterance, config: RuleExtractionConfig, *, among
     text = utterance.text
     language = detect_language(text)
     return tuple(
-        _build_statement(sentence, language, among_people=among_people)
+        build_statement(sentence, language, among_people=among_people)
         for sentence in _iter_sentences(text, config)
         if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
     )
 
 
-def _build_statement(sentence: Sentence, language: Language, *, among_people: bool) -> Statement:
+def build_statement(sentence: Sentence, language: Language, *, among_people: bool) -> Statement:
     """Return the statement of a sentence. A user's own name is a fact, even in a short or polite sentence."""
     introduction = None if among_people else find_introduction(sentence.text)
     language = introduction.language if introduction else language
@@ -158,25 +160,37 @@ def _has_news(sentence: Statement) -> bool:
     )
 
 
-_LASTING_WORDS = lazy_compile(
-    lambda: rf"\b(?:{pack_phrases('lasting', edges=True)})\b|{pack_phrases('lasting', edges=False)}", re.IGNORECASE
+_MAX_SEARCHED_CHARS = 20_000
+_ADDRESSES_MACHINE = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('machine_address', edges=True)})"
+        rf"|(?:{pack_phrases('machine_address', edges=False)})"
+    ),
+    re.IGNORECASE | re.MULTILINE,
 )
 _INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
-_MIN_ACKNOWLEDGING_WORDS = 3
 _LISTENER_ACTS: frozenset[Act] = frozenset({"praise"})
-_BARE_POINTER = lazy_compile(lambda: rf"^(?:{pack_phrases('bare_pointer')})$", re.IGNORECASE)
 
 
 def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return the statements of a user's or an agent's message, in order; empty for tasks and small talk."""
-    by_user = utterance.role == "user"
-    candidates = _apply_headings(sentences) if by_user else _agent_statements(sentences)
-    name = utterance.speaker
-    return select_statements(
-        tuple(each for each in candidates if not _is_transient(each) and not (name and _is_introduction(each, name))),
-        among_people=False,
+    """Return what a user's or an agent's message may state, in order: no questions, headings, or text for machines."""
+    candidates = _apply_headings(sentences) if utterance.role == "user" else _agent_statements(sentences)
+    name, spans = utterance.speaker, find_machine_text(utterance.text)
+    return tuple(
+        each
+        for each in candidates
+        if each.words
+        and not any(start <= each.start < end for start, end in spans)
+        and ("question" not in each.acts or "remember" in each.acts)
+        and not (name and _is_introduction(each, name))
     )
+
+
+def find_machine_text(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the paragraphs in which somebody else addresses an assistant, as hidden instructions do."""
+    ends = [match.end() for match in _ADDRESSES_MACHINE.finditer(text[:_MAX_SEARCHED_CHARS])]
+    return [(text.rfind("\n\n", 0, end) + 1, (text.find("\n\n", end) + 1 or len(text) + 1) - 1) for end in ends]
 
 
 def _agent_statements(sentences: Sequence[Statement]) -> list[Statement]:
@@ -214,15 +228,6 @@ def _is_heading(sentence: Statement, next_sentence: Statement | None) -> bool:
 
 def _heading_acts(heading: Statement) -> frozenset[Act]:
     return frozenset[Act]({"convention"}) if "heading" in heading.acts else heading.acts & _INHERITED_ACTS
-
-
-def _is_transient(sentence: Statement) -> bool:
-    """Return whether a sentence concerns only the current moment, or refers to something outside the text."""
-    if "remember" in sentence.acts or _LASTING_WORDS.search(sentence.text):
-        return False
-    is_acknowledgement = "acknowledgement" in sentence.acts and len(sentence.words) < _MIN_ACKNOWLEDGING_WORDS
-    is_bare_pointer = "denial" not in sentence.acts and _BARE_POINTER.match(sentence.text) is not None
-    return "moment" in sentence.acts or is_acknowledgement or is_bare_pointer
 
 
 def _is_introduction(sentence: Statement, name: str) -> bool:
@@ -265,7 +270,8 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
         utterance for utterance in utterances if utterance.role in {"user", "assistant"} and utterance.text.strip()
     ]
     names = {utterance.speaker for utterance in spoken_utterances if utterance.speaker}
-    among_people = len(names) > 1
+    has_agent = any(utterance.role == "assistant" and not utterance.speaker for utterance in spoken_utterances)
+    among_people = len(names) > 1 and not has_agent
     previous: ConversationTurn | None = None
     for index, utterance in enumerate(spoken_utterances):
         sentences = read_statements(utterance, config, among_people=among_people)

@@ -1,7 +1,8 @@
 """Lessons of tools: a failed call, and what made it work. Pure and deterministic.
 
-The fix is a later call of the same tool with similar arguments, the calls in between if the arguments stayed the same,
-or a person's message right after the failure.
+The fix is what an assistant reports after the call that worked, or after it looked up a person's problem; else a later
+call of the same tool with similar arguments, the calls in between if the arguments stayed the same, or a person's
+message right after the failure.
 
 Invariants: only error names are copied from a tool's output; of arguments only short single lines are shown. Every
 lesson is based on the messages it names, and its quote is in the first of them.
@@ -11,9 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ricordo.errors import InvalidMessage
-from ricordo.extraction.contract import Finding
-from ricordo.language import detect_acts, jaccard, split_sentences, split_words
+from ricordo.extraction.config import RuleExtractionConfig
+from ricordo.extraction.contract import Finding, Utterance
+from ricordo.extraction.selection import rate_statements
+from ricordo.extraction.statements import build_turns
+from ricordo.language import Act, detect_acts, jaccard, split_sentences, split_words
 from ricordo.language.acts import default_detector
+from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, Text, ToolCall, ToolResult, get_mark, pair_calls
 from ricordo.messages.json_text import loads
@@ -23,7 +28,14 @@ __all__ = ["TOOL_TAG", "extract_tool_lessons"]
 
 TOOL_TAG = "tool"
 """The tag of a lesson from a tool."""
-_CONFIDENCE, _PERSON_CONFIDENCE = 0.5, 0.7
+_CONFIDENCE, _PERSON_CONFIDENCE, _REPORT_CONFIDENCE = 0.5, 0.7, 0.7
+_MAX_REPORT_DISTANCE = 16
+_MAX_PROBLEM_CHARS = 160
+_MAX_SENTENCES = _MAX_SAID = 3
+_MAX_ERROR_CHARS = 300
+_MIN_EXPLAINING_WORDS = 4
+_MIN_EXPLAINING = 0.18
+_NOT_EXPLAINING: frozenset[Act] = frozenset({"offer", "question", "self", "thanks", "acknowledgement"})
 _MAX_DISTANCE = 12
 _MIN_SIMILARITY = 0.5
 _MAX_SHOWN_CHARS = 100
@@ -39,6 +51,16 @@ _EXIT_CODE = lazy_compile(
     r"(?:^|\n)\W{0,3}(?:exit|return)(?:ed with)?(?: (?:code|status))+:? ?(?!0\b)-?\d{1,3}\b", re.IGNORECASE
 )
 _EXIT_CODE_FIELD = lazy_compile(r'"(?:exit_?code|returncode|return_code)": ?(?!0\b)-?\d{1,3}\b', re.IGNORECASE)
+_ERROR_LINE = lazy_compile(r"(?m)^(?:[\w./-]{1,40}: )?(?:error|fatal|failed|traceback)\b", re.IGNORECASE)
+_REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
+_PROBLEM = lazy_compile(
+    lambda: (
+        r"\b[A-Z]{1,4}-?\d{2,4}\b"
+        rf"|(?<!\w)(?:{pack_phrases('problem', edges=True)})(?!\w)|{pack_phrases('problem', edges=False)}"
+    ),
+    re.IGNORECASE,
+)
+_HAS_CODE = lazy_compile(r"\d|[a-z][A-Z]|\bE(?!RROR)[A-Z]")
 _WORD = lazy_compile(r"\w+")
 _TRACEBACK = lazy_compile(r"(?:^|\n)Traceback \(most recent call last\):")
 _FIXING_ACTS = frozenset({"convention", "lesson", "correction", "remember", "request"})
@@ -64,13 +86,97 @@ def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tupl
     """
     attempts = tuple(_iter_attempts(messages))
     lessons: dict[str, Finding] = {}
+    reported: set[int] = set()
+    for report, failed_indexes in _iter_reports(messages, attempts):
+        lessons.setdefault(report.content.casefold(), report)
+        reported |= failed_indexes
     for index, failed in enumerate(attempts):
-        if not failed.failed:
+        if not failed.failed or index in reported:
             continue
         lesson = _lesson_from_person(messages, failed) or _lesson_from_success(messages, failed, attempts[index + 1 :])
         if lesson is not None:
             lessons.setdefault(lesson.content.casefold(), lesson)
     return tuple(lessons.values())[:limit]
+
+
+def _iter_reports(
+    messages: Sequence[Message], attempts: Sequence[_ToolAttempt]
+) -> Iterator[tuple[Finding, frozenset[int]]]:
+    """Yield each lesson that an assistant reports after trouble, with the indexes of the failures it explains."""
+    earliest = 0
+    for position, message in enumerate(messages):
+        last = next((at for at, each in enumerate(attempts) if each.result_index == position - 1), None)
+        if message.role != "assistant" or message.tool_calls or get_mark(message) is not None or last is None:
+            continue
+        start = max(earliest, position - _MAX_REPORT_DISTANCE)
+        failures = frozenset(
+            at for at, each in enumerate(attempts[:last]) if each.result_index >= start and _has_error(each)
+        )
+        problem = _find_problem(messages[start:position])
+        if _has_error(attempts[last]) or not (failures or problem):
+            continue
+        sentences = _select_explanation(message, _MIN_EXPLAINING if failures else _MIN_EXPLAINING / 4)
+        if sentences:
+            earliest = position
+            yield (
+                _build_report(messages, position, sentences, problem, [attempts[at] for at in sorted(failures)]),
+                failures,
+            )
+
+
+def _has_error(attempt: _ToolAttempt) -> bool:
+    return attempt.failed or (
+        (not _COMMAND_KEYS.isdisjoint(attempt.arguments) or len(attempt.result.text) <= _MAX_ERROR_CHARS)
+        and _ERROR_LINE.search(attempt.result.text[:_HEAD_CHARS]) is not None
+    )
+
+
+def _find_problem(messages: Sequence[Message]) -> str:
+    """Return the last of the few messages of a person that tells of a problem in a few words; "" if there is none."""
+    said = [" ".join(each.text.split()) for each in messages if each.role == "user" and get_mark(each) is None]
+    problems = (text for text in reversed(said[-_MAX_SAID:]) if len(text) <= _MAX_PROBLEM_CHARS)
+    return next((text for text in problems if _PROBLEM.search(text)), "")
+
+
+def _select_explanation(message: Message, min_relevance: float) -> list[str]:
+    """Return the sentences of a report that explain something, in order; empty if none does."""
+    utterance = Utterance(message_id=message.id, role="assistant", text=message.text)
+    rated = [
+        each
+        for turn in build_turns([utterance], RuleExtractionConfig())
+        for each in rate_statements(turn, min_relevance)
+        if not each.statement.acts & _NOT_EXPLAINING and not _REPORTS.match(each.statement.text)
+    ]
+    if not any(each.is_kept for each in rated):
+        return []
+    return [
+        each.statement.text for each in rated if each.is_kept or len(each.statement.words) >= _MIN_EXPLAINING_WORDS
+    ][:_MAX_SENTENCES]
+
+
+def _build_report(
+    messages: Sequence[Message],
+    position: int,
+    sentences: Sequence[str],
+    problem: str,
+    failures: Sequence[_ToolAttempt],
+) -> Finding:
+    text = " ".join(" ".join(sentences).split())
+    names = dict.fromkeys(
+        match.group() for each in failures if (match := _ERROR_NAME.search(_head_and_tail(each.result.text)))
+    )
+    missing = [name for name in names if name not in text and _HAS_CODE.search(name)]
+    lead = f"{missing[0]}: " if missing else f"“{problem}”: " if problem and not failures else ""
+    indexes = dict.fromkeys((position, *(index for each in failures for index in (each.call_index, each.result_index))))
+    return Finding(
+        content=f"{lead}{text}",
+        kind="lesson",
+        confidence=_REPORT_CONFIDENCE,
+        message_ids=tuple(messages[index].id for index in indexes),
+        quote=max(sentences, key=len),
+        tags=(TOOL_TAG,),
+        since=messages[position].time,
+    )
 
 
 def _iter_attempts(messages: Sequence[Message]) -> Iterator[_ToolAttempt]:

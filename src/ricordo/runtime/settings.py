@@ -234,7 +234,7 @@ class Settings:
     @cached_property
     def signal_detector(self) -> "SignalDetector":
         """The detector of signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
-        from ricordo.extraction.signal_patterns import load_detector
+        from ricordo.extraction.preprocessing import load_detector
         from ricordo.language.acts import default_detector
 
         return default_detector() if self.signal_patterns is None else load_detector(self.signal_patterns)

@@ -31,6 +31,7 @@ from ricordo.lazy import dataclass, lazy_compile
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ricordo.extraction.relevance import Relevance
     from ricordo.guard import Redactor
     from ricordo.jobs.runs import BackgroundRun
     from ricordo.messages.types import JsonValue
@@ -464,6 +465,9 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
             f"  said in {escape(str(origin.position))} by {escape(speaker)}, message {escape(origin.message.id)}"
         )
         print_line(dim(wrap(entry.source.quote or origin.message.text, "    ")))
+    if relevance := _find_relevance(report):
+        cues = f": {', '.join(relevance.cues)}" if relevance.cues else ""
+        print_line(wrap(f"worth remembering without a model: {relevance.score:.0%}{cues}", "  "))
     for each in report.changes:
         print_line(
             f"  {each.item.at.astimezone():%Y-%m-%d %H:%M}  {each.item.action} by {escape(each.item.actor)}"
@@ -486,6 +490,22 @@ def _format_validity(entry: "Entry", successor: str) -> str:
     return "; ".join(filter(None, parts))
 
 
+def _find_relevance(report: _MemoryReport) -> "Relevance | None":
+    """Return why extraction without a model finds the memory worth keeping; None for what somebody saved."""
+    from ricordo.extraction.contract import Utterance
+    from ricordo.extraction.selection import explain_relevance
+
+    entry = report.entry
+    if entry.by != "flush":
+        return None
+    messages = [each.message for each in reversed(report.source_messages) if each.message.role in {"user", "assistant"}]
+    utterances = [
+        Utterance(message_id=message.id, role=message.role, text=message.text, speaker=message.name)
+        for message in messages
+    ]
+    return explain_relevance(utterances, entry.source.quote or entry.content)
+
+
 def _format_usage(usage: "MemoryUsage") -> str:
     """Return how often it was shown, used and confirmed, and when last."""
     parts = []
@@ -497,7 +517,7 @@ def _format_usage(usage: "MemoryUsage") -> str:
 
 
 def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonValue]":
-    position = report.position
+    position, relevance = report.position, _find_relevance(report)
     origins: list[JsonValue] = [
         {
             "session": report.entry.source.session,
@@ -516,6 +536,7 @@ def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonVa
         "in_prompt": report.is_in_prompt,
         "standing": report.prompt_status,
         "usage": memory_usage_document(report.usage),
+        "relevance": {"score": relevance.score, "cues": list(relevance.cues)} if relevance else None,
         "changes": [change_document(each.item) for each in report.changes],
         "explained": explanation_document(report.explanation, target) if report.explanation else None,
     }

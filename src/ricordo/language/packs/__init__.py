@@ -131,6 +131,10 @@ WordKind = Literal[
     "compound_part",  # parts of compounds that describe a secret
     "not_seed",  # words that are not of a seed phrase
     "secret_identifier",  # names of a secret as one word of plain letters, as in programs
+    "passing_word",  # words of what passes with the day, a mark of a moment
+    "lasting_word",  # words of what holds always or for all, a mark of a rule
+    "hearsay_word",  # words of what others say, or of what is only thought of
+    "role_word",  # verbs and words that say what somebody or something is, does or has
     "harmless_name",  # first words of names that end like the name of a secret but are not one
 ]
 
@@ -292,6 +296,8 @@ PhraseKind = Literal[
     "own_work",  # what an assistant says it made, with the groups `what`, `many` and `verb`
     "action_pointer",  # phrases that point to an action
     "no_in_rule",  # a `no` before a rule
+    "machine_address",  # words to an assistant that reads a text of somebody else
+    "problem",  # words with which somebody tells that something does not work
     "points_back",  # openings that need the sentence before
     "incomplete",  # statements that are not understandable alone
     "points_to_object",  # statements about an object of the one before; case counts
@@ -300,10 +306,8 @@ PhraseKind = Literal[
     "rule",  # openings of a rule
     "contradiction",  # openings that contradict
     "agreement",  # openings that agree
-    "lasting",  # words for what holds from now on
     "introduction",  # openings of an introduction by name
     "introduction_end",  # what may stand behind the name
-    "bare_pointer",  # statements that only point at something
     "yes_no_question",  # openings of a yes-or-no question
     "next_step",  # words of a question about the next step of a task
     "choice_or",  # words between the sides of a choice

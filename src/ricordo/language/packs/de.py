@@ -11,6 +11,22 @@ PACK = LanguagePack(
     letters="äöüß",
     capital_nouns=True,
     words={
+        "passing_word": """
+heute jetzt gerade momentan gestern morgen abend vormittag nachmittag eben schon noch wieder fast endlich
+gleich später bald woche kaffee müde erst
+""",
+        "lasting_word": """
+immer nie niemals jeder jede jedes jeden überall nur muss müssen alle alles niemand grundsätzlich generell bis
+seit sonst außer statt standardmäßig pro bleibt mehr künftig beide
+""",
+        "hearsay_word": """
+sagt sagte meint meinte glaubt behauptet erzählt erzählte angeblich wohl gehört schrieb findet könnte würde
+vielleicht wenn falls
+""",
+        "role_word": """
+ist sind hat leitet macht betreut verwaltet arbeitet wohnt heißt gehört nutzt läuft kostet zuständig
+verantwortlich unser unsere braucht verträgt
+""",
         "stop": """
 der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner keines ich mich mir mein
 meine meinen meinem meiner meines du dich dir dein deine deinen deinem deiner er ihn ihm sein seine seinen seinem
@@ -116,6 +132,16 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "problem": r"""
+fehler|geht nicht|funktioniert nicht|kaputt|hängt|stürzt ab|klappt nicht|immer noch|kommt nicht
+""",
+        "machine_address": r"""
+(?:hinweis|notiz|nachricht|anweisung|achtung) (?:an|für) (?:den |die |das |alle )?(?:ki|digitalen?|virtuellen?)?[ -]*
+  (?:assistent\w*|agent\w*|bots?|modelle?|ki|sprachmodelle?)
+(?:an|für) (?:den |die |alle )?(?:ki[- ])?(?:assistent\w*|agenten?|systeme),? (?:der|die|das|welche)\b
+(?:falls|wenn|sofern) (?:ein|eine|der|die) (?:ki|digitaler?|virtueller?)[ -]*(?:assistent\w*|agent\w*)?
+ki-?(?:assistenten|agenten|systeme|helfer)\b[^.:]{0,60}(?::|sollen|müssen|bitte)
+""",
         "valid_from": "ab|von",
         "valid_since": "seit",
         "valid_until": "bis",
@@ -204,7 +230,6 @@ umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verleg
         "rule": "nie(?:mals)?|immer",
         "contradiction": "nein",
         "agreement": "gut|genau|ja",
-        "lasting": "immer|nie|ab jetzt",
         "introduction": "ich bin",
         "next_step": "ich|mir",
         "choice_or": "oder",

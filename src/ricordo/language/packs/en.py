@@ -9,6 +9,22 @@ PACK = LanguagePack(
     code="en",
     name="English",
     words={
+        "passing_word": """
+today tonight now currently right yesterday tomorrow morning afternoon evening just already still again yet
+almost finally moment meanwhile later soon week lunch coffee tired once first next
+""",
+        "lasting_word": """
+always never ever every each everywhere anywhere only must all any anything nobody everybody usually generally
+forever until since otherwise unless instead default per stays keeps longer anymore both exactly
+""",
+        "hearsay_word": """
+says said say thinks thought reckons claims claimed told swears suggested suggests apparently allegedly
+supposedly heard wrote asked wants imagine could would maybe perhaps might wish if
+""",
+        "role_word": """
+is are has runs owns leads handles manages works lives does means called named belongs uses goes costs holds
+responsible contact our takes needs wants sits pays allergic
+""",
         "stop": """
 a an the this that these those some any each every either neither both all such no nor not none i me my mine myself
 we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
@@ -310,6 +326,27 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
+        "problem": r"""
+error|fails?|failed|failing|broken|broke|breaks|stuck|crash(?:es|ed|ing)?|dies|refuses|refused|not working|no luck
+(?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save|log
+  |find|pair|charge|respond|move|drain)\w*
+comes out|nothing happens|(?:it|site|page|screen|app) (?:just )?(?:says|shows|gives)|an? \d{3,5}
+same (?:error|thing|letters|again|message)
+""",
+        "machine_address": r"""
+(?:if|when|whenever) (?:an?|any|some|the|your) (?:(?:ai|llm|digital|virtual|automated)[ -])?(?:assistant|agent|llm|bot
+  |ai|language model|copilot|crawler)s?\b(?! (?:asks?|breaks?|fails?))
+(?:notes?|message|instructions?|memo|hint|attention|notice|reminder) (?:to|for) (?:the |any |all |an? |your |every )?
+  (?:(?:(?:ai|llm|digital|virtual|automated|language)[ -])+(?:assistants?|agents?|bots?|models?|helpers?)|llms?|ai
+  |(?:assistants?|agents?|bots?|models?|helpers?) (?:that|who|which|reading|processing|summari[sz]ing))\b
+(?:ai|llm|digital|virtual|automated|coding) (?:assistants?|agents?|helpers?|tools?|models?|bots?|systems?)
+  (?: \w+){0,4}(?: are (?:to|asked|requested|required)| please|:)
+^\W*(?:ai|llm)? ?(?:assistants?|agents?|helpers?|bots?|copilots?)\b(?: (?:reading|processing|visiting|maintaining
+  |working|that|who|which|with|using|on)\b[^:.]{0,60})?:
+(?:for|to) (?:the |any |all )?(?:ai |llm )?(?:assistants?|agents?|bots?|models?|helpers?) (?:reading|processing|visiting
+  |maintaining|handling|parsing|that reads?|who reads?|summari[sz]ing)
+(?:ignore|disregard|forget) (?:all |any |your |the )*(?:previous|prior|earlier|above) (?:instructions|prompts?|rules)
+""",
         "valid_from": "from|starting|as of|effective|beginning",
         "valid_since": "since",
         "valid_until": "until|till|up to|through",
@@ -506,13 +543,8 @@ no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don[
         "agreement": r"""
 good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember
 """,
-        "lasting": "always|never(?! ?mind)|from now on|going forward",
         "introduction": "i['’]m|i am|my name is|this is|it['’]s",
         "introduction_end": "here",
-        "bare_pointer": r"""
-(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was
-  | were) (?:\S+ ?){1,3}
-""",
         "yes_no_question": r"""
 (?:(?:so|and|ok|okay|then)[, ]+)?(?:do|does|did|is|are|was|were|should|can|will|have|has|must|may)\b
 """,

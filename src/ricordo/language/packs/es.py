@@ -10,6 +10,22 @@ PACK = LanguagePack(
     name="Spanish",
     letters="ñ¿¡áíóú",
     words={
+        "passing_word": """
+hoy ahora ahorita ayer mañana tarde noche ya todavía aún casi fin pronto luego semana café cansado cansada
+acaba acabo
+""",
+        "lasting_word": """
+siempre nunca jamás cada sólo solo debe hay todos todas todo nadie normalmente hasta desde si_no salvo defecto
+por queda adelante más únicamente
+""",
+        "hearsay_word": """
+dice dijo dicen piensa cree jura cuenta parece dizque oído escribió quiere querría podría sería quizás quizá
+igual si
+""",
+        "role_word": """
+es son tiene lleva dirige hace maneja trabaja vive llama pertenece usa usamos cuesta responsable nuestro
+nuestra encarga alérgico alérgica
+""",
         "stop": """
 el la los las lo un una unos unas del al este esta estos estas ese esa esos esas aquel aquella esto eso yo me mí tú
 te ti él ella ello nosotros nosotras vosotros ustedes usted ellos ellas nos os se le les mi mis tu tus su sus
@@ -97,6 +113,16 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "problem": r"""
+error|no (?:funciona|va|arranca|sale|deja)|falla|roto|bloqueado|se cuelga|sigue sin
+""",
+        "machine_address": r"""
+(?:nota|mensaje|instrucci[oó]n(?:es)?|aviso|atenci[oó]n) (?:al?|para) (?:el |la |los |las |todo |cualquier )?(?:ia\b
+  |asistentes?|agentes?|bots?|modelos?|ayudantes?)
+(?:si|cuando) (?:una?|el|la|alg[uú]n) (?:ia\b|asistente|agente|bot)\w* (?:lee|procesa|resume|lea)
+(?:asistentes?|agentes?|sistemas?) (?:de ia|digital(?:es)?|virtual(?:es)?|autom[aá]ticos?)\b[^.:]{0,60}(?::|deben|debe)
+a los (?:sistemas|asistentes|agentes) que\b
+""",
         "valid_from": "a partir de(?:l)?",
         "valid_since": "desde",
         "valid_until": "hasta",
@@ -142,7 +168,6 @@ claro|listo
         "points_back": "eso|esto|porque",
         "rule": "nunca|siempre",
         "agreement": "sí",
-        "lasting": "siempre|nunca",
         "introduction": "soy",
         "choice_or": "o",
         "question_tag": "verdad",

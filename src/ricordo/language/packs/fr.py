@@ -10,6 +10,22 @@ PACK = LanguagePack(
     name="French",
     letters="èêëîïôûœæéàçù",
     words={
+        "passing_word": """
+aujourd'hui maintenant actuellement hier demain matin midi soir déjà encore presque enfin bientôt tout-
+à-l'heure semaine café fatigué fatiguée vient
+""",
+        "lasting_word": """
+toujours jamais chaque partout seulement doit faut tous toutes tout personne généralement jusqu'à jusqu'au
+depuis sinon sauf défaut par reste désormais dorénavant plus uniquement
+""",
+        "hearsay_word": """
+dit disait pense croit prétend raconte paraît apparemment entendu écrit trouve voudrait pourrait serait peut-
+être si
+""",
+        "role_word": """
+est sont a gère dirige fait s'occupe travaille habite s'appelle appartient utilise coûte responsable notre nos
+passe faut allergique
+""",
         "stop": """
 le la les l un une des du de d au aux ce cet cette ces c'est c cela ça ceci je j me m moi tu te t toi il elle on
 nous vous ils elles se s lui leur leurs eux mon ma mes ton ta tes son sa ses notre nos votre vos y en qui que qu
@@ -92,6 +108,16 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "problem": r"""
+erreur|ne (?:marche|fonctionne) pas|marche pas|plante|bloqué|cassé|toujours pas
+""",
+        "machine_address": r"""
+(?:note|message|instructions?|consigne|avis|attention) (?:à|pour|aux?) (?:l'|les |tout |toute )?(?:ia\b|assistants?
+  |agents?|robots?|modèles?|assistante?s? (?:numérique|virtuel)\w*)
+(?:si|quand) (?:une?|l') ?(?:ia\b|assistant|agent|robot)\w* (?:lit|traite|résume|analyse)
+(?:assistants?|agents?|systèmes?) (?:ia|d'ia|numériques?|automatiques?)\b[^.:]{0,60}(?::|doivent|doit|sont priés)
+aux (?:ia|assistants|systèmes|agents) qui\b
+""",
         "valid_from": "à partir (?:de|du|d['’])|dès",
         "valid_since": "depuis",
         "valid_until": "jusqu['’](?:à|au|en)",
@@ -141,7 +167,6 @@ merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bi
         "rule": "jamais|toujours",
         "contradiction": "non",
         "agreement": "oui",
-        "lasting": "toujours|jamais",
         "introduction": "je suis",
         "next_step": "je|puis-je",
         "choice_or": "ou",

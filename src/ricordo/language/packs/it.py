@@ -10,6 +10,22 @@ PACK = LanguagePack(
     name="Italian",
     letters="éàçùìò",
     words={
+        "passing_word": """
+oggi adesso ora ieri domani mattina pomeriggio sera stasera già ancora quasi finalmente presto dopo settimana
+caffè stanco stanca appena
+""",
+        "lasting_word": """
+sempre mai ogni ovunque solo soltanto deve bisogna tutti tutte tutto nessuno normalmente fino dal da
+altrimenti salvo default per resta niente più
+""",
+        "hearsay_word": """
+dice disse dicono pensa crede giura racconta pare sembra sentito scritto vorrebbe potrebbe sarebbe forse
+magari se
+""",
+        "role_word": """
+è sono ha gestisce dirige fa segue lavora abita vive chiama appartiene usa usiamo costa responsabile nostro
+nostra va allergico allergica celiaca
+""",
         "stop": """
 il lo la i gli le l un uno una del dello della dei degli delle al allo alla ai agli alle dal dalla dai nel nello
 nella nei nelle sul sulla sui col questo questa questi queste quello quella quelli quelle ciò io me mi tu te ti lui
@@ -83,6 +99,16 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "problem": r"""
+errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|ancora niente
+""",
+        "machine_address": r"""
+(?:nota|messaggio|istruzion[ei]|avviso|attenzione) (?:per|a|ai|agli|all[’']|al) ?(?:l[’']|gli |i |ogni )?(?:ia\b|ai\b
+  |assistent[ei]|agent[ei]|bot|modell[oi]|aiutant[ei])
+(?:se|quando) (?:un[’' ]?|l[’'])(?:ia\b|ai\b|assistente|agente|bot) ?(?:legge|elabora|riassume)
+(?:assistenti?|agenti?|sistemi?) (?:ia|ai|digital[ei]|virtual[ei]|automatic[io])\b[^.:]{0,60}(?::|devono|deve)
+(?:ai|agli) (?:sistemi|assistenti|agenti) che\b
+""",
         "valid_from": "a partire da(?:l)?|da(?:l|ll['’])?",
         "valid_until": "fino (?:a|al|alla|ad)",
         "past_state": "era|erano|aveva",

@@ -11,6 +11,12 @@ PACK = LanguagePack(
     scripts=frozenset({"hangul"}),
     edges=False,
     phrases={
+        "problem": r"""
+오류|에러|안 돼|안돼|안 되|실패|고장|멈췄
+""",
+        "machine_address": r"""
+(?:AI|인공지능) ?(?:어시스턴트|비서|에이전트|모델)?(?:에게|께|는 반드시)
+""",
         "acknowledgement": r"""
 네|넵|예|응|알겠습니다|알겠어요|알았어|알았어요|감사합니다|고마워|고마워요|고맙습니다
 좋아요|확인했습니다|오케이

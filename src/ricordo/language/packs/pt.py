@@ -10,6 +10,21 @@ PACK = LanguagePack(
     name="Portuguese",
     letters="éàçùáíóúãõ",
     words={
+        "passing_word": """
+hoje agora ontem amanhã manhã tarde noite já ainda quase finalmente logo depois semana café cansado cansada
+acabei acabou
+""",
+        "lasting_word": """
+sempre nunca jamais cada só apenas deve tem todos todas tudo ninguém normalmente até desde senão exceto padrão
+por fica mais diante
+""",
+        "hearsay_word": """
+diz disse dizem acha pensa jura conta parece ouvi escreveu quer queria poderia seria talvez se
+""",
+        "role_word": """
+é são tem cuida dirige faz gerencia trabalha mora vive chama pertence usa usamos custa responsável nosso nossa
+alérgico alérgica
+""",
         "stop": """
 o a os as um uma uns umas do da dos das ao à aos às no na nos nas pelo pela pelos pelas este esta estes estas esse
 essa isto isso aquele aquela aquilo eu me mim tu te ti você vocês ele ela eles elas nós nos vos se lhe lhes meu
@@ -78,6 +93,15 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "problem": r"""
+erro|não (?:funciona|vai|liga|sai|deixa)|falha|quebrado|travou|continua sem
+""",
+        "machine_address": r"""
+(?:nota|mensagem|instruç(?:ão|ões)|aviso|atenção) (?:ao|à|para|aos|às) ?(?:o |a |os |as |qualquer )?(?:ia\b
+  |assistentes?|agentes?|bots?|modelos?|ajudantes?)
+(?:se|quando) (?:uma?|o|a|algum) (?:ia\b|assistente|agente|bot)\w* (?:ler|lê|processar|resumir)
+aos (?:sistemas|assistentes|agentes) que\b
+""",
         "valid_from": "a partir de",
         "valid_since": "desde",
         "valid_until": "até",
