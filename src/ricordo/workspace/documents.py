@@ -12,7 +12,7 @@ from ricordo.lazy import dataclass
 from ricordo.messages.tokens import estimate_text
 from ricordo.storage import ABSENT, FileStore
 from ricordo.storage.contract import safe_path
-from ricordo.workspace.entry_codec import collect_fields, render_prompt_lines, without_field_comment
+from ricordo.workspace.entry_codec import collect_fields, inline_fields, render_prompt_lines, without_field_comment
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 from ricordo.workspace.markdown import decode_lines, to_utf8
@@ -183,8 +183,7 @@ async def read_memory_lines(
 ) -> DocumentLines:
     """Return lines of a memory document: curated memory, a ledger, a topic, an archive or a long entry.
 
-    A secret that a person wrote into it is replaced by a mark of `redactor`. The comment with the fields of its entries
-    is left out.
+    A secret that a person wrote into it is replaced by a mark of `redactor`. Each entry has all its fields.
 
     `end` beyond the document means its last line. Raises: PathRefused for any other file; InvalidInput for a range that
     starts below 1, after its end or after the document; FileMissing.
@@ -195,7 +194,7 @@ async def read_memory_lines(
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = decode_lines(redactor.clean_bytes(without_field_comment(to_utf8(data))))
+    lines = decode_lines(redactor.clean_bytes(inline_fields(to_utf8(data))))
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")
