@@ -89,6 +89,23 @@ def test_a_reply_that_holds_no_word_is_found_and_what_only_stands_beside_is_not(
     assert contents(ranked(asks, beside, reply)) == ["Why did the deploy fail?", "A full disk."]
 
 
+def test_of_messages_that_fit_equally_the_longer_statement_is_first_and_mere_questions_and_tool_calls_are_last() -> (
+    None
+):
+    statement = "The deploy runs on Thursdays at nine, after the backup of the shop."
+    plain = "Deploy at nine."
+    asked = "Who runs the deploy of the shop on Thursdays at nine, after the backup?"
+    call = 'shell {"cmd": "run the deploy of the shop after the backup"}'
+    rows = [
+        said(call, 0.4, line=1, session="s1", speaker="assistant"), said(asked, 0.4, line=3, session="s2"),
+        said(plain, 0.4, line=5, session="s3"), said(statement, 0.4, line=7, session="s4"),
+    ]  # fmt: skip
+    hits = ranked(*rows)
+    assert contents(hits) == [statement, plain, asked, call]
+    assert hits[0].shares["form"] > hits[1].shares["form"] > hits[2].shares["form"] > hits[3].shares["form"]
+    assert "form" not in ranked(kept(plain, 0.4))[0].shares
+
+
 def test_what_is_hardly_near_in_meaning_is_no_hit_when_the_better_ones_of_its_session_take_all_of_its_score() -> None:
     named = [said(f"Walrus number {number} eats.", 0.6, line=number, words=("walrus",)) for number in range(9)]
     far = [said(f"filler line {number}", 0.0, line=20 + number, words=(), dense=0.02) for number in range(3)]
@@ -147,7 +164,7 @@ def test_a_memory_of_any_age_is_found_and_only_scores_less_for_its_age(days: int
 
 def test_meaning_counts_beside_words_and_a_score_means_the_same_with_and_without_it() -> None:
     lexical = said("Deploys fail.", 0.4, line=1)
-    both = said("Deploys broke.", 0.4, line=9, dense=0.4, dense_context=0.4)
+    both = said("Deploys died.", 0.4, line=9, dense=0.4, dense_context=0.4)
     scores = [ranked(row)[0].score for row in (lexical, both)]
     assert scores[0] == pytest.approx(scores[1])
     unworded = said("The rollout broke.", 0.0, line=20, words=(), dense=0.8, dense_context=0.7)

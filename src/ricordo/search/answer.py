@@ -32,6 +32,7 @@ from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
 from ricordo.search.query_context import core_words, named_words, parse_question
 from ricordo.search.recall import search
+from ricordo.search.signals import is_tool_call
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -137,7 +138,6 @@ _MIN_SUBJECT_OVERLAP = 0.5
 _MIN_SAME_OVERLAP = 0.7
 _MIN_COVERED_SHARE = 0.66
 _DIGIT = lazy_compile(r"\d")
-_TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
 _ERROR_CODE = lazy_compile(r"\b(?:[A-Z]+-?\d+|\d{3,4})\b")
 _IDENTIFIER = lazy_compile(r"\S*\w[._/@]\w\S*")
 _PAST_QUESTION = lazy_compile(lambda: pack_phrases("past_question"), re.IGNORECASE)
@@ -188,7 +188,7 @@ def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str,
         for fitness, hit in fit
         if fitness >= least
         and not messages & set(hit.entry.source.messages)
-        and not (_ends_with_question(hit) or _is_tool_call(hit))
+        and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
         and overlap(words, set(content_words(hit.entry.content[:_MAX_CHARS]))) < _MIN_SAME_OVERLAP
         and not (_restates(chosen, hit, core) or _retracts(chosen, hit, core))
     )
@@ -261,15 +261,11 @@ def fitness(
         config.stranger * hit.signals.get("stranger", 0.0),
         config.uncounted * (counts and not hit.signals.get("expected")),
         config.unnamed * (bool(names) and names.isdisjoint((*hit.words, hit.speaker.casefold()))),
-        config.call * _is_tool_call(hit),
+        config.call * is_tool_call(hit.speaker, hit.entry.content),
         _thinness_penalty(hit, core, config),
         _scatter_penalty(hit, core, config),
     )
     return min(max(fit * (1 - penalty) / maximum, 0.0), 1.0)
-
-
-def _is_tool_call(hit: Hit) -> bool:
-    return hit.speaker == "assistant" and _TOOL_CALL.search(hit.entry.content) is not None
 
 
 def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
@@ -334,7 +330,7 @@ def _find_diagnosis(chosen: Hit, fit: Sequence[tuple[float, Hit]], question: str
         and hit.entry.source.session == chosen.entry.source.session
         and codes & set(hit.words)
         and _is_later(hit, chosen)
-        and not (_ends_with_question(hit) or _is_tool_call(hit))
+        and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
     )
     return next(findings, chosen)
 
@@ -499,6 +495,7 @@ async def answer_question(
         breadth=0.0,
         reply=0.0,
         company=0.0,
+        form=0.0,
         said=_NO_LEARNED_MERGE,
         dense=0.0,
         dense_context=0.0,

@@ -34,7 +34,8 @@ class RecallConfig:
     the best passages of its session, `company` how many of the question's words its session contains, `speaker` whether
     it is by or about the one person whom the question names, `reply` whether it follows a question that is similar to
     the query, `dates` whether its time is one that the question names, `expected` whether it contains the type of
-    answer that the question expects (a date, a number), `memory` whether it is a memory and not a raw message, by its
+    answer that the question expects (a date, a number), `form` how much a message says by its form (long ones gain,
+    short ones, mere questions and calls of tools lose), `memory` whether it is a memory and not a raw message, by its
     confidence, `recency` whether it is new, confirmed or pinned.
 
     `dense` and `dense_context` weigh the semantic similarity of the passage alone and with its neighbours. Their shares
@@ -64,13 +65,14 @@ class RecallConfig:
     own: float = 0.25
     context: float = 0.40
     dense: float = 0.06
-    dense_context: float = 0.06
+    dense_context: float = 0.10
     session: float = 0.22
     company: float = 0.05
     speaker: float = 0.10
     reply: float = 0.20
     dates: float = 0.10
     expected: float = 0.05
+    form: float = 0.04
     memory: float = 0.10
     recency: float = 0.005
     rerank: float = 0.30

@@ -7,13 +7,15 @@ Invariant: the order is the same as if all passages were scored.
 """
 
 import heapq
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
-from ricordo.lazy import dataclass
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
 from ricordo.search.query_context import (
@@ -28,13 +30,27 @@ from ricordo.search.query_context import (
 from ricordo.workspace.entry import Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 
-__all__ = ["NO_DATE", "ScoredPassage", "is_reply", "iter_best_first", "max_entry_score", "score_passage", "sort_key"]
+__all__ = [
+    "NO_DATE",
+    "ScoredPassage",
+    "is_reply",
+    "is_tool_call",
+    "iter_best_first",
+    "max_entry_score",
+    "score_passage",
+    "sort_key",
+]
 
 
 NO_DATE = datetime.min.replace(tzinfo=UTC)
 """The time of a passage without a time."""
 _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
+_TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
+_WORD_CHARS, _LONG = 6, 5.0
+_QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
+_USUAL_FORM = 0.5
+_SIMILARITY_SHARES = ("bm25", "context", "dense", "dense_context")
 _ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
 
 
@@ -152,6 +168,11 @@ def is_reply(passage: Passage, context: QueryContext) -> bool:
     return reply_score(passage, context) > 0
 
 
+def is_tool_call(speaker: str, content: str) -> bool:
+    """Return whether a message of an assistant contains the call of a tool."""
+    return speaker == "assistant" and '{"' in content and _TOOL_CALL.search(content) is not None
+
+
 def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int]:
     """Return the sort key of a passage; smaller comes first."""
     chunk = row.passage.match.chunk
@@ -175,6 +196,7 @@ def _compute_signals(passage: Passage, memory: Entry | None, context: QueryConte
         "reply": reply_score(passage, context),
         "dates": _date_score(_memory_time(memory, chunk), context),
         "expected": float(holds_expected(match.content, context.question.expected)),
+        "form": _form_score(passage),
         "memory": float(bool(chunk.markup)),
         "recency": _recency_score(memory, chunk, context),
         "rerank": context.rerank_scores.get(passage_location(passage), 0.0),
@@ -206,6 +228,7 @@ def _score_shares(signals: Mapping[str, float], context: QueryContext) -> dict[s
         "recency": config.recency * signals["recency"],
         "rerank": config.rerank * signals["rerank"],
     }
+    added["form"] = _form_share(signals["form"], sum(added[name] for name in _SIMILARITY_SHARES), config)
     return {name: share for name, share in added.items() if share}
 
 
@@ -228,6 +251,7 @@ def _base_score(passage: Passage, context: QueryContext) -> float:
     if chunk.markup:
         return base + config.session * similarity
     company = session_key(passage)
+    base += _form_share(_form_score(passage), similarity * (config.own + config.context), config)
     base += (
         config.session * (1 - context.breadth) * context.session_similarity[company]
         + config.company * context.session_coverage[company]
@@ -237,6 +261,29 @@ def _base_score(passage: Passage, context: QueryContext) -> float:
     if context.speaker and _is_about(chunk, context.speaker):
         base += config.speaker
     return base + config.dates * _date_score(chunk.time, context) if context.date_ranges else base
+
+
+def _form_score(passage: Passage) -> float:
+    """Return how much a message says by its form, in 0..1: the longer the more, less if it only asks or calls a tool.
+
+    An entry has the usual value of 0.5, whatever its form.
+    """
+    chunk, content = passage.match.chunk, passage.match.content
+    if chunk.markup:
+        return _USUAL_FORM
+    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, 1.0)
+    loss = _CALL_LOSS * is_tool_call(chunk.speaker, content) + _QUESTION_LOSS * _only_asks(content)
+    return max(length - loss, 0.0)
+
+
+def _form_share(form: float, similarity: float, config: RecallConfig) -> float:
+    """Return the share of the form; a loss takes at most half of the share that nearness has."""
+    return max(config.form * (form - _USUAL_FORM), -similarity / 2)
+
+
+def _only_asks(content: str) -> bool:
+    """Return whether a text is one question without a sentence before it."""
+    return content.endswith(("?", "？")) and not any(end in content for end in (". ", "! ", "。", "！"))
 
 
 def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -> float:
