@@ -23,7 +23,7 @@ _BATCH = 64
 _LOCAL_EMBEDDERS: Mapping[str, str] = {
     "static": "static:StaticEmbedder",
     "minilm": "minilm:MiniLMEmbedder",
-    "hashing": "hashing:HashingEmbedder",
+    "hashing": "static:HashingEmbedder",
 }
 """Embedders that run locally: by name, the module in this package and the class, which is imported when it is used."""
 
