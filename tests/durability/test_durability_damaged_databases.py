@@ -23,7 +23,8 @@ from ricordo.testing import Say, ScriptedModel
 pytestmark = [pytest.mark.may_block("it breaks and copies files"), pytest.mark.req("FC-STALE")]
 
 INDEX, INBOX = "memory_index.db", "queue.db"
-SESSIONS = 5
+CITIES = ("Turin", "Oslo", "Leeds", "Porto", "Graz")
+SESSIONS = len(CITIES)
 ROOMS = [f"The printer {number} is in room {number * 7}." for number in range(12)]
 
 
@@ -41,7 +42,7 @@ async def _live(root: Path) -> None:
                 session=f"s{number}",
                 settings=settings_of(root),
             )
-            await (await stack.enter_async_context(agent)).send(f"My dentist number {number} is Dr. Ng.")
+            await (await stack.enter_async_context(agent)).send(f"My dentist in {CITIES[number]} is Dr. Ng.")
         # as a kill leaves it: the files are copied while everybody has them open
         shutil.copytree(root, root.with_name("killed"))
         shutil.copytree(root, root.with_name("logged"))

@@ -339,7 +339,7 @@ lists = st.lists(
         PermissionRule,
         decision=st.sampled_from(DECISIONS),
         pattern=st.builds(ToolPattern, tool=st.sampled_from(["shell", "sh*"]), argument=few),
-        why=st.sampled_from(["one", "two"]),
+        reason=st.sampled_from(["one", "two"]),
     ),
     max_size=6,
 )

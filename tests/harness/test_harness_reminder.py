@@ -39,7 +39,7 @@ def sections(found: Reminder) -> tuple[str, ...]:
 def task(name: str, state: TaskState = "completed", *, minute: int = 0, **fields: object) -> Task:
     at = NOW + timedelta(minutes=minute)
     has_ended = state in {"completed", "failed", "cancelled"}
-    options: dict[str, object] = {"type": "local_agent", "title": f"About {name}", "seen": at} | fields
+    options: dict[str, object] = {"type": "local_agent", "title": f"About {name}", "last_seen_at": at} | fields
     ended = at if has_ended else None
     return Task(id=f"01HTASK-{name:>08}", state=state, created_at=NOW, ended_at=ended, **options)  # type: ignore[arg-type]
 

@@ -300,6 +300,6 @@ async def test_without_its_package_the_store_says_what_to_install(
     for name in [name for name in sys.modules if name.startswith(("ricordo.stores.kv", "lmdb"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "lmdb", None)
-    with pytest.raises(ExtraMissing, match=r"ricordo\[kv\]"):
+    with pytest.raises(ExtraMissing, match=r"pip install .\.\[kv\]"):
         async with open_backend(f"kv:{tmp_path}/notes", scope=SHOP):
             pass

@@ -15,7 +15,7 @@ from ricordo.testing import RecordedRequest, Say
 __all__ = ["BODY", "NOTED", "compacting", "decided", "learned", "look_up", "summed_up"]
 
 BODY = "## SESSION INTENT\n- Build it.\n## SUMMARY\n- It goes on.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
-NOTED = "Noted. " + "That stands in the usual place, as all the others do. " * 12
+NOTED = "Noted. " + "Hm, let me think about that for another moment, please. " * 12
 _LIBRARIES = ("Alembic", "Bottle", "Celery", "Django", "Eliot", "Flask", "Gunicorn", "Hypercorn", "Invoke", "Jinja")
 _DECISIONS = re.compile(r"We decided to use (\w+) for module (\d+)\.")
 

@@ -202,8 +202,8 @@ class _HeldBackend(Backend):
 class Held(StoreConformance):
     """A sound store, which keeps its rows for this process."""
 
-    shared = False
-    through_disk = False
+    is_shared = False
+    uses_disk = False
     driver: ClassVar[type[HeldDriver]] = HeldDriver
     folders: ClassVar[dict[Path, _Folder]] = {}
 

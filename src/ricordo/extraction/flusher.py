@@ -394,7 +394,7 @@ class Flusher:
             if not entries:
                 await save_cursor(self.files, cursor.complete())
                 return None
-            rendered = await render_block(self.files, _ledger_day(entries, self.clock.today()), entries, self.redactor)
+            rendered = await render_block(self.files, _ledger_day(entries, self.clock), entries, self.redactor)
             ledger = await self.files.info(rendered.path)
             intent = replace(
                 cursor,
@@ -408,9 +408,14 @@ class Flusher:
             return block
 
 
-def _ledger_day(entries: Sequence[Entry], today: date) -> date:
-    """Return the day in whose ledger entries belong: the last one on which they were said, and never a later one."""
+def _ledger_day(entries: Sequence[Entry], clock: Clock) -> date:
+    """Return the day in whose ledger entries belong: the last one on which they were said, and never a later one.
+
+    What was said on the clock's present day belongs to `clock.today()`, in whatever zone that is.
+    """
+    today, present = clock.today(), clock.now().astimezone().date()
     days = [entry.said_at.astimezone().date() for entry in entries if entry.said_at is not None]
+    days = [today if day == present else day for day in days]
     return min(max(days, default=today), today)
 
 

@@ -60,7 +60,6 @@ __all__ = [
     "curated_keys",
     "entry_keys",
     "has_content",
-    "merge_duplicates",
 ]
 
 

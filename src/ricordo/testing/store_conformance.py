@@ -70,7 +70,7 @@ for _check in STORE_CHECKS:
 
 class _Nothing(StoreConformance):
     address = "none:"
-    keeps = False
+    is_durable = False
     capacity = 0
 
 
@@ -94,7 +94,7 @@ class _Json(StoreConformance):
 
 class _Kv(StoreConformance):
     address = "kv:{folder}"
-    through_disk = False
+    uses_disk = False
 
 
 class _FullText(StoreConformance):
@@ -114,13 +114,13 @@ class _Folder(StoreConformance):
 
 class _Ring(StoreConformance):
     address = "ring:?capacity=40"
-    keeps = False
+    is_durable = False
     capacity = 40
 
 
 class _Mock(StoreConformance):
     address = "mock:"
-    keeps = False
+    is_durable = False
 
 
 class _Fanout(StoreConformance):
