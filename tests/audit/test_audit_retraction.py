@@ -135,6 +135,22 @@ async def test_what_it_had_replaced_holds_again_as_curated_memory_had_it() -> No
     assert await room.state() == replaced
 
 
+@pytest.mark.req("HE-O-conflict")
+@pytest.mark.parametrize("end", ["2026-11-21", "2027-01-31"])
+async def test_an_end_that_a_memory_names_itself_stays_when_what_replaced_it_is_taken_back(end: str) -> None:
+    room = Room()
+    await room.save(OLD, kind="decision", extra=(("until", end),))
+    await room.run()
+    before = await room.state()
+    new = await room.save(NEW, kind="decision")
+    await room.run()
+    assert await room.shown() == [NEW]
+    await room.undo(new.id)
+    after = await room.state()
+    assert (after[LEDGER], after[MEMORY_PATH]) == (before[LEDGER], before[MEMORY_PATH])
+    assert (await room.run()).skipped == NOTHING_NEW
+
+
 async def test_what_two_replaced_one_after_the_other_is_replaced_by_the_one_that_is_left() -> None:
     room = Room()
     await room.save(OLD, kind="decision")

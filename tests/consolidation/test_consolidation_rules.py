@@ -81,7 +81,8 @@ def test_a_curated_memory_gives_way_to_the_rule_that_says_the_same() -> None:
     assert memory.count(b"Never force-push.") == 1
     ledger = made.documents[LEDGER]
     assert ledger
-    assert f"[successor:: {2:026}] ^{1:026}".encode() in ledger
+    [old, _] = [located.entry for located in parse_entries(ledger, LEDGER)]
+    assert (old.id, old.state, old.superseded_by) == (f"{1:026}", "superseded", f"{2:026}")
 
 
 @pytest.mark.parametrize(

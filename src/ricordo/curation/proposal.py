@@ -32,7 +32,7 @@ from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, 
 from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
 from ricordo.language import find_validity
 from ricordo.lazy import dataclass
-from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, EntryState, with_validity
+from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, EntryState, supersede, with_validity
 from ricordo.workspace.entry_codec import collect_fields, parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, ledger_date
 
@@ -232,8 +232,9 @@ def _apply_reconciliation(
 
 def _mark_entry(entry: Entry, mark: _StateMark) -> Entry:
     state, key, value, end = mark
-    ended = with_validity(entry, end=end)
-    return replace(ended, state=state, extra=(*ended.extra, (key, value)) if value else ended.extra)
+    if state == "superseded":
+        return supersede(entry, value, end=end)
+    return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
 
 
 def _find_changed_documents(

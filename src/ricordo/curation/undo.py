@@ -27,7 +27,7 @@ from ricordo.errors import ChangeNotFound, FileMissing, StorageError, UndoRefuse
 from ricordo.guard import has_secret
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore, StoredFile
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, reopen
 from ricordo.workspace.entry_codec import (
     LocatedEntry,
     collect_again,
@@ -53,7 +53,6 @@ from ricordo.workspace.merge import merge_lines, merge_profile_documents
 __all__ = ["resolve_history_item", "retract_append", "undo_change", "without_curated"]
 
 
-_SUCCESSOR_FIELD = "successor"
 _UNBOUNDED = 1_000_000_000
 _OWN_SECTIONS = (*SECTIONS.values(), "Notes")
 
@@ -235,20 +234,19 @@ def _reopen_superseded(
     data: bytes, path: str, removed_ids: Collection[str], still_cited_ids: Collection[str]
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
     """Return the document in which entries superseded by the removed ones are active again, and those entries by id."""
-    if not any(f"[{_SUCCESSOR_FIELD}:: {name}]".encode() in data for name in removed_ids):
+    if not any(f"[{SUCCESSOR_FIELD}:: {name}]".encode() in data for name in removed_ids):
         return data, {}
     reopened: dict[str, CandidateEntry] = {}
     for located in reversed(parse_entries(data, path)):
         entry = located.entry
-        successors = field_ids(entry, _SUCCESSOR_FIELD)
+        successors = field_ids(entry, SUCCESSOR_FIELD)
         if (
             entry.state != "superseded"
             or entry.id in still_cited_ids
             or not any(name in removed_ids for name in successors)
         ):
             continue
-        rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR_FIELD)
-        active = replace(entry, state="active", extra=rest)
+        active = reopen(entry)
         bullet = render_entry(active, long=located.long_path).encode("utf-8", "surrogatepass")
         data = data[: located.offset] + bullet + data[located.offset + located.length :]
         reopened[entry.id] = CandidateEntry(entry=active, long=located.long_path)

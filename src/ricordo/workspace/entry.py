@@ -39,7 +39,9 @@ __all__ = [
     "is_system_field",
     "name_contradiction",
     "parse_memory_rule",
+    "reopen",
     "set_contradictions",
+    "supersede",
     "with_metadata",
     "with_validity",
 ]
@@ -364,3 +366,20 @@ def with_validity(entry: Entry, *, start: date | None = None, end: date | None =
     known = {key for key, _ in entry.extra}
     days = [(name, day.isoformat()) for name, day in ((STARTS_FIELD, start), (UNTIL_FIELD, end)) if day]
     return replace(entry, extra=(*entry.extra, *(pair for pair in days if pair[0] not in known)))
+
+
+def supersede(entry: Entry, successor: str, *, end: date | None = None) -> Entry:
+    """Return the entry as superseded by the one with the id `successor`, and ended on the day `end` if it names none.
+
+    A day that comes from the successor stands after it, so `reopen` takes back no day that the entry itself names.
+    """
+    link = ((SUCCESSOR_FIELD, successor),) if successor else ()
+    return with_validity(replace(entry, state="superseded", extra=(*entry.extra, *link)), end=end)
+
+
+def reopen(entry: Entry) -> Entry:
+    """Return a superseded entry as it was before: active, without its successor and the end that came from it."""
+    names = [key for key, _ in entry.extra]
+    own = names.index(SUCCESSOR_FIELD) if SUCCESSOR_FIELD in names else len(names)
+    later = (pair for pair in entry.extra[own:] if pair[0] not in {SUCCESSOR_FIELD, UNTIL_FIELD})
+    return replace(entry, state="active", extra=(*entry.extra[:own], *later))

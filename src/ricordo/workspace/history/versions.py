@@ -17,7 +17,7 @@ from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
-from ricordo.workspace.entry import SUCCESSOR_FIELD, UNTIL_FIELD, Entry
+from ricordo.workspace.entry import Entry, reopen
 from ricordo.workspace.entry_codec import LocatedEntry, inline_fields, parse_entries
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
@@ -79,8 +79,7 @@ def _with_state_of(entry: Entry, now: Mapping[str, Entry], moment: datetime) -> 
         return entry
     if successor.said_at <= moment:
         return replace(entry, state="superseded", extra=now[entry.id].extra)
-    extra = tuple((key, value) for key, value in entry.extra if key not in {SUCCESSOR_FIELD, UNTIL_FIELD})
-    return replace(entry, state="active", extra=extra) if entry.state == "superseded" else entry
+    return reopen(entry) if entry.state == "superseded" else entry
 
 
 class _PastFiles:
