@@ -383,7 +383,7 @@ EMBEDDER = Addition(
     lines=(
         (
             "models/embedders/__init__.py",
-            '    "hashing": "hashing:HashingEmbedder",\n',
+            '    "hashing": "static:HashingEmbedder",\n',
             '    "letters": "letters:LettersEmbedder",\n',
         ),
     ),
