@@ -59,6 +59,28 @@ def test_a_fragment_without_a_subject_is_left_out_and_goes_along_with_what_it_be
     assert content == "Every release goes to the beta channel first. One full day there."
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "expected"),
+    [
+        (
+            "Is Henrik the neighbour?",
+            "no, my brother in law. he's a joiner in Aarhus, comes over for that weekend",
+            ("brother in law", "joiner"),
+        ),
+        (
+            "Is the cat alright?",
+            "kidneys. Dr. Okonjo says special food from now on and half a tablet of Semintra.",
+            ("kidneys", "Okonjo"),
+        ),
+    ],
+)
+def test_what_goes_on_after_a_short_answer_is_kept_with_the_answer_and_its_question(
+    asked: str, said: str, expected: tuple[str, ...]
+) -> None:
+    (content,) = _contents(f"A: {asked}", said)
+    assert all(word in content for word in (asked, *expected))
+
+
 def test_users_who_share_an_agent_are_named_and_the_agents_reports_are_not_kept() -> None:
     utterances = [
         Utterance(message_id="m0", role="user", speaker="ana", text="I prefer short answers.", time=SAID),

@@ -111,13 +111,15 @@ def group_by_length(statements: Sequence[Statement], max_chars: int) -> list[lis
 class RatedStatement:
     """A statement with its relevance. `is_asked` marks a request to remember or a name, whatever its score.
 
-    `is_kept` says that it is worth a finding: by its score, or because it was asked.
+    `is_kept` says that it is worth a finding: by its score, or because it was asked. `is_answer` marks the sentence
+    that directly answers a question.
     """
 
     statement: Statement
     relevance: Relevance
     is_kept: bool
     is_asked: bool = False
+    is_answer: bool = False
 
 
 def rate_statements(turn: ConversationTurn, min_relevance: float) -> tuple[RatedStatement, ...]:
@@ -143,6 +145,7 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
         relevance=relevance,
         is_kept=is_asked or relevance.score >= min_relevance,
         is_asked=is_asked,
+        is_answer=index == 0 and answers_question(turn),
     )
 
 
@@ -164,7 +167,8 @@ def _is_introduction(statement: Statement) -> bool:
 def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -> list[list[RatedStatement]]:
     """Return groups in order: each statement worth keeping opens one, with what is only understood together with it.
 
-    A statement that points back or is a fragment joins the one before it. A statement that only denies something ("No,
+    A statement that points back or is a fragment joins the one before it. What is worth keeping after a short answer
+    joins that answer, whose question says what both are about. A statement that only denies something ("No,
     not 8080") is merged with the statement of what holds instead: the rule before it, else the statement after it.
     """
     groups: list[list[RatedStatement]] = []
@@ -175,11 +179,20 @@ def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -
         points_to_object = fits and any(one.is_kept for one in groups[-1]) and _POINTS_TO_OBJECT.match(text)
         points_back = points_to_object or _POINTS_BACK.match(text) or _INCOMPLETE.match(text)
         is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
-        if fits and not each.statement.item and (is_fragment or (points_back and _can_be_subject(groups[-1]))):
+        goes_on = is_fragment or (fits and points_back and _can_be_subject(groups[-1]))
+        if fits and not each.statement.item and (goes_on or (each.is_kept and _is_short_answer(groups[-1]))):
             groups[-1].append(each)
         else:
             groups.append([each])
     return [group for group in _merge_weak(_merge_denials(groups), max_chars) if _is_worth_keeping(group, min_joined)]
+
+
+def _is_short_answer(group: Sequence[RatedStatement]) -> bool:
+    """Return whether a group is one likely answer, too little alone: "Kidneys." before what the vet said."""
+    first = group[0]
+    if len(group) > 1 or not first.is_answer or first.is_kept or first.statement.acts & _REMARKS:
+        return False
+    return len(first.statement.words) <= _MAX_FRAGMENT_WORDS and first.relevance.score >= _MIN_WEAK
 
 
 def _is_fragment(rated: RatedStatement) -> bool:
