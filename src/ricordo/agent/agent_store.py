@@ -33,7 +33,7 @@ from ricordo.stores.base import refuse_place
 from ricordo.stores.contract import Backend, Store, StoreParts, add_forget_hook
 from ricordo.workspace.entry import Entry
 
-__all__ = ["AgentResources", "AgentStore", "open_agent_store", "uses_root_memory"]
+__all__ = ["AgentResources", "AgentStore", "note_not_opened", "open_agent_store", "uses_root_memory"]
 
 
 _LOG = logging.getLogger("ricordo.agent")
@@ -173,15 +173,21 @@ async def _open_address(
         backend = await _enter_backend(stack, opener.open_backend(text))
         folder = await run_sync(opener.find_folder, address)
         return AgentStore(store=backend.bind(scope), status="other", folder=folder)
-    except (ScopeError, InvalidInput):
-        raise
     except (RicordoError, OSError) as error:
-        if required and isinstance(error, RicordoError):
-            raise
-        if required:
-            raise StorageFailed(f"The store {text} can't be opened: {error}") from error
-        _LOG.warning("The store %s can't be opened, so nothing is remembered in this session: %s", text, error)
+        note_not_opened(error, f"The store {text}", "nothing is remembered in this session", required=required)
         return _null_store("broken", scope, parts)
+
+
+def note_not_opened(error: RicordoError | OSError, name: str, consequence: str, *, required: bool) -> None:
+    """Log that `name` can't be opened, and the consequence, or raise `error` if the session can't do without it.
+
+    An error in what the caller asked for is always raised. Raises: the error itself, or StorageFailed for an OSError.
+    """
+    if isinstance(error, ScopeError | InvalidInput) or (required and isinstance(error, RicordoError)):
+        raise error
+    if required:
+        raise StorageFailed(f"{name} can't be opened: {error}") from error
+    _LOG.warning("%s can't be opened, so %s: %s", name, consequence, error)
 
 
 async def _enter_backend(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.agent.agent_store import AgentResources, AgentStore, open_agent_store, uses_root_memory
+from ricordo.agent.agent_store import AgentResources, AgentStore, note_not_opened, open_agent_store, uses_root_memory
 from ricordo.agent.compaction_middleware import CompactionMiddleware, create_meter
 from ricordo.agent.compactions import Compactions
 from ricordo.agent.contract import TurnMiddleware
@@ -49,11 +49,8 @@ from ricordo.context.strategies import Reductions, with_recommended
 from ricordo.context.strategies.summarize import RereadFile
 from ricordo.errors import (
     DocumentInvalid,
-    InvalidInput,
     RicordoError,
-    ScopeError,
     StorageError,
-    StorageFailed,
 )
 from ricordo.events import Event, EventSink
 from ricordo.extraction.preprocessing import ProcessingConfig, detect_signals
@@ -578,12 +575,6 @@ async def _open_workspace(
 ) -> Workspace | None:
     try:
         return await stack.enter_async_context(open_workspace(root, scope, parts))
-    except (ScopeError, InvalidInput):
-        raise
     except (RicordoError, OSError) as error:
-        if required and isinstance(error, RicordoError):
-            raise
-        if required:
-            raise StorageFailed(f"{root} can't be opened: {error}") from error
-        _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
+        note_not_opened(error, f"The memory in {root}", "this session goes on without one", required=required)
         return None
