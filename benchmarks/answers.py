@@ -163,7 +163,7 @@ def _swapped(text: str, names: Mapping[str, str]) -> str:
 
 async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list[Asked]:
     """Put every question to its conversation, declining nothing; with `notes`, its memories are there too."""
-    config = replace(RecallConfig(), floor=0.0)
+    config = replace(RecallConfig(), min_fitness=0.0)
     asked = []
     with tempfile.TemporaryDirectory() as folder:
         for number, conversation in enumerate(conversations):

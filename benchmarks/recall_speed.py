@@ -32,7 +32,7 @@ from index_speed import Figures, bare_search, entries, questions, timed, write_l
 from ricordo import Memory, Scope
 from ricordo.messages.types import Message, Text
 from ricordo.search import tables as index_queries
-from ricordo.search.contract import MEMORY_SORTS, Query
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Query
 from ricordo.search.corpus import Segment
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.segments import decode_segment
@@ -98,7 +98,9 @@ async def measured(root: Path, size: int, count: int, embedder: str) -> Figures:
     await index.refresh()
     for neighbours, limit in ((False, LIMIT), (True, 200)):
         searches = [
-            partial(index.search, Query(text=question, sorts=MEMORY_SORTS, neighbours=neighbours), limit)
+            partial(
+                index.search, Query(text=question, document_types=MEMORY_DOCUMENT_TYPES, neighbours=neighbours), limit
+            )
             for question in asked
         ]
         await searches[0]()

@@ -24,13 +24,13 @@ from ricordo.errors import RicordoError
 from ricordo.messages import Role, Text, ToolCall, ToolResult
 from ricordo.messages.json_text import dumps
 from ricordo.models.embedders import load_embedder
-from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, Answer, DocumentSort, Hit, Query
+from ricordo.search.contract import ALL_DOCUMENT_TYPES, MEMORY_DOCUMENT_TYPES, Answer, DocumentType, Hit, Query
 
 __all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
 
 Item = Mapping[str, str]
-OVER: Mapping[str, tuple[DocumentSort, ...]] = {
-    "everything": ALL_SORTS, "transcripts": ("transcript",), "memories": MEMORY_SORTS,
+OVER: Mapping[str, tuple[DocumentType, ...]] = {
+    "everything": ALL_DOCUMENT_TYPES, "transcripts": ("transcript",), "memories": MEMORY_DOCUMENT_TYPES,
 }  # fmt: skip
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "call": "assistant", "tool": "tool"}
 
@@ -90,7 +90,7 @@ class Recalled:
         self._held.close()
 
     async def _search(self, query: str, k: int) -> list[Hit]:
-        return await self._memory.search(Query(text=query, sorts=self._sorts), limit=k)
+        return await self._memory.search(Query(text=query, document_types=self._sorts), limit=k)
 
 
 def factory(*, embedder: str = "none", over: str = "everything") -> Recalled:

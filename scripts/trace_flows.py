@@ -2,7 +2,8 @@
 
 The acts are the second `send` of an agent without a model's server, `remember`, `recall`, and the consolidation of one
 day. Each runs once before it is traced, so that what only the first one loads is not counted, and neither is what loads
-it; work in other threads is.
+it; work in other threads is. Each is traced three times and the smallest trace counts, because on a busy machine work
+that an earlier act left to a thread can run while a later one is traced.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ __all__ = ["FLOWS", "Trace", "main", "trace_flows"]
 FLOWS = ("send", "remember", "recall", "consolidate")
 PACKAGE = str(Path(__file__).resolve().parents[1] / "src" / "ricordo") + "/"
 LOADER = f"{PACKAGE}lazy.py"
+PLACES = ("staging", "harbour", "museum")
 SCOPE = Scope(user="me", project="shop")
 
 
@@ -53,16 +55,19 @@ async def trace_flows() -> dict[str, Trace]:
         settings = Settings(root=base / "root", user="me", data=base / "data", cache=base / "cache", flush=None)
         async with Memory.open(base / "root", scope=SCOPE, settings=settings) as memory:
             await memory.remember("We deploy from the branch called orchard.")
-            found["remember"] = await tracer.trace(lambda: memory.remember("The staging gateway listens on port 9494."))
+            found["remember"] = await tracer.trace(lambda at: memory.remember(f"The {at} gateway listens on 9494."))
             await memory.recall("Which branch do we deploy from?")
-            found["recall"] = await tracer.trace(lambda: memory.recall("Where does the gateway listen?"))
+            found["recall"] = await tracer.trace(lambda at: memory.recall(f"Where does the {at} gateway listen?"))
         async with HarnessAgent("offline", memory=base / "root", scope=SCOPE, settings=settings) as agent:
             await agent.send("Which branch do we deploy from?")
-            found["send"] = await tracer.trace(lambda: agent.send("Where does the gateway listen?"))
+            found["send"] = await tracer.trace(lambda at: agent.send(f"Where does the {at} gateway listen?"))
             await agent.consolidate()
-            async with Memory.open(base / "root", scope=SCOPE, settings=settings) as memory:
-                await memory.remember("The orders database is MariaDB.")
-            found["consolidate"] = await tracer.trace(agent.consolidate)
+
+            async def save_order(at: str) -> None:
+                async with Memory.open(base / "root", scope=SCOPE, settings=settings) as memory:
+                    await memory.remember(f"The {at} orders database is MariaDB.")
+
+            found["consolidate"] = await tracer.trace(lambda _: agent.consolidate(), prepare=save_order)
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # None ends it, as the documentation says
@@ -76,13 +81,21 @@ class _Tracer:
     def __init__(self) -> None:
         self._entered: set[tuple[str, str, int]] | None = None
 
-    async def trace(self, act: Callable[[], Awaitable[object]]) -> Trace:
-        entered = self._entered = set()
-        try:
-            await act()
-        finally:
-            self._entered = None
-        return Trace(files=tuple(sorted({file for file, _, _ in entered})), functions=len(entered))
+    async def trace(
+        self, act: Callable[[str], Awaitable[object]], *, prepare: Callable[[str], Awaitable[object]] | None = None
+    ) -> Trace:
+        """Return the smallest trace of the act, which is given another place each time; `prepare` is not traced."""
+        traces = []
+        for place in PLACES:
+            if prepare is not None:
+                await prepare(place)
+            entered = self._entered = set()
+            try:
+                await act(place)
+            finally:
+                self._entered = None
+            traces.append(Trace(files=tuple(sorted({file for file, _, _ in entered})), functions=len(entered)))
+        return min(traces, key=lambda trace: (len(trace.files), trace.functions))
 
     def note(self, frame: FrameType, event: str, argument: object) -> None:
         del argument

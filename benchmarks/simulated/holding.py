@@ -13,7 +13,7 @@ from retrieval_sets import Json, Question
 from ricordo import Memory
 from ricordo.curation.conflicts import says_the_same
 from ricordo.messages.tokens import estimate_text
-from ricordo.search.contract import DocumentSort, Hit, Query
+from ricordo.search.contract import DocumentType, Hit, Query
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
@@ -28,7 +28,7 @@ __all__ = ["Day", "Watch"]
 LINES, TOKENS, BYTES = 200, 4_000, 25_000
 LIMIT = 10
 THRESHOLD = 0.8
-_LEDGER: tuple[DocumentSort, ...] = ("ledger", "long")
+_LEDGER: tuple[DocumentType, ...] = ("ledger", "long")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +195,13 @@ class Watch:
             for asked in self._life.calendar.questions.get(visit.session, ())
         ]
         step = max(len(held) // self._most, 1)
-        places: tuple[tuple[str, tuple[DocumentSort, ...]], ...] = (("curated", ("curated",)), ("ledger", _LEDGER))
+        places: tuple[tuple[str, tuple[DocumentType, ...]], ...] = (("curated", ("curated",)), ("ledger", _LEDGER))
         for name, sorts in places:
             for asked in held[::step]:
-                hits = await memory.search(Query(text=asked.query, sorts=sorts), limit=LIMIT)
+                hits = await memory.search(Query(text=asked.query, document_types=sorts), limit=LIMIT)
                 shares[name].append(_share(hits, asked))
             for plant in plants:
-                hits = await memory.search(Query(text=plant.asked, sorts=sorts), limit=LIMIT)
+                hits = await memory.search(Query(text=plant.asked, document_types=sorts), limit=LIMIT)
                 shares[name].append(float(any(plant.answer in hit.entry.content for hit in hits)))
         means = [sum(values) / max(len(values), 1) for values in shares.values()]
         return len(shares["ledger"]), means[0], means[1]

@@ -62,7 +62,7 @@ def test_the_window_is_shown_made_smaller_opened_and_brought_back(session: str) 
     assert (real["before"], real["after"]) == (before, dry["after"]), "the dry run told the truth"
     assert real["after"]["tokens"] < before["tokens"]
     (done,) = [each for each in real["reports"] if each["handle"]]
-    assert (done["act"], done["status"], done["reason"]) == ("compact", "done", "asked")
+    assert (done["action"], done["status"], done["reason"]) == ("compact", "done", "asked")
 
     (listed,) = ricordo("compact", "--list", "--json").document["compactions"]
     assert (listed["handle"], listed["undone"]) == (done["handle"], False)

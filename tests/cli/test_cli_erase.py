@@ -21,7 +21,7 @@ def test_a_memory_is_erased_only_with_a_yes_and_can_not_be_brought_back() -> Non
     assert f"Erased {gone}" in done.out
     assert "Nothing of it is left in" in done.out
     assert not [path for path in root.rglob("*") if path.is_file() and b"Xanthippe" in path.read_bytes()]
-    forgotten = next(each for each in ricordo("history", "--json").document["changes"] if each["act"] == "forget")
+    forgotten = next(each for each in ricordo("history", "--json").document["changes"] if each["action"] == "forget")
     undone = ricordo("undo", forgotten["id"])
     assert undone.code != 0
     assert "erased" in undone.err

@@ -145,12 +145,12 @@ def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None
     assert "goes to the archive" not in shown  # it was never consolidated
     ricordo("maintain")
     assert ricordo("maintain", "--dry-run", "--json").document["old"] == [
-        {"path": "workspace/memory/2020-02-03.md", "act": "archive", "rule": "daily_file_retention_days = 90"}
+        {"path": "workspace/memory/2020-02-03.md", "action": "archive", "rule": "daily_file_retention_days = 90"}
     ]
     ricordo("maintain")
     assert not ledger.exists()
     assert (place_of(ROOT) / "workspace" / "memory" / "archive" / "2020-02-03.md").exists()
-    assert {"announce", "expire"} <= {change["act"] for change in ricordo("history", "--json").document["changes"]}
+    assert {"announce", "expire"} <= {change["action"] for change in ricordo("history", "--json").document["changes"]}
 
 
 def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:

@@ -40,7 +40,7 @@ def test_what_is_remembered_is_found_with_the_file_and_line_it_stands_in() -> No
     shown = ricordo("recall", "which tool for environments").out
     assert "1. We use uv for environments, not conda." in shown
     assert f"{saved['file']}:{saved['line']}" in shown
-    assert hit["why"] in shown
+    assert hit["explanation"] in shown
 
 
 def test_a_text_is_read_from_standard_input_where_a_dash_stands() -> None:
@@ -157,7 +157,7 @@ def test_what_is_forgotten_is_gone_and_an_undo_brings_it_back() -> None:
     assert _contents() == [kept]
     assert "was forgotten at" in ricordo("memory", "show", saved["entry"]["id"]).err
     assert ricordo("recall", "uv").out == "Nothing found.\n"
-    assert ricordo("history", "--json").document["changes"][0]["why"] == "changed"
+    assert ricordo("history", "--json").document["changes"][0]["reason"] == "changed"
     assert ricordo("undo").code == 0
     assert sorted(_contents()) == [kept, "We use uv."]
 
@@ -189,7 +189,7 @@ def test_the_newest_write_is_undone_and_the_history_tells() -> None:
     second = _remember("Second.")
     assert ricordo("undo", "--json").document["undone"]["entries"] == [second["entry"]["id"]]
     assert _contents() == ["First."]
-    acts = [(each["act"], each["who"]) for each in ricordo("history", "--json").document["changes"]]
+    acts = [(each["action"], each["actor"]) for each in ricordo("history", "--json").document["changes"]]
     assert acts == [("undo", "user"), ("save", "user")]
     assert ricordo("history", "--limit", "1").out.count("undo by user") == 1
 

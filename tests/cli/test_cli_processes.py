@@ -168,7 +168,7 @@ def _check_what_is_told(told: Any) -> None:
     assert len(lives) >= 3
     assert max(life["said_tokens"] for life in lives) > 70_000
     assert max(life["largest_tokens"] for life in lives) <= told["replay"]["budget"]
-    assert {each["act"] for life in lives for each in life["reductions"]} == {"evict", "compact"}
+    assert {each["action"] for life in lives for each in life["reductions"]} == {"evict", "compact"}
     *known, never_said = told["answers"]
     assert len(known) == 5
     assert sum(answer["hit"]["path"] == "workspace/MEMORY.md" for answer in known) >= 3

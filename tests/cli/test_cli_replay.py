@@ -162,10 +162,10 @@ def test_a_session_of_that_name_with_another_conversation_is_left_alone() -> Non
 
 def test_each_compaction_is_told_with_the_summary_that_it_made(weeks: Path) -> None:
     told = ricordo("replay", weeks, "--budget", "1000", "--json").document
-    lives = [life for life in told["sessions"] if sum(each["act"] == "compact" for each in life["reductions"]) > 1]
+    lives = [life for life in told["sessions"] if sum(each["action"] == "compact" for each in life["reductions"]) > 1]
     assert lives
     for life in told["sessions"]:
-        summaries = [each["summary"] for each in life["reductions"] if each["act"] == "compact"]
+        summaries = [each["summary"] for each in life["reductions"] if each["action"] == "compact"]
         assert all(summaries)
         assert len(set(summaries)) == len(summaries)
         assert not summaries or life["window"][0]["text"] == summaries[-1]

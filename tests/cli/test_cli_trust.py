@@ -115,7 +115,7 @@ def test_a_root_is_trusted_and_trusted_no_longer(clone: Path) -> None:
     assert [oct(path.stat().st_mode & 0o777) for path in (clone, clone / "guard.key")] == ["0o700", "0o600"]
     assert PLANTED in ricordo("recall", "keys").out
     assert "is trusted already" in ricordo("trust").out
-    assert ricordo("trust", "--show", "--json").document["why"] == "it is on the list"
+    assert ricordo("trust", "--show", "--json").document["reason"] == "it is on the list"
     assert "is no longer trusted" in ricordo("trust", "--revoke").out
     assert ricordo("recall", "keys").code == 1
 

@@ -16,11 +16,11 @@ def test_a_consolidation_that_a_person_ran_is_what_the_next_undo_takes_back(comm
     ricordo("remember", "We deploy only from main.", "--kind", "decision")
     done = ricordo(command, "--json")
     assert done.code == 0
-    (run,) = [each for each in ricordo("history", "--json").document["changes"] if each["act"] == "consolidate"]
+    (run,) = [each for each in ricordo("history", "--json").document["changes"] if each["action"] == "consolidate"]
     assert command == "maintain" or run["id"] == done.document["change"]
     undone = ricordo("undo", "--json").document["undone"]
-    assert (undone["id"], undone["act"], undone["who"]) == (run["id"], "consolidate", "user")
-    assert ricordo("undo", "--json").document["undone"]["act"] == "save"
+    assert (undone["id"], undone["action"], undone["actor"]) == (run["id"], "consolidate", "user")
+    assert ricordo("undo", "--json").document["undone"]["action"] == "save"
     assert "uv for environments" in ricordo("memory", "list").out
 
 
@@ -34,7 +34,7 @@ def test_conversations_that_were_taken_in_are_undone_together_and_can_be_taken_i
     assert first["sessions"] == 2
     assert first["entries"] > 2
     shown = ricordo("history", "--json").document["changes"]
-    assert [item["act"] for item in shown if item["act"] in {"ingest", "extract", "save"}] == ["ingest", "save"]
+    assert [item["action"] for item in shown if item["action"] in {"ingest", "extract", "save"}] == ["ingest", "save"]
     assert "ingest" in ricordo("undo").out
     assert ricordo("memory", "list", "--json").document["total"] == 1
     again = ricordo("ingest", folder, "--json").document
@@ -51,7 +51,7 @@ def test_a_store_that_was_copied_here_is_undone_as_one_and_can_be_copied_again()
     ricordo("remember", "We use uv for environments.", *here)
     copy = ("store", "migrate", "jsonl:./notes", "layered", *here)
     assert ricordo(*copy).document["copied"] == 2
-    assert ricordo("undo", *here).document["undone"]["act"] == "import"
+    assert ricordo("undo", *here).document["undone"]["action"] == "import"
     assert ricordo("memory", "list", *here).document["total"] == 1
     assert ricordo(*copy).document["copied"] == 2
 

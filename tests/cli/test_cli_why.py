@@ -43,13 +43,13 @@ def test_why_of_words_shows_the_scores_the_source_and_what_was_left_out_and_the_
         assert {each["reason"] for each in others} == {"limit"}
         assert explained["candidates"] == len(others) + 1
         for each in (hit, *others):
-            assert sum(each["shares"].values()) == pytest.approx(each["score"], abs=0.01)
-            assert {"bm25", "memory"} <= set(each["shares"]) <= set(each["signals"])
+            assert sum(each["score_parts"].values()) == pytest.approx(each["score"], abs=0.01)
+            assert {"bm25", "memory"} <= set(each["score_parts"]) <= set(each["signals"])
         told = ("--for", "deploy only from main") if arguments[1:] else ()
         shown = ricordo("why", arguments[0], *told, "--limit", "1", "--root", root).out
         assert f"said in talk {message}" in shown
         assert f"score {hit['score']:.3f}" in shown
-        assert f"words {hit['shares']['bm25']:+.3f}" in shown
+        assert f"words {hit['score_parts']['bm25']:+.3f}" in shown
         for each in others:
             assert (
                 f"{each['entry']['content']}\n   below the limit · score {each['score']:.3f} · {each['file']}" in shown

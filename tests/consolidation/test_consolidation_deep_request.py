@@ -41,12 +41,12 @@ def told(requests: Sequence[AdviceRequest]) -> list[str]:
 def test_every_memory_is_asked_about_in_whole_lines_however_small_the_window(window: int) -> None:
     given = entries(80)
     requests = build_requests(material(given, deep=True), ConsolidationConfig(), window=window)
-    assert {name for request in requests for name in request.standing} == {entry.id for entry in given}
+    assert {name for request in requests for name in request.current_ids} == {entry.id for entry in given}
     bullets = {render_entry(entry).strip() for entry in given}
     for line in told(requests):
         assert line.strip() in bullets, "no line is cut"
     for request in requests:
-        assert all(name in request.text for name in request.standing)
+        assert all(name in request.text for name in request.current_ids)
     assert (MORE_NOTE in requests[0].text) == (len(requests) > 1)
 
 

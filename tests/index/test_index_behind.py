@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Entry
-from ricordo.search import MEMORY_SORTS, Query
+from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace import render_entry
@@ -42,7 +42,7 @@ async def test_the_newest_come_in_one_order_whatever_was_taken_in_already(tmp_pa
     index = await WorkspaceIndex.open(tmp_path / "index.db", files, patience_seconds=0.0)
     await index.refresh()
     ledger(tmp_path, 21, 3, 50, 2)
-    newest = Query(text="", sorts=MEMORY_SORTS)
+    newest = Query(text="", document_types=MEMORY_DOCUMENT_TYPES)
     behind = await index.search(newest, 99)
     first = await index.search(newest, 3)
     assert index.freshness().state == "stale"

@@ -25,9 +25,9 @@ from ricordo.workspace import render_entry
 
 REDACTOR = Redactor(bytes(32))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-LEDGER = SearchDocument(path="workspace/memory/2026-11-21.md", sort="ledger")
-CURATED = SearchDocument(path="workspace/MEMORY.md", sort="curated")
-LOG = SearchDocument(path="workspace/agents/main/sessions/s1.log.jsonl", sort="transcript", session="s1")
+LEDGER = SearchDocument(path="workspace/memory/2026-11-21.md", document_type="ledger")
+CURATED = SearchDocument(path="workspace/MEMORY.md", document_type="curated")
+LOG = SearchDocument(path="workspace/agents/main/sessions/s1.log.jsonl", document_type="transcript", session="s1")
 
 
 def said(text: str, *, minute: int = 0, role: str = "user") -> bytes:
@@ -74,12 +74,12 @@ def contents(rows: list[ChunkRow]) -> list[tuple[int, int, str]]:
 )
 def test_the_name_of_a_file_says_whether_and_how_it_is_searched(path: str, sort: str | None) -> None:
     document = classify_document(path, "workspace")
-    assert (document.sort if document else None) == sort
+    assert (document.document_type if document else None) == sort
 
 
 def test_a_root_that_is_its_own_workspace_has_the_same_documents() -> None:
     document = classify_document("memory/long/01jd.md", "")
-    assert document == SearchDocument(path="memory/long/01jd.md", sort="long", entry_id="01jd")
+    assert document == SearchDocument(path="memory/long/01jd.md", document_type="long", entry_id="01jd")
 
 
 @pytest.mark.req("AS-INDEX-04")
@@ -131,16 +131,16 @@ def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not
         (2, 2, 'Looking.\ngrep {"pattern": "zebra"}'),
         (3, 3, "src/app.py:3: zebra"),
     ]
-    assert "src/app.py" in rows[1].own.split()
+    assert "src/app.py" in rows[1].text.split()
 
 
 def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
     rows = build_rows(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"), REDACTOR)
     assert (rows[1].chunk.speaker, rows[1].chunk.session, rows[1].chunk.message) == ("assistant", "s1", "m1")
-    assert {"2026", "2026-11", "2026-11-21"} <= set(rows[0].own.split())
-    assert "21" not in rows[0].own.split()
-    assert "kangaroo" in rows[1].around.split()
-    assert "zoo" in rows[0].around.split()
+    assert {"2026", "2026-11", "2026-11-21"} <= set(rows[0].text.split())
+    assert "21" not in rows[0].text.split()
+    assert "kangaroo" in rows[1].context_text.split()
+    assert "zoo" in rows[0].context_text.split()
 
 
 def test_what_nobody_said_is_not_searched_and_the_beginning_of_a_reply_is() -> None:
@@ -148,7 +148,7 @@ def test_what_nobody_said_is_not_searched_and_the_beginning_of_a_reply_is() -> N
     lines = [said("Before."), *(marked_line(word, mark) for mark, word in words.items()), said("After.", minute=9)]
     rows = build_rows(LOG, b"".join(lines), REDACTOR)
     assert contents(rows) == [(1, 1, "Before."), (5, 5, "penguin"), (6, 6, "After.")]
-    assert "zebra" not in " ".join(row.around for row in rows)
+    assert "zebra" not in " ".join(row.context_text for row in rows)
     tail = build_tail_rows(LOG, b"".join(lines[1:]), TailContext(lines=1, before="user: Before."), REDACTOR)
     assert contents(tail) == contents(rows)[1:]
 
@@ -158,8 +158,8 @@ def marked_line(text: str, mark: Mark) -> bytes:
 
 
 def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
-    picture = SearchDocument(path="workspace/large_tool_results/s1/camera-1a.png", sort="result", session="s1")
-    text = SearchDocument(path="workspace/large_tool_results/s1/bash-1a.txt", sort="result", session="s1")
+    picture = SearchDocument(path="workspace/large_tool_results/s1/camera-1a.png", document_type="result", session="s1")
+    text = SearchDocument(path="workspace/large_tool_results/s1/bash-1a.txt", document_type="result", session="s1")
     data = b"a zebra\0 in the noise"
     assert build_rows(picture, data, REDACTOR) == []
     assert len(build_rows(text, data, REDACTOR)) == 1
@@ -167,7 +167,7 @@ def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
 
 def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
     lines = [f"line {number} of the build log, nothing special here" for number in range(1, 201)]
-    document = SearchDocument(path="workspace/large_tool_results/s1/build-1.txt", sort="result", session="s1")
+    document = SearchDocument(path="workspace/large_tool_results/s1/build-1.txt", document_type="result", session="s1")
     rows = build_rows(document, "\n".join(lines).encode(), REDACTOR)
     assert len(rows) > 5
     for row in rows:
@@ -195,8 +195,8 @@ def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int
     assert contents(head) + contents(rows) == contents(whole)
     assert [row.digest for row in rows] == [row.digest for row in whole[len(head) :]]
     if head and rows:
-        joined = f"{head[-1].around} {following_terms(rows)}".split()
-        assert joined == whole[len(head) - 1].around.split()
+        joined = f"{head[-1].context_text} {following_terms(rows)}".split()
+        assert joined == whole[len(head) - 1].context_text.split()
 
 
 @pytest.mark.req("AS-INDEX-02")

@@ -64,7 +64,7 @@ async def test_what_shares_no_word_with_the_query_is_found_by_its_meaning(tmp_pa
         await index.refresh()
         (found,) = await index.search("Where is the puppy?")
         assert found.content == "The dog sleeps in the kitchen."
-        assert found.words == ()
+        assert found.matched_words == ()
         assert found.signals["bm25"] == 0.0
         assert 0 < found.score < 1
         assert 0.9 < found.signals["dense"] <= 1
@@ -80,7 +80,7 @@ async def test_without_an_embedder_there_is_no_signal_and_no_file(tmp_path: Path
     home(tmp_path)
     async with opened(tmp_path) as index:
         await index.refresh()
-        assert set((await index.search("dog"))[0].signals) == {"bm25", "context", "coverage", "reach", "absent"}
+        assert set((await index.search("dog"))[0].signals) == {"bm25", "context", "coverage", "reach", "missing_words"}
     assert not (tmp_path / "memory_index_vectors.db").exists()
 
 
@@ -91,7 +91,7 @@ async def test_filters_hold_for_what_is_found_by_meaning(tmp_path: Path) -> None
         await index.refresh()
         assert len(await index.search("puppy")) == 2
         assert contents(await index.search(Query(text="puppy", path=TOPIC))) == ["The dog sleeps in the kitchen."]
-        assert await index.search(Query(text="puppy", sorts=("transcript",))) == []
+        assert await index.search(Query(text="puppy", document_types=("transcript",))) == []
         assert await index.search(Query(text="puppy", since=NOON)) == []
 
 

@@ -115,7 +115,7 @@ async def test_a_search_returns_at_most_so_many_matches_best_first_with_their_pl
     scores = [match.score for match in matches]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
-    assert best.words == ("database", "migration")
+    assert best.matched_words == ("database", "migration")
     assert await index.search("database", 0) == []
     for number in (1, 2):
         await index.append(LEDGER, bullet(f"Migration {number} was tried.", number), header=b"# 2026-11-21\n\n")
@@ -225,7 +225,7 @@ async def test_filters_let_through_what_they_say(tmp_path: Path, *, broken: bool
     assert await filtered(index, tags=("zoo",)) == ["three", "two"]
     assert await filtered(index, session="s1") == ["five", "four"]
     assert await filtered(index, path="workspace/memory/") == ["one", "three", "two"]
-    assert await filtered(index, sorts=("transcript", "result")) == ["five", "four"]
+    assert await filtered(index, document_types=("transcript", "result")) == ["five", "four"]
     first, second = datetime(2026, 11, 19, 12, tzinfo=UTC), datetime(2026, 11, 20, 12, tzinfo=UTC)
     assert await filtered(index, since=first, until=second) == ["one"]
     assert await filtered(index, since=second) == ["four", "three", "two"]
@@ -487,6 +487,6 @@ async def test_searching_memory_reads_no_transcript(tmp_path: Path) -> None:
     files = SometimesBroken(tmp_path)
     files.broken = LOG
     index = await WorkspaceIndex.open(tmp_path / INDEX_FILE, files)
-    assert places(await index.search(Query(text="wombat", sorts=("curated", "ledger")))) == [(MEMORY, 1)]
+    assert places(await index.search(Query(text="wombat", document_types=("curated", "ledger")))) == [(MEMORY, 1)]
     assert index.freshness().state == "fresh"
     await index.close()

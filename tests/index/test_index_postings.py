@@ -53,7 +53,7 @@ queries = st.builds(
     path=st.sampled_from(["", "workspace/memory/", "workspace/agents/main/sessions/s1"]),
     since=st.none() | st.integers(0, 4).map(lambda days: BEGUN + timedelta(days=days)),
     until=st.none() | st.integers(1, 5).map(lambda days: BEGUN + timedelta(days=days)),
-    sorts=st.sampled_from([Query(text="").sorts, ("ledger", "note"), ("transcript",)]),
+    document_types=st.sampled_from([Query(text="").document_types, ("ledger", "note"), ("transcript",)]),
 )
 
 
@@ -87,8 +87,8 @@ def documents(
 def comparable(matches: Sequence[Match]) -> list[tuple[object, ...]]:
     """Return what is promised of matches, signals to six digits."""
     return [
-        (match.path, match.line_number, match.chunk.part, match.rank, match.words, match.absent, round(match.score, 6),
-         {name: round(value, 6) for name, value in match.signals.items()})
+        (match.path, match.line_number, match.chunk.part, match.rank, match.matched_words, match.missing_words,
+         round(match.score, 6), {name: round(value, 6) for name, value in match.signals.items()})
         for match in matches
     ]  # fmt: skip
 
@@ -103,15 +103,15 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
         for row in build_rows(document, data, Redactor(bytes(32)))
     ]
     places = [
-        max(len({row.place for row in rows if term in row.own.split()}) for term in group) for group in words.groups
+        max(len({row.place for row in rows if term in row.text.split()}) for term in group) for group in words.groups
     ]
     weights = [np.log(1 + 500 / (count + 0.5)) * share for count, share in zip(places, words.weights, strict=True)]
     scored = []
     for row in rows:
-        chunk, own, every = row.chunk, row.own.split(), row.own.split() + row.around.split()
+        chunk, own, every = row.chunk, row.text.split(), row.text.split() + row.context_text.split()
         held = [sum(own.count(term) for term in group) for group in words.groups]
         near = [sum(every.count(term) for term in group) for group in words.groups]
-        usual = 120 if row.around else 40
+        usual = 120 if row.context_text else 40
         alone = sum(w * min(c, 3) / (min(c, 3) + 0.3 + 0.9 * len(own) / 40) for w, c in zip(weights, held, strict=True))
         beside = sum(
             w * min(c, 3) / (min(c, 3) + 0.3 + 0.9 * len(every) / usual) for w, c in zip(weights, near, strict=True)
@@ -147,7 +147,7 @@ def test_index_scan_and_the_plain_formulas_agree(
         await index.refresh()
         for query in asked:
             by_index = await index.search(query, 100)
-            if len(query.sorts) > 2:
+            if len(query.document_types) > 2:
                 assert comparable(by_index) == comparable(await scan.search(query, 100))
             plain = expected(found, query)
             if plain:
@@ -171,9 +171,9 @@ async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp
     await files.append("workspace/notes.md", "\n\n".join(drawn).encode())
     index, scan = await WorkspaceIndex.open(tmp_path / "index.db", files), await WorkspaceIndex.open(NOWHERE, files)
     for text in ("wombat", "quokka deploy", "wombat main 数据库 база", "maisons 17"):
-        for sorts in (Query(text="").sorts, ("note",), ("transcript", "ledger")):
+        for sorts in (Query(text="").document_types, ("note",), ("transcript", "ledger")):
             for neighbours in (False, True):
-                query = Query(text=text, sorts=sorts, neighbours=neighbours)
+                query = Query(text=text, document_types=sorts, neighbours=neighbours)
                 every = comparable(await index.search(query, 2_000))
                 assert comparable(await index.search(query, 10)) == every[:10]
                 # a scan reads only the documents of these sorts, and counts words in them alone

@@ -48,7 +48,7 @@ async def test_only_the_profile_that_a_query_names_is_found(index: WorkspaceInde
             paths = {match.path for match in await index.search(Query(text=text, profile=who), 50)}
             assert paths <= {"workspace/MEMORY.md", who}
             assert (who in paths) == bool(who and (text != "2" or who == THEIRS))
-    assert await index.search(Query(text="quokka", sorts=("profile",)), 50) == []
+    assert await index.search(Query(text="quokka", document_types=("profile",)), 50) == []
     beyond = Query(text="quokka", path=THEIRS, profile=MINE)
     assert await index.search(beyond, 50) == []
     await index.close()
@@ -62,12 +62,12 @@ async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(inde
     for text in ("quokka wombat", "harvesting wombat", "tractors wombat"):
         asked = Query(text=text, profile=MINE)
         found, without = await index.search(asked, 9), await plain.search(asked, 9)
-        assert [(each.content, each.absent, round(each.score, 6)) for each in found] == [
-            (each.content, each.absent, round(each.score, 6)) for each in without
+        assert [(each.content, each.missing_words, round(each.score, 6)) for each in found] == [
+            (each.content, each.missing_words, round(each.score, 6)) for each in without
         ]
     related = Query(text="harvesting wombat", profile=MINE)
-    assert (await index.search(related, 9))[0].absent == ("harvesting",)
-    assert (await index.search(replace(related, profile=THEIRS), 9))[0].absent == ()
+    assert (await index.search(related, 9))[0].missing_words == ("harvesting",)
+    assert (await index.search(replace(related, profile=THEIRS), 9))[0].missing_words == ()
     await index.close()
 
 

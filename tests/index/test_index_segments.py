@@ -69,7 +69,9 @@ async def same_as_the_files(index: WorkspaceIndex, root: Path) -> None:
 
 
 def told(matches: list[Match]) -> list[tuple[object, ...]]:
-    return [(match.path, match.line_number, match.content, round(match.score, 6), match.words) for match in matches]
+    return [
+        (match.path, match.line_number, match.content, round(match.score, 6), match.matched_words) for match in matches
+    ]
 
 
 def stored(root: Path) -> list[tuple[int, int, int]]:

@@ -119,7 +119,7 @@ async def test_a_word_that_was_nowhere_is_absent_no_more_once_a_relative_of_it_i
     await files.create("workspace/MEMORY.md", b"- The wombat lives here.\n")
     index = await WorkspaceIndex.open(tmp_path / "index.db", files)
     for _ in range(2):
-        assert [match.absent for match in await index.search("harvesting wombat")] == [("harvesting",)]
+        assert [match.missing_words for match in await index.search("harvesting wombat")] == [("harvesting",)]
     await files.create("workspace/more.md", b"It is a harvester.\n")
-    assert [match.absent for match in await index.search("harvesting wombat")] == [()]
+    assert [match.missing_words for match in await index.search("harvesting wombat")] == [()]
     await index.close()

@@ -9,7 +9,7 @@ from ricordo.search.documents import own_terms, query_words
 
 
 def chunk(content: str) -> Chunk:
-    return Chunk(path="workspace/MEMORY.md", line_number=1, end_line=1, content=content, sort="curated")
+    return Chunk(path="workspace/MEMORY.md", line_number=1, end_line=1, content=content, document_type="curated")
 
 
 def finds(query: str, content: str) -> bool:
@@ -60,7 +60,7 @@ def test_no_term_holds_what_would_part_or_end_it_in_the_full_text_table() -> Non
 @pytest.mark.req("AS-BUG-25")
 def test_a_bare_day_of_the_month_is_no_term_of_a_date() -> None:
     dated = Chunk(
-        path="workspace/memory/2026-11-21.md", line_number=17, end_line=19, content="Nothing.", sort="ledger",
+        path="workspace/memory/2026-11-21.md", line_number=17, end_line=19, content="Nothing.", document_type="ledger",
         heading="2026-11-21", time=datetime(2026, 11, 21, tzinfo=UTC),
     )  # fmt: skip
     assert not {"21", "11", "17", "19"} & set(own_terms(dated))

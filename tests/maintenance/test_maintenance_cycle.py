@@ -207,7 +207,7 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
     root.clock.turn(days=170)
     found = await plan_pruning(root.files, now=root.clock.now(), config=CONFIG)
     assert [fate for fate in found if fate.path == path] == [
-        PlannedPruning(path=path, act="announce", rule="session_retention_days = 180")
+        PlannedPruning(path=path, action="announce", rule="session_retention_days = 180")
     ]
 
 

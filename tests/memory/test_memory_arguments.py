@@ -49,7 +49,7 @@ async def memory(tmp_path: Path) -> Any:
 async def test_what_a_filter_clearly_means_is_taken(memory: Memory, filters: dict[str, Any], found: int) -> None:
     assert len(await memory.recall("", **filters)) == found
     if "budget" not in filters:
-        assert len(await memory.search(Query(text="", sorts="ledger", **filters))) == found  # type: ignore[arg-type]
+        assert len(await memory.search(Query(text="", document_types="ledger", **filters))) == found  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("moment", ["2035-01-01", date(2035, 1, 1), "2035-01-01T08:00:00Z"])

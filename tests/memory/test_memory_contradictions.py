@@ -17,7 +17,7 @@ from ricordo.context import MemorySnapshot, SavedEntry, compose_preamble
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
 from ricordo.runtime.memory import read_preamble
-from ricordo.search import MEMORY_SORTS, Query
+from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
 from ricordo.workspace import render_entry
 from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, name_contradiction
 
@@ -197,10 +197,12 @@ async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_whe
         others = [hit for hit in await memory.recall("tea", limit=5) if hit.entry.content == "Ana likes tea."]
         assert [hit.contradicts for hit in others] == [()]
         until = NOW.replace(day=21, minute=0, second=30)
-        (filtered,) = await memory.search(Query(text="deploy", until=until, sorts=MEMORY_SORTS), limit=5)
+        (filtered,) = await memory.search(
+            Query(text="deploy", until=until, document_types=MEMORY_DOCUMENT_TYPES), limit=5
+        )
         assert (filtered.entry.content, filtered.contradicts) == (NEVER, (IDS[ALWAYS],))
         explained = await memory.explain("We never deploy on Fridays", limit=2)
-        assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].why
+        assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].explanation
         assert {hit.entry.id for hit in explained.hits}.isdisjoint(each.hit.entry.id for each in explained.rejected)
         assert {line.text for line in MemorySnapshot.from_preamble(await read_preamble(memory)).lines} == {
             f"- {NEVER}", f"- {ALWAYS}", "- Ana likes tea.",

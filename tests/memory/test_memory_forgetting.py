@@ -183,7 +183,7 @@ async def test_the_same_words_that_an_agent_saved_go_too_and_nothing_that_only_s
         assert {entry.id for entry in others} <= {entry.id for entry in left}
         assert not [entry for entry in left if "5433" in entry.content]
         assert "6000" in (await memory.answer("Which port has the staging database?")).text
-        found = await memory.search(Query(text="staging database port", sorts=("transcript",)))
+        found = await memory.search(Query(text="staging database port", document_types=("transcript",)))
         assert ["6000" in hit.entry.content for hit in found] == [True]
 
 

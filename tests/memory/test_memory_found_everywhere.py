@@ -136,7 +136,7 @@ async def test_what_another_profile_says_changes_nothing_of_a_search(tmp_path: P
             told = await memory.explain("quokka wombats harvester", limit=20)
             answer = await memory.answer("Who saw the quokka near the harvester?")
             return [
-                *((hit.entry.content, round(hit.score, 6), hit.words) for hit in told.hits),
+                *((hit.entry.content, round(hit.score, 6), hit.matched_words) for hit in told.hits),
                 (answer.text, round(answer.score, 6), ()),
             ]
 

@@ -79,7 +79,7 @@ async def test_what_a_user_decided_is_quoted_and_recalled_above_a_page_that_was_
         assert "release-blue" not in found.text
         recalled = await memory.recall("production deployments billing branch")
         assert "branch main only" in recalled[0].entry.content
-        assert "later statement" not in recalled[0].why
+        assert "later statement" not in recalled[0].explanation
 
 
 async def test_what_a_user_said_is_an_answer_also_when_a_tool_prints_the_same(tmp_path: Path) -> None:

@@ -63,10 +63,10 @@ async def test_ages_are_counted_from_the_clock_that_was_given(opened: Opened) ->
         await memory.remember("The wombat sleeps.")
     async with opened(clock=Later()) as memory:
         for hits in (await memory.recall("wombat"), await memory.search("wombat")):
-            assert "today" not in hits[0].why
-            assert hits[0].why != ""
+            assert "today" not in hits[0].explanation
+            assert hits[0].explanation != ""
         answered = await memory.answer("What does the wombat do?")
-        assert all("today" not in hit.why for hit in [answered.hit, *answered.others] if hit)
+        assert all("today" not in hit.explanation for hit in [answered.hit, *answered.others] if hit)
 
 
 @pytest.mark.req("HE-O-audit-list")

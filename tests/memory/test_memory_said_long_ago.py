@@ -13,7 +13,7 @@ from hand_clock import HandClock
 from places import place_of
 from ricordo import Memory, Message
 from ricordo.messages import Text
-from ricordo.search import MEMORY_SORTS, Query
+from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_a_time_range_and_a_look_back_go_by_when_it_was_said(opened: Opene
                             ({"since": AFTER}, ["Paul owns billing."]), ({"until": BEFORE}, [])):  # fmt: skip
             assert [hit.entry.content for hit in await memory.recall("who owns", **when)] == found  # type: ignore[arg-type]
             assert [hit.entry.content for hit in await memory.recall("", **when)] == found  # type: ignore[arg-type]
-            asked = Query(text="owns", sorts=MEMORY_SORTS, **when)  # type: ignore[arg-type]
+            asked = Query(text="owns", document_types=MEMORY_DOCUMENT_TYPES, **when)  # type: ignore[arg-type]
             assert [hit.entry.content for hit in await memory.search(asked)] == found
         assert [entry.content for entry in await memory.entries(as_of=AFTER)] == ["Nadia owns staging."]
         assert await memory.entries(as_of=BEFORE) == []

@@ -378,7 +378,7 @@ async def main() -> None:
     async with Memory.open(".ricordo", scope=Scope(user="me", project="shop")) as memory:
         await memory.remember("We deploy only from main.", kind="decision")
         for hit in await memory.recall("deployment branch"):
-            print(hit.entry.content, hit.why)
+            print(hit.entry.content, hit.explanation)
         print(await memory.preamble())
 
 asyncio.run(main())

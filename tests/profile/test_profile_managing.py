@@ -346,5 +346,5 @@ async def test_a_document_of_which_something_would_be_lost_is_refused(quick: Use
         with pytest.raises(DocumentInvalid):
             await quick.import_document(bad, mode="replace")
     done = await quick.import_document('{"facts": [{"id": "f", "content": "Rides", "confidence": "high"}]}')
-    assert done.mended == ("facts[0]",)
+    assert done.repaired == ("facts[0]",)
     assert done.added == ("f",)

@@ -69,7 +69,7 @@ def test_a_fact_that_is_too_large_is_passed_over_and_corrections_have_their_shar
     small = [_fact(f"s{number}", f"Knows thing number {number}", 0.5) for number in range(5)]
     found = render_profile(_profile(_fact("huge", LONG, 1.0), *small))
     assert found.shown == ("s0", "s1", "s2", "s3", "s4")
-    assert [(each.id, each.why) for each in found.skipped] == [("huge", "no room")]
+    assert [(each.id, each.reason) for each in found.skipped] == [("huge", "no room")]
     # facts that are surer fill the budget, and corrections have 500 of its tokens nevertheless
     sure = [
         _fact(f"a{number}", f"A sure thing {number} of some length that is well known", 1.0) for number in range(200)
@@ -117,7 +117,7 @@ def test_a_confidence_that_is_none_counts_as_nothing(bad: Any) -> None:
 def test_what_is_no_text_never_breaks_it(bad: Any) -> None:
     broken = _profile(_fact("bad", bad), _fact("good", "Rides", category=bad, source_error=bad), workContext=bad)
     assert _inside(render_profile(broken, query="rides")) == "Facts:\n- [0.90] Rides"
-    assert [(each.id, each.why) for each in render_profile(broken).skipped] == [("bad", "blank")]
+    assert [(each.id, each.reason) for each in render_profile(broken).skipped] == [("bad", "blank")]
 
 
 def test_a_summary_that_is_too_long_ends_with_a_sentence() -> None:
@@ -127,7 +127,7 @@ def test_a_summary_that_is_too_long_ends_with_a_sentence() -> None:
     assert work.endswith("says a thing.")
     assert len(work) > 2_000
     assert "- Current Focus: The launch." in found.text
-    assert [(each.id, each.why) for each in found.skipped] == [("workContext", "cut")]
+    assert [(each.id, each.reason) for each in found.skipped] == [("workContext", "cut")]
 
 
 @pytest.mark.req("DF-B9")
@@ -164,7 +164,7 @@ def test_a_summary_that_only_says_what_facts_say_is_not_shown_beside_them() -> N
         _profile(fact, workContext="User lives in Oslo and likes tea. (Oslo)", topOfMind="Moving to Oslo.")
     )
     assert found.shown == ("topOfMind", "f1")
-    assert [(each.id, each.why) for each in found.skipped] == [("workContext", "repeated")]
+    assert [(each.id, each.reason) for each in found.skipped] == [("workContext", "repeated")]
     assert found.text.count("likes tea") == 1
 
 

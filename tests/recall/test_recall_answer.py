@@ -52,7 +52,7 @@ async def test_a_memory_is_recalled_by_other_forms_of_its_words_with_a_reason(tm
     hits = await recall_memories([project], "deployment branch", now=NOW)
     assert [hit.entry.content for hit in hits] == ["We deploy only from main."]
     assert (hits[0].entry.kind, hits[0].path, hits[0].line_number) == ("decision", LEDGER, 3)
-    assert hits[0].why == "has deployment; decision; 20 days ago"
+    assert hits[0].explanation == "has deployment; decision; 20 days ago"
 
 
 async def test_nothing_to_do_with_the_query_is_an_empty_list(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_an_answer_is_a_quote_with_its_file_and_line(tmp_path: Path, quest
     assert (found.path, found.line_number) == (LEDGER, line)
     assert found.text.startswith(quote)
     assert f"{LEDGER}:{line}" in found.text
-    assert found.score >= RecallConfig().floor
+    assert found.score >= RecallConfig().min_fitness
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_what_was_never_said_is_not_in_memory(tmp_path: Path, question: st
     project = await source(tmp_path, "project", *PROJECT, said=("We talked about the weather.",))
     found = await answer_question([project], question, now=NOW)
     assert (found.found, found.text, found.hit, found.path) == (False, NOT_IN_MEMORY, None, "")
-    assert found.score < RecallConfig().floor
+    assert found.score < RecallConfig().min_fitness
 
 
 async def test_a_long_message_is_quoted_in_part_and_what_a_tool_printed_is_only_pointed_to(tmp_path: Path) -> None:

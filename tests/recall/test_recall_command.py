@@ -68,8 +68,8 @@ def test_why_shows_what_each_signal_gave_and_what_was_left_out() -> None:
     told = ricordo("recall", "orders service", "--why", "--limit", "1", "--json").document
     (hit,) = told["hits"]
     assert hit["entry"]["content"] == "The orders service uses MySQL."
-    assert round(sum(hit["shares"].values()), 2) == round(hit["score"], 2)
-    assert set(hit["shares"]) <= set(hit["signals"])
+    assert round(sum(hit["score_parts"].values()), 2) == round(hit["score"], 2)
+    assert set(hit["score_parts"]) <= set(hit["signals"])
     assert [each["reason"] for each in told["rejected"]] == ["limit", "limit"]
     assert told["candidates"] == 3
     lines = ricordo("recall", "orders service", "--why", "--limit", "1").out.splitlines()

@@ -87,7 +87,7 @@ async def test_what_a_person_corrected_in_curated_memory_is_what_the_entry_says(
 
 async def test_a_ledger_is_shown_where_the_filters_leave_curated_memory_out(tmp_path: Path) -> None:
     both = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (MYSQL,)})
-    hits = await search(both, Query(text="database", sorts=("ledger",)), now=NOW)
+    hits = await search(both, Query(text="database", document_types=("ledger",)), now=NOW)
     assert [hit.path for hit in hits] == [LEDGER]
 
 
@@ -152,7 +152,7 @@ async def test_superseded_memories_rank_below_their_successors_and_say_what_took
             ("active", False), *[("superseded", True)] * (len(hits) - 1),
         ]  # fmt: skip
     old = next(hit for hit in await recall_memories(chain, WHICH, now=NOW) if hit.entry.id == POSTGRES.id)
-    assert old.why.endswith(f"superseded by {MEMORY}:3")
+    assert old.explanation.endswith(f"superseded by {MEMORY}:3")
     assert old.superseded_by == SPANNER.id
 
 

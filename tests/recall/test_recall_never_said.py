@@ -173,8 +173,8 @@ async def test_a_correction_ranks_above_what_it_corrects_which_says_so(tmp_path:
     hits = await recall_memories([await source(tmp_path, old, other, new)], "which database", now=NOW)
     by_content = {hit.entry.content: hit for hit in hits}
     assert by_content[old.content].score < by_content[new.content].score
-    assert "a later statement exists" in by_content[old.content].why
-    assert "a later statement exists" not in by_content[new.content].why + by_content[other.content].why
+    assert "a later statement exists" in by_content[old.content].explanation
+    assert "a later statement exists" not in by_content[new.content].explanation + by_content[other.content].explanation
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
@@ -183,7 +183,7 @@ async def test_an_empty_query_recalls_the_newest_whatever_its_kind(tmp_path: Pat
     entries = [Entry(content=f"Thing {kind}.", kind=kind) for kind in ("decision", "fact", "goal", "preference")]
     hits = await recall_memories([await source(tmp_path, *entries)], "", limit=3, now=NOW)
     assert [hit.entry.kind for hit in hits] == ["preference", "goal", "fact"]
-    assert hits[0].why == "preference; 17 days ago"
+    assert hits[0].explanation == "preference; 17 days ago"
 
 
 def test_the_core_of_a_question_is_neither_names_nor_generic_words() -> None:

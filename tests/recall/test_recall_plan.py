@@ -21,7 +21,7 @@ from ricordo.workspace import render_entry
 from ricordo.workspace.entry import EntryState
 
 if TYPE_CHECKING:
-    from ricordo.search.contract import DocumentSort
+    from ricordo.search.contract import DocumentType
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def memory(
     )  # fmt: skip
     chunk = Chunk(
         path="workspace/memory/2026-11-21.md", line_number=number + 3, end_line=number + 3, content=content,
-        sort="ledger", markup=render_entry(entry), entry_id=entry.id, kind=kind, time=entry.time,
+        document_type="ledger", markup=render_entry(entry), entry_id=entry.id, kind=kind, time=entry.time,
     )  # fmt: skip
     return passage(chunk, near, nearness=nearness)
 
@@ -46,10 +46,10 @@ def message(
     content: str, near: float, *, speaker: str = "user", session: str = "s1", line: int = 1, days: int = 10
 ) -> Passage:
     """Return a line of a transcript that was found with this nearness."""
-    sort: DocumentSort = "transcript"
+    sort: DocumentType = "transcript"
     chunk = Chunk(
         path=f"workspace/agents/main/sessions/{session}.log.jsonl", line_number=line, end_line=line, content=content,
-        sort=sort, kind="message", session=session, message=f"{session}-{line}", speaker=speaker,
+        document_type=sort, kind="message", session=session, message=f"{session}-{line}", speaker=speaker,
         time=NOW - timedelta(days=days),
     )  # fmt: skip
     return passage(chunk, near)
@@ -58,7 +58,7 @@ def message(
 def passage(chunk: Chunk, near: float, *, nearness: int = 0) -> Passage:
     match = Match(
         path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content, rank=1,
-        score=near, chunk=chunk, words=("deploy",), signals={"bm25": near, "context": near, "coverage": near},
+        score=near, chunk=chunk, matched_words=("deploy",), signals={"bm25": near, "context": near, "coverage": near},
     )  # fmt: skip
     return Passage(label="project" if not nearness else "user", source_rank=nearness, match=match)
 
@@ -141,7 +141,7 @@ def test_whatever_supersedes_what_nothing_ranks_above_its_successor_and_what_is_
             content=stored.match.content, id=ids[number], time=NOW - timedelta(days=20 - number),
             supersedes=None if older is None else ids[older],
         )  # fmt: skip
-        passages.append(passage(replace(stored.match.chunk, sort="curated", markup=render_entry(entry)), near))
+        passages.append(passage(replace(stored.match.chunk, document_type="curated", markup=render_entry(entry)), near))
     searched = [each for each, is_found in zip(passages, found, strict=False) if is_found]
     hits = rank(searched, parse_question("deploy"), limit=20, now=NOW, config=RecallConfig(), curated=passages)
     at = {hit.entry.id: number for number, hit in enumerate(hits)}
@@ -248,8 +248,8 @@ def test_a_passage_is_shown_as_an_entry_that_says_where_it_comes_from() -> None:
         "message", "agent", "s1", ("s1-7",),
     )  # fmt: skip
     assert (hit.path, hit.line_number, hit.source) == ("workspace/agents/main/sessions/s1.log.jsonl", 7, "project")
-    assert "has deploy" in hit.why
-    assert "10 days ago" in hit.why
+    assert "has deploy" in hit.explanation
+    assert "10 days ago" in hit.explanation
 
 
 def test_an_entry_comes_back_whole() -> None:
@@ -306,8 +306,8 @@ def hit(
     content: str, score: float, *, days: int, kind: str = "message", words: tuple[str, ...] = ("database", "use")
 ) -> Hit:
     return Hit(
-        entry=Entry(content=content, kind=kind, time=NOW - timedelta(days=days)), score=score, why="", path="p",
-        line_number=1, end_line=1, words=words, signals={"coverage": score, "memory": float(kind != "message")},
+        entry=Entry(content=content, kind=kind, time=NOW - timedelta(days=days)), score=score, explanation="", path="p",
+        line_number=1, end_line=1, matched_words=words, signals={"coverage": score, "memory": float(kind != "message")},
     )  # fmt: skip
 
 
@@ -388,7 +388,7 @@ def test_a_later_correction_goes_first_at_any_distance_and_of_any_kind() -> None
 
 def test_an_entry_that_only_a_ledger_gave_is_shown_where_curated_memory_holds_it() -> None:
     found = memory("We deploy from main.", 0.5)
-    at = replace(found.match.chunk, path="workspace/MEMORY.md", line_number=7, end_line=7, sort="curated")
+    at = replace(found.match.chunk, path="workspace/MEMORY.md", line_number=7, end_line=7, document_type="curated")
     (hit,) = rank(
         [found], parse_question("deploy"), limit=3, now=NOW, config=RecallConfig(), curated=[passage(at, 0.0)]
     )  # fmt: skip

@@ -226,7 +226,7 @@ async def ask(memory: Memory, half: Haystack, question: Question, found: Measure
     hits = await memory.search(question.query)
     found.rows.append(Row(split=half.split, question=question, found=scores(ids_of(hits), question.evidence)))
     if half.split == "held out":
-        said = await memory.search(Query(text=question.query, sorts=("transcript",)))
+        said = await memory.search(Query(text=question.query, document_types=("transcript",)))
         learned = await memory.recall(question.query, limit=10)
         found.sessions.append(scores(ids_of(said), question.evidence))
         found.memories.append(scores(ids_of(learned), question.evidence))

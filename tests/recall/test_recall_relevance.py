@@ -14,7 +14,7 @@ LEDGER = "workspace/memory/2026-11-21.md"
 def hit(content: str, *, path: str = LEDGER, superseded_by: str = "", **more: object) -> Hit:
     entry = Entry(content=content, **({"by": "user"} | more))  # type: ignore[arg-type]
     return Hit(
-        entry=entry, score=0.5, why="", path=path, line_number=1, end_line=1, superseded_by=superseded_by
+        entry=entry, score=0.5, explanation="", path=path, line_number=1, end_line=1, superseded_by=superseded_by
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ async def test_a_reranker_in_time_moves_what_it_prefers_to_the_top_and_its_share
     hits = await search(found, QUESTION, now=NOW, reranker=judge)
     assert plain[0].entry.content != SAID[2]
     assert hits[0].entry.content == SAID[2]
-    assert hits[0].shares["rerank"] == pytest.approx(RecallConfig().rerank)
+    assert hits[0].score_parts["rerank"] == pytest.approx(RecallConfig().rerank)
     assert {hit.entry.content for hit in hits} == {hit.entry.content for hit in plain}
     ((query, texts),) = judge.asked
     assert (query, set(texts)) == (QUESTION, set(SAID))

@@ -31,7 +31,7 @@ def said(
     """Return a line of a transcript that was found with this nearness."""
     path = f"workspace/agents/main/sessions/{session}.log.jsonl"
     chunk = Chunk(
-        path=path, line_number=line, end_line=line, content=content, sort="transcript", kind="message",
+        path=path, line_number=line, end_line=line, content=content, document_type="transcript", kind="message",
         session=session, message=f"{session}-{line}", speaker=speaker, time=NOW - timedelta(days=days),
     )  # fmt: skip
     return found(chunk, near, words, signals)
@@ -43,7 +43,7 @@ def kept(content: str, near: float, *, number: int = 0, days: float = 10, **fiel
     entry = replace(entry, **fields)  # type: ignore[arg-type]
     chunk = Chunk(
         path="workspace/memory/2026-11-21.md", line_number=number + 3, end_line=number + 3, content=content,
-        sort="ledger", markup=render_entry(entry), entry_id=entry.id, kind=entry.kind, time=entry.time,
+        document_type="ledger", markup=render_entry(entry), entry_id=entry.id, kind=entry.kind, time=entry.time,
     )  # fmt: skip
     return found(chunk, near, ("deploy",), {})
 
@@ -51,7 +51,7 @@ def kept(content: str, near: float, *, number: int = 0, days: float = 10, **fiel
 def found(chunk: Chunk, near: float, words: tuple[str, ...], signals: dict[str, float]) -> Passage:
     match = Match(
         path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content, rank=1,
-        score=near, chunk=chunk, words=words, signals={"bm25": near, "context": near, **signals},
+        score=near, chunk=chunk, matched_words=words, signals={"bm25": near, "context": near, **signals},
     )  # fmt: skip
     return Passage(label="project", source_rank=0, match=match)
 
@@ -79,7 +79,7 @@ def test_the_reply_to_a_question_like_the_one_asked_is_raised_and_its_own_speake
     other = said("A full moon.", 0.1, line=7, speaker="Bo")
     assert contents(ranked(asks, other, reply))[1] == "A full disk."
     monologue = replace(reply, match=replace(reply.match, chunk=replace(reply.match.chunk, speaker="Ada")))
-    assert "reply" not in ranked(asks, monologue)[1].shares
+    assert "reply" not in ranked(asks, monologue)[1].score_parts
 
 
 def test_a_reply_that_holds_no_word_is_found_and_what_only_stands_beside_is_not() -> None:
@@ -102,8 +102,13 @@ def test_of_messages_that_fit_equally_the_longer_statement_is_first_and_mere_que
     ]  # fmt: skip
     hits = ranked(*rows)
     assert contents(hits) == [statement, plain, asked, call]
-    assert hits[0].shares["form"] > hits[1].shares["form"] > hits[2].shares["form"] > hits[3].shares["form"]
-    assert "form" not in ranked(kept(plain, 0.4))[0].shares
+    assert (
+        hits[0].score_parts["form"]
+        > hits[1].score_parts["form"]
+        > hits[2].score_parts["form"]
+        > hits[3].score_parts["form"]
+    )
+    assert "form" not in ranked(kept(plain, 0.4))[0].score_parts
 
 
 def test_what_is_hardly_near_in_meaning_is_no_hit_when_the_better_ones_of_its_session_take_all_of_its_score() -> None:
@@ -119,8 +124,8 @@ def test_a_time_that_is_named_is_looked_for_and_what_was_said_soon_after() -> No
     rows = [said(f"Deployed it, {day}.", 0.3, line=day, days=day, session=f"s{day}") for day in (1, 60, 165, 300)]
     hits = ranked(*rows, question="What did we deploy in June and why?")
     assert contents(hits)[0] == "Deployed it, 165."
-    assert hits[0].shares["dates"] > 0
-    assert "of that time" in hits[0].why
+    assert hits[0].score_parts["dates"] > 0
+    assert "of that time" in hits[0].explanation
 
 
 def test_a_question_of_few_words_is_answered_from_many_sessions_and_a_narrow_one_from_the_best() -> None:
@@ -133,7 +138,7 @@ def test_a_question_of_few_words_is_answered_from_many_sessions_and_a_narrow_one
     broad, narrow = ranked(*rows, question=BROAD), ranked(*rows)
     assert {hit.entry.source.session for hit in broad[:2]} == {"a", "b"}
     assert {hit.entry.source.session for hit in narrow[:3]} == {"a"}
-    assert sum(hit.shares.get("breadth", 0.0) < 0 for hit in broad) == 4
+    assert sum(hit.score_parts.get("breadth", 0.0) < 0 for hit in broad) == 4
     assert [hit.score for hit in broad] == sorted((hit.score for hit in broad), reverse=True)
 
 
@@ -228,7 +233,7 @@ def test_shares_sum_to_the_score_and_whatever_is_rejected_is_no_hit(
     outcome = told(*passages, question=question, limit=limit, budget=budget)
     for hit in (*outcome.hits, *(each.hit for each in outcome.rejected)):
         assert 0 <= hit.score <= 1
-        assert math.isclose(sum(hit.shares.values()), hit.score, abs_tol=1e-6)
+        assert math.isclose(sum(hit.score_parts.values()), hit.score, abs_tol=1e-6)
     assert len(outcome.hits) <= limit
     assert outcome.candidates == len(passages)
     if budget is not None:

@@ -98,7 +98,7 @@ async def test_search_explain_and_the_store_of_a_memory_ask_the_one_that_is_name
     await _remember(tmp_path / "root")
     async with Memory.open(tmp_path / "root", scope=ME, embedder="none", reranker="longest") as memory:
         assert (await memory.search("harvester"))[0].entry.content == SAID[1]
-        assert (await memory.explain("harvester")).hits[0].shares["rerank"] > 0
+        assert (await memory.explain("harvester")).hits[0].score_parts["rerank"] > 0
         assert (await memory.recall("harvester"))[0].signals["rerank"] > 0
     (reranker,) = Longest.made
     assert reranker.asked == ["harvester"] * 3

@@ -13,7 +13,7 @@ from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.messages import Tokens
 from ricordo.scope import Scope
-from ricordo.search import MEMORY_SORTS, Hit, Query
+from ricordo.search import MEMORY_DOCUMENT_TYPES, Hit, Query
 from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
 from ricordo.stores.contract import Marks
 
@@ -136,7 +136,7 @@ async def test_a_text_is_looked_for_in_memories_and_a_query_where_it_says() -> N
     store = shelf.bind(SHOP)
     await store.recall("x")
     await store.recall(Query(text="x"))
-    assert [query.sorts for query in shelf.asked] == [MEMORY_SORTS, Query(text="x").sorts]
+    assert [query.document_types for query in shelf.asked] == [MEMORY_DOCUMENT_TYPES, Query(text="x").document_types]
 
 
 @pytest.mark.req("HE-C5-required")

@@ -49,7 +49,7 @@ async def test_each_entry_is_found_in_the_order_of_bm25_and_the_newest_are_shown
         assert scores == sorted(scores, reverse=True)
         assert scores == [hit.signals["bm25"] for hit in hits]
         assert scores[0] > scores[1] > scores[2] == scores[3] > scores[-1] > 0
-        assert hits[0].why == f"BM25 {scores[0]:.2f}: has cache, queue"
+        assert hits[0].explanation == f"BM25 {scores[0]:.2f}: has cache, queue"
         assert hits[0].path == f"memory/{both.time.astimezone().date() if both.time else ''}.md"
         assert await texts(store, "OPS") == [both.content]
         assert await texts(store, "nowhere") == []
@@ -124,12 +124,12 @@ async def test_filters_hold_and_what_was_superseded_is_named_so(tmp_path: Path) 
         found = {hit.entry.id: hit for hit in await store.recall("port")}
         assert found.keys() == {old.id, new.id}
         assert found[old.id].superseded_by == new.id
-        assert f"superseded by {new.id}" in found[old.id].why
+        assert f"superseded by {new.id}" in found[old.id].explanation
         for text in ("port", ""):
             assert await texts(store, Query(text=text, kinds=("decision",))) == [old.content]
             assert await texts(store, Query(text=text, tags=("net",))) == [new.content]
             assert await texts(store, Query(text=text, since=_NOON + timedelta(days=1))) == []
-            assert await texts(store, Query(text=text, sorts=("transcript",))) == []
+            assert await texts(store, Query(text=text, document_types=("transcript",))) == []
             assert {*await texts(store, Query(text=text, path="memory/2026"))} == {new.content, old.content}
             assert await texts(store, Query(text=text, path="memory/1999")) == []
 

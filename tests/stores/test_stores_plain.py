@@ -13,7 +13,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search import MEMORY_SORTS, Query
+from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
 from ricordo.storage.contract import safe_path
 from ricordo.stores import StoreFolder, compose_entries, match_entries
 from ricordo.stores.addresses import parse_address
@@ -122,7 +122,7 @@ def test_the_filters_of_a_query_count() -> None:
         Query(text="", session="s"),
         Query(text="", since=NOW, until=NOW + day),
         Query(text="", path="memory"),
-        Query(text="", sorts=MEMORY_SORTS),
+        Query(text="", document_types=MEMORY_DOCUMENT_TYPES),
     ):
         assert match_entries([entry], passing, 5, path="memory.jsonl")
     for stopping in (
@@ -132,7 +132,7 @@ def test_the_filters_of_a_query_count() -> None:
         Query(text="", since=NOW + day),
         Query(text="", until=NOW),
         Query(text="", path="sessions"),
-        Query(text="", sorts=("transcript",)),
+        Query(text="", document_types=("transcript",)),
     ):
         assert match_entries([entry], stopping, 5, path="memory.jsonl") == []
 

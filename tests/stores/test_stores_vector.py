@@ -92,7 +92,7 @@ async def test_entries_are_embedded_on_save_found_by_cosine_and_the_newest_by_ti
         hits = await store.recall("red", 3)
         assert [hit.entry.content for hit in hits] == ["red", "red red green", "red green green"]
         assert [round(hit.score, 2) for hit in hits] == [1.0, 0.89, 0.45]
-        assert [hit.why for hit in hits] == ["cosine 1.00", "cosine 0.89", "cosine 0.45"]
+        assert [hit.explanation for hit in hits] == ["cosine 1.00", "cosine 0.89", "cosine 0.45"]
         assert [hit.signals for hit in hits] == [{"cosine": hit.score} for hit in hits]
         assert await texts(store, "green blue", 1) == ["green blue"]
         assert await texts(store, "", 2) == reds[:1:-1]
@@ -128,12 +128,14 @@ async def test_another_model_embeds_everything_anew_and_a_failure_costs_no_entry
     async with opened(tmp_path, wider) as store:
         (blue,) = await save(store, "blue")
         (hit,) = await store.recall("blue")
-        assert (hit.entry, hit.why) == (blue, "has blue; by its text, without a vector")
+        assert (hit.entry, hit.explanation) == (blue, "has blue; by its text, without a vector")
         # the query is embedded, and compared with none of the old vectors
         assert await texts(store, "a blue or green", 9) == []
         assert await texts(store, "green ", 9) == ["green"]
         # and what has no vector is found by its text by a query that has one
-        assert [hit.why for hit in await store.recall("blue blue", 9)] == ["has blue; by its text, without a vector"]
+        assert [hit.explanation for hit in await store.recall("blue blue", 9)] == [
+            "has blue; by its text, without a vector"
+        ]
         assert await not_embedded(store) == [blue.id, green.id, red.id]
         wider.refuses = lambda _: None
         (round_one,) = await save(store, "round")
@@ -160,7 +162,7 @@ async def test_what_could_not_be_embedded_is_so_at_the_next_opening(
     async with opened(tmp_path, colours) as store:
         assert colours.embedded == ["green", "red"]
         assert await not_embedded(store) == []
-        assert (await store.recall("red", 1))[0].why == "cosine 1.00"
+        assert (await store.recall("red", 1))[0].explanation == "cosine 1.00"
         assert (await store.recall("red", 1))[0].entry == red
 
 
@@ -209,7 +211,7 @@ async def test_a_save_that_is_cancelled_while_it_embeds_has_saved(tmp_path: Path
         colours.is_silent = False
         await save(store, "blue")
         assert await not_embedded(store) == []
-        assert (await store.recall("green", 1))[0].why == "cosine 1.00"
+        assert (await store.recall("green", 1))[0].explanation == "cosine 1.00"
 
 
 @pytest.mark.req("HE-O-audit-forget", "GO-I10")
@@ -217,7 +219,7 @@ async def test_what_is_kept_by_another_process_is_found_without_embedding_it_aga
     one, other = Colours(), Colours()
     async with opened(tmp_path, one) as first, opened(tmp_path, other) as second:
         (red,) = await save(first, "red")
-        assert (await second.recall("red"))[0].why == "cosine 1.00"
+        assert (await second.recall("red"))[0].explanation == "cosine 1.00"
         await save(second, "green")
         assert await texts(first, "green", 1) == ["green"]
         forgets = second.offers(Forgets)
@@ -238,11 +240,11 @@ async def test_an_edit_by_hand_is_found_by_its_text_until_it_is_embedded(tmp_pat
         file.write_text(file.read_text(encoding="utf-8").replace("- red", "- green"), encoding="utf-8")
         assert await not_embedded(store) == [red.id]
         (hit, *_) = await store.recall("green", 1)
-        assert (hit.entry.id, hit.entry.content, hit.words) == (red.id, "green", ("green",))
+        assert (hit.entry.id, hit.entry.content, hit.matched_words) == (red.id, "green", ("green",))
         assert await texts(store, "red") == ["blue"]
     async with opened(tmp_path, colours) as store:
         assert await not_embedded(store) == []
-        assert (await store.recall("green", 1))[0].why == "cosine 1.00"
+        assert (await store.recall("green", 1))[0].explanation == "cosine 1.00"
     file.write_text("# Nothing\n", encoding="utf-8")
     async with opened(tmp_path, colours):
         assert rows(tmp_path) == []
@@ -272,11 +274,11 @@ async def test_filters_hold_for_vectors_and_for_texts(tmp_path: Path) -> None:
         assert await texts(store, Query(text="red", tags=("net",))) == ["red new"]
         assert await texts(store, Query(text="red", since=NOON + timedelta(seconds=1))) == []
         assert await texts(store, Query(text="red", path="memory/1999")) == []
-        assert await texts(store, Query(text="red", sorts=("transcript",))) == []
+        assert await texts(store, Query(text="red", document_types=("transcript",))) == []
         hits = {hit.entry.content: hit for hit in await store.recall("red")}
         assert hits.keys() == {"red old", "red new", "red plain"}
         assert hits["red old"].superseded_by == hits["red new"].entry.id
-        assert "superseded by" in hits["red old"].why
+        assert "superseded by" in hits["red old"].explanation
 
 
 async def test_what_is_found_by_text_leaves_room_for_what_is_near(tmp_path: Path) -> None:

@@ -138,7 +138,9 @@ async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path:
 
 def _hit(content: str, **given: object) -> Hit:
     entry = Entry(content=content, **({"by": "agent", "time": NOW - timedelta(days=3)} | given))  # type: ignore[arg-type]
-    return Hit(entry=entry, score=0.5, why="", path="workspace/MEMORY.md", line_number=4, end_line=4, source="project")
+    return Hit(
+        entry=entry, score=0.5, explanation="", path="workspace/MEMORY.md", line_number=4, end_line=4, source="project"
+    )
 
 
 @pytest.mark.req("AS-BUG-24", "DF-C38")

@@ -13,7 +13,7 @@ STORY = Entry(content="A long story about walnuts.", by="user")
 
 
 def shown(path: str, data: bytes) -> list[str]:
-    return [chunk.content for chunk in chunk_markdown(SearchDocument(path=path, sort="curated"), data)]
+    return [chunk.content for chunk in chunk_markdown(SearchDocument(path=path, document_type="curated"), data)]
 
 
 def test_a_topic_that_we_began_and_the_line_that_lists_it_say_nothing_of_their_own() -> None:

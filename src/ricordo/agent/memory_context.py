@@ -34,7 +34,7 @@ from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
 from ricordo.search.config import DEFAULT_OPENING_MEMORIES
-from ricordo.search.contract import MEMORY_SORTS, Hit, Query
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Query
 from ricordo.search.recall import search_words, select_relevant
 from ricordo.stores.base import match_entries
 from ricordo.stores.contract import KeepsSessions, LayeredMemory, Lists, Store, build_preamble, record_shown
@@ -172,7 +172,7 @@ class OpeningContext:
         if lists:
             # Recall matches a session by its summary; its saved entries are searched here.
             entries = await lists.entries()
-            queries = [Query(text=form, sorts=MEMORY_SORTS) for form in forms]
+            queries = [Query(text=form, document_types=MEMORY_DOCUMENT_TYPES) for form in forms]
             hits += await run_sync(
                 lambda: [hit for query in queries for hit in match_entries(entries, query, _MAX_CANDIDATES)]
             )

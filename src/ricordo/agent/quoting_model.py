@@ -15,7 +15,7 @@ from ricordo.guard import Trust
 from ricordo.language import content_words, overlap
 from ricordo.models.offline import OfflineModel, ends_with_question, is_question
 from ricordo.search.answer import answer_question
-from ricordo.search.contract import MEMORY_SORTS, Answer, Hit, Query, SearchSource
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Hit, Query, SearchSource
 from ricordo.stores import Store
 from ricordo.workspace.entry import Entry
 
@@ -49,7 +49,7 @@ class QuotingModel(OfflineModel):
 
 async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now: datetime) -> Answer | None:
     """Return the quote that answers `text`, or None. Raises `StorageError` if no source can be searched."""
-    for query in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
+    for query in (Query(text=text), Query(text=text, document_types=MEMORY_DOCUMENT_TYPES)):
         answer = await answer_question(sources, query, now=now)
         if answer.hit is not None and _is_echo(answer.hit.entry, text, now):
             answer = await answer_question(sources, replace(query, until=answer.hit.entry.time), now=now)

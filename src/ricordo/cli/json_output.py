@@ -85,7 +85,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
     """Describe a hit: its memory or passage, its place, its score in 0..1, the reason, and what stands beside it."""
     return {
         "score": round(hit.score, 4),
-        "why": hit.why,
+        "explanation": hit.explanation,
         "path": hit.path,
         "file": target.display_path(hit.path, hit.source),
         "line": hit.line_number,
@@ -105,14 +105,14 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
 def explanation_document(explanation: "Explanation", target: Target) -> dict[str, JsonValue]:
     """Return hits with the share of each signal in their scores, and the best rejected candidates with the reason.
 
-    `signals` are in 0..1; `shares` sum to the score; `replacement` is the place of what stands for a rejected one.
+    `signals` are in 0..1; `score_parts` sum to the score; `replacement` is the place of what stands for a rejected one.
     """
 
     def describe_hit(hit: "Hit") -> dict[str, JsonValue]:
         return {
             **hit_document(hit, target),
             "signals": {name: round(value, 4) for name, value in hit.signals.items()},
-            "shares": {name: round(value, 4) for name, value in hit.shares.items()},
+            "score_parts": {name: round(value, 4) for name, value in hit.score_parts.items()},
         }
 
     return {
@@ -150,10 +150,10 @@ def change_document(item: "HistoryItem") -> dict[str, JsonValue]:
     return {
         "id": item.id,
         "at": format_rfc3339(item.at),
-        "who": item.actor,
+        "actor": item.actor,
         "user": item.user or None,
-        "act": item.action,
-        "why": item.reason or None,
+        "action": item.action,
+        "reason": item.reason or None,
         "paths": _json_list(item.paths),
         "entries": _json_list(item.entries),
         "undoes": item.undoes,
@@ -227,7 +227,7 @@ def compaction_result_document(result: "CompactionResult", *, dry_run: bool, not
         "after": context_usage_document(result.after),
         "reports": [
             {
-                "act": report.action,
+                "action": report.action,
                 "status": report.status,
                 "reason": report.reason,
                 "note": report.note,
@@ -246,7 +246,7 @@ def compaction_document(compaction: "Compaction") -> dict[str, JsonValue]:
     """Describe a compaction on record."""
     return {
         "handle": compaction.handle,
-        "act": compaction.action,
+        "action": compaction.action,
         "at": format_rfc3339(compaction.at),
         "reason": compaction.reason,
         "first": compaction.first_id,

@@ -65,7 +65,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         facts += ["unconfirmed, from outside"] if hit.trust.value == _EXTERNAL_TRUST else []
         print_line(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
-        print_line(dim(wrap(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
+        print_line(dim(wrap(f"{hit.explanation}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
 
 
 def print_explanation(explanation: "Explanation", target: Target) -> None:
@@ -83,7 +83,7 @@ def print_explanation(explanation: "Explanation", target: Target) -> None:
         _print_neighbours(hit)
         if is_scored:
             print_line(dim(wrap(_format_shares(hit), "   ")))
-        print_line(dim(wrap(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
+        print_line(dim(wrap(f"{hit.explanation}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
     if explanation.reranker_error:
         print_line(f"\nWithout the reranker: {escape(explanation.reranker_error)}")
     if explanation.rejected:
@@ -139,7 +139,7 @@ def _print_neighbours(hit: "Hit") -> None:
 
 def _format_shares(hit: "Hit") -> str:
     """Return what each signal gave, the most first."""
-    shares = sorted(hit.shares.items(), key=lambda row: -abs(row[1]))
+    shares = sorted(hit.score_parts.items(), key=lambda row: -abs(row[1]))
     return ", ".join(
         f"{_SIGNAL_NAMES.get(name, name)} {share:+.3f}" for name, share in shares if abs(share) >= _MIN_SHARE
     )
@@ -172,7 +172,7 @@ def _snippet(hit: "Hit") -> str:
 
 def _word_pattern(hit: "Hit") -> re.Pattern[str] | None:
     """Return what finds the words of the query in a hit, in any of their forms; None where it holds none."""
-    stems = {word.casefold()[: max(len(word) - _MIN_STEM_CHARS, _MIN_STEM_CHARS)] for word in hit.words}
+    stems = {word.casefold()[: max(len(word) - _MIN_STEM_CHARS, _MIN_STEM_CHARS)] for word in hit.matched_words}
     any_of = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
     return re.compile(rf"(?<!\w)(?:{any_of})\w*", re.IGNORECASE) if stems else None
 
@@ -209,11 +209,11 @@ def explain_hits(
 ) -> None:
     """Print why hits were chosen and others rejected; `everything` searches more than memories."""
     from ricordo.messages.tokens import Tokens
-    from ricordo.search.contract import ALL_SORTS, MEMORY_SORTS, Query
+    from ricordo.search.contract import ALL_DOCUMENT_TYPES, MEMORY_DOCUMENT_TYPES, Query
 
     memory_query = Query(
         text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, session=session,
-        path=path, sorts=ALL_SORTS if everything else MEMORY_SORTS,
+        path=path, document_types=ALL_DOCUMENT_TYPES if everything else MEMORY_DOCUMENT_TYPES,
     )  # fmt: skip
     token_budget = Tokens(budget) if budget else None
     explanation = with_memory(

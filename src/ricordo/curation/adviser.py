@@ -228,16 +228,16 @@ _FRAME_TOKENS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class AdviceRequest:
-    """A request: its text, the ids of all entries in it (`shown`), and of the curated ones (`standing`)."""
+    """A request: its text, the ids of all entries in it (`shown`), and of the curated ones (`current_ids`)."""
 
     text: str
-    standing: frozenset[str]
+    current_ids: frozenset[str]
     shown: frozenset[str]
 
     def with_flaw(self, flaw: str) -> "AdviceRequest":
         """Return the request for a second try, with the flaw of the answer."""
         return AdviceRequest(
-            text=self.text + RETRY_INSTRUCTION.format(flaw=flaw), standing=self.standing, shown=self.shown
+            text=self.text + RETRY_INSTRUCTION.format(flaw=flaw), current_ids=self.current_ids, shown=self.shown
         )
 
 
@@ -282,7 +282,7 @@ def build_requests(
         topics = frozenset[str]().union(*(excerpt.names for excerpt in group if excerpt.curated))
         new = frozenset[str]().union(*(excerpt.names for excerpt in group))
         text = _render_request(curated, records, material, config)
-        requests.append(AdviceRequest(text=text, standing=names | topics, shown=names | new))
+        requests.append(AdviceRequest(text=text, current_ids=names | topics, shown=names | new))
     return requests
 
 
@@ -468,5 +468,7 @@ class ModelAdviser:
             tokens = reply.usage.input + reply.usage.output
             text, parsed = reply.message.text, reply.parsed
             cost = AdviceCost(requests=1, tokens=tokens, dollars=reply.cost)
-        read = partial(parse_advice, text, parsed, curated_ids=request.standing, ids=request.shown, config=self.config)
+        read = partial(
+            parse_advice, text, parsed, curated_ids=request.current_ids, ids=request.shown, config=self.config
+        )
         return replace(await run_sync(read), cost=cost)

@@ -87,9 +87,9 @@ class _Run:
     yield_policy: YieldPolicy
     again: bool = False
     deep: bool = False
-    asks: bool = False
+    uses_adviser: bool = False
     hold: bool = False
-    who: str = CONSOLIDATION_AUTHOR
+    actor: str = CONSOLIDATION_AUTHOR
     dreams: DreamState = field(default_factory=DreamState)
     advice: Advice | None = None
 
@@ -153,8 +153,8 @@ class Consolidator:
         use_model = use_model and self._adviser is not None
         forced = force or again or deep
         run = _Run(
-            force=forced, again=again, deep=deep, asks=use_model, hold=hold, who=who, report=report or _ignore_progress,
-            yield_policy=self._make_yield_policy(),
+            force=forced, again=again, deep=deep, uses_adviser=use_model, hold=hold, actor=who,
+            report=report or _ignore_progress, yield_policy=self._make_yield_policy(),
         )  # fmt: skip
         return await self._run_exclusively(run)
 
@@ -174,7 +174,7 @@ class Consolidator:
         run = _Run(
             force=True,
             deep=pending.deep,
-            who=who,
+            actor=who,
             report=report or _ignore_progress,
             yield_policy=self._make_yield_policy(),
         )
@@ -184,7 +184,7 @@ class Consolidator:
     async def _run_exclusively(self, run: _Run) -> ConsolidationResult:
         deep = run.deep
         try:
-            if not (deep or run.asks):
+            if not (deep or run.uses_adviser):
                 return await self._run(run)
             async with hold_lease(self._files, self._clock) as is_ours:
                 return await self._run(run) if is_ours else ConsolidationResult(skipped=BUSY, deep=deep)
@@ -226,7 +226,7 @@ class Consolidator:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # others wrote during the write: try once more, whatever the outcome
-            second_run = _Run(force=True, who=run.who, report=run.report, yield_policy=run.yield_policy)
+            second_run = _Run(force=True, actor=run.actor, report=run.report, yield_policy=run.yield_policy)
             with suppress(VersionConflict):
                 await self._try_once(second_run, await self._gatherer.gather(), emit_events=False)
         assert result is not None
@@ -236,7 +236,7 @@ class Consolidator:
         """Load the dream state and count the ledgers and topics."""
         await run.yield_policy.pause()
         with self._emitter.stage("orient", self._scope) as progress:
-            if run.deep or run.asks:
+            if run.deep or run.uses_adviser:
                 run.dreams = await load_dream_state(self._files)
             paths = [info.path for info in await self._files.list(LEDGERS)]
             topics = sum(path.startswith(f"{TOPICS}/") for path in paths)
@@ -309,7 +309,7 @@ class Consolidator:
         if pending and pending.basis == compute_basis(inputs.versions, deep=run.deep or pending.deep):
             return Proposal(), PROPOSAL_PENDING
         run.report(_step_progress(1, f"placing {inputs.read} new entries"))
-        if run.asks and run.advice is None:
+        if run.uses_adviser and run.advice is None:
             run.advice = await self._ask_adviser(run, inputs)
         if run.advice and run.advice.flaw:
             await save_dream_state(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
@@ -344,7 +344,7 @@ class Consolidator:
                 f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
             )
             reason += f", {len(proposal.retired)} retired" if proposal.retired else ""
-            change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.who, why=reason)).id
+            change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.actor, why=reason)).id
         await delete_pending_proposal(self._files)
         cursor = await run_sync(_advance_cursor, inputs, proposal.documents)
         await save_cursor(self._files, replace(cursor, at=self._clock.now()))
@@ -371,7 +371,7 @@ class Consolidator:
         ]
         if any(now < before if growing else now != before for before, now in sizes):
             return True
-        return (await read_tombstones(self._files)).version != inputs.stones
+        return (await read_tombstones(self._files)).version != inputs.tombstones
 
 
 def _step_progress(step: int, text: str) -> TaskProgress:

@@ -108,7 +108,7 @@ class GatheredInput:
     versions: Mapping[str, str]
     cursor: ConsolidationCursor
     next: ConsolidationCursor
-    stones: str
+    tombstones: str
     unreadable: frozenset[str]
     read: int
     waiting: int
@@ -160,7 +160,7 @@ class Gatherer:
             versions=versions,
             cursor=cursor,
             next=replace(cursor, ledgers=await run_sync(_next_positions, live_ledgers, cursor, seen, batch)),
-            stones=tombstones.version,
+            tombstones=tombstones.version,
             unreadable=unreadable,
             read=len(batch),
             waiting=waiting,

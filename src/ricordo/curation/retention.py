@@ -135,7 +135,7 @@ class PlannedPruning:
     """The planned act for a file: `announce`, `trash` or `delete`, and the rule for it."""
 
     path: str
-    act: str
+    action: str
     rule: str
 
 
@@ -174,7 +174,7 @@ async def prune_session_files(
     """Carry out the planned pruning. A file that is written meanwhile stays for the next run. Raises: StorageError."""
     state = await _read_pruning_state(files)
     planned = _plan_pruning(state, now, config)
-    by_act = {act: [item.path for item in planned if item.act == act] for act in ("announce", "trash", "delete")}
+    by_act = {act: [item.path for item in planned if item.action == act] for act in ("announce", "trash", "delete")}
     trashed = 0
     for path in by_act["trash"]:
         trashed += await _trash_session_file(files, changes, path, now, config)
@@ -198,14 +198,14 @@ def _plan_pruning(state: _PruningState, now: datetime, config: MaintenanceConfig
         rule = f"session_retention_days = {retention_days}"
         announced = state.announced.get(path)
         if announced is None and config.announce_days:
-            planned.append(PlannedPruning(path=path, act="announce", rule=rule))
+            planned.append(PlannedPruning(path=path, action="announce", rule=rule))
         elif now - ended_at > timedelta(days=retention_days) and (announced is None or now - announced >= notice):
-            planned.append(PlannedPruning(path=path, act="trash", rule=rule))
+            planned.append(PlannedPruning(path=path, action="trash", rule=rule))
     if config.trash_days is not None:
         rule = f"trash_days = {config.trash_days}"
         cutoff = now.date() - timedelta(days=config.trash_days)
         planned += [
-            PlannedPruning(path=path, act="delete", rule=rule)
+            PlannedPruning(path=path, action="delete", rule=rule)
             for path in sorted(state.trashed)
             if (_trash_day(path) or now.date()) < cutoff
         ]

@@ -63,7 +63,7 @@ class _Retraction:
 
     documents: Mapping[str, bytes]
     reopened: Sequence[CandidateEntry] = ()
-    touched: frozenset[str] = field(default_factory=frozenset)
+    changed: frozenset[str] = field(default_factory=frozenset)
 
     def select_documents(self, *, curated: bool) -> dict[str, bytes]:
         """Return the documents of curated memory, or the ledgers."""
@@ -187,7 +187,7 @@ def _retract_entries(
     restored |= {one.entry.id: one for one in _iter_active(documents, restored_ids)}
     curated_ids = {entry.id for entry in curated_entries}
     to_place = [one for name, one in restored.items() if name not in curated_ids and not has_secret(one.entry.content)]
-    return _Retraction(documents=documents, reopened=to_place, touched=frozenset(cut))
+    return _Retraction(documents=documents, reopened=to_place, changed=frozenset(cut))
 
 
 def _restore_own_words(documents: dict[str, bytes], removed_ids: Collection[str]) -> dict[str, bytes]:
@@ -276,7 +276,7 @@ async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEn
 def _reconsolidate(retraction: _Retraction, last_run: str) -> dict[str, bytes | None]:
     """Return all documents with the reopened entries placed. Raises `UndoRefused`."""
     after: dict[str, bytes | None] = dict(retraction.documents)
-    if not retraction.reopened and not any(map(is_curated, retraction.touched)):
+    if not retraction.reopened and not any(map(is_curated, retraction.changed)):
         return after
     material = ConsolidationInput(
         documents=retraction.select_documents(curated=True),

@@ -11,7 +11,7 @@ from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.workspace import Workspace
-from ricordo.search.contract import MEMORY_SORTS, Answer, Explanation, Hit, Query, SearchSource
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import LayeredMemory, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
@@ -44,7 +44,12 @@ class Finder:
         """Return at most `limit` wanted entries for a text, best first, within the `budget`."""
         await self._embed_new()
         query = Query(
-            text=text, kinds=wanted.kinds, tags=wanted.tags, sorts=MEMORY_SORTS, since=wanted.since, until=wanted.until
+            text=text,
+            kinds=wanted.kinds,
+            tags=wanted.tags,
+            document_types=MEMORY_DOCUMENT_TYPES,
+            since=wanted.since,
+            until=wanted.until,
         )
         entry_filter = EntryFilter(metadata=wanted.metadata)
         max_candidates = limit if budget is None else _CANDIDATES_PER_HIT * limit
@@ -63,7 +68,10 @@ class Finder:
     ) -> list[Hit]:
         """Return what is found today among entries of the past, in their state of then; current ones come first."""
         by_id = {entry.id: entry for entry in past_entries}
-        request, most = Query(text=query, sorts=MEMORY_SORTS), max(limit, _CANDIDATES_PER_HIT * len(by_id))
+        request, most = (
+            Query(text=query, document_types=MEMORY_DOCUMENT_TYPES),
+            max(limit, _CANDIDATES_PER_HIT * len(by_id)),
+        )
         found = await self.explain(request, limit=most, rejected=most, budget=None, around=False)
         superseded = (each.hit for each in found.rejected if each.reason == "superseded")
         hits = {hit.entry.id: hit for hit in sorted([*superseded, *found.hits], key=lambda hit: hit.score)}

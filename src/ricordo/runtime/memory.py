@@ -31,7 +31,7 @@ from ricordo.runtime.validation import (
 )
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Freshness, Moment, Query, parse_moment
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, build_preamble
 from ricordo.workspace.entry import Author, Entry, with_metadata
@@ -304,7 +304,7 @@ class Memory:
         `budget` the hits have at most that many tokens in total; `around` works as in `recall`. Raises: InvalidQuery if
         `limit` is below 1.
         """
-        request = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
+        request = query if isinstance(query, Query) else Query(text=query, document_types=MEMORY_DOCUMENT_TYPES)
         return await self._finder.explain(
             request, limit=check_limit(limit), rejected=check_limit(rejected, minimum=0), budget=check_budget(budget),
             around=around,

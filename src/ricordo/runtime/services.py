@@ -25,7 +25,7 @@ from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.validation import short_repr
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Query, Reranker
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
@@ -235,7 +235,7 @@ class RootServices:
 
 async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:
     """Return the entries of `places` nearest to a text."""
-    query = Query(text=text, sorts=MEMORY_SORTS)
+    query = Query(text=text, document_types=MEMORY_DOCUMENT_TYPES)
     results = [await place.index.search(query, limit=_NEAREST_MEMORIES) for place in [*places]]
     return [match.content for matches in results for match in matches]
 

@@ -511,7 +511,7 @@ async def _open_memory_root(
         clock=parts.clock,
         ids=parts.ids,
         usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
-        finds_profile=parts.settings.profile is not None,
+        includes_profile=parts.settings.profile is not None,
         index_path=str(index_path),
     )
 

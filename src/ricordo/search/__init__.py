@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ricordo.search.answer import answer_question
     from ricordo.search.config import RecallConfig
     from ricordo.search.contract import (
-        MEMORY_SORTS,
+        MEMORY_DOCUMENT_TYPES,
         Answer,
         Chunk,
         Explanation,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ricordo.search.recall import attach_neighbours, explain, recall_memories, search
 
 __all__ = [
-    "MEMORY_SORTS",
+    "MEMORY_DOCUMENT_TYPES",
     "Answer",
     "Chunk",
     "Explanation",
@@ -45,7 +45,7 @@ __getattr__ = lazy_exports(
     {
         ".answer": "answer_question",
         ".config": "RecallConfig",
-        ".contract": "Answer Chunk Explanation Hit MEMORY_SORTS Match Query Reranker SearchSource",
+        ".contract": "Answer Chunk Explanation Hit MEMORY_DOCUMENT_TYPES Match Query Reranker SearchSource",
         ".ranking": "fit_budget",
         ".recall": "attach_neighbours explain recall_memories search",
     },

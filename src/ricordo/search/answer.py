@@ -100,7 +100,7 @@ async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
     is_own = hit.is_in_agent_file or (session and (hit.speaker == "assistant" or entry.by == "agent"))
     if not is_own or hit.trust is not Trust.AGENT:
         return False
-    query = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", sorts=("transcript", "result"))
+    query = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", document_types=("transcript", "result"))
     printed = False
     for source in (each for each in sources if each.label == hit.source):
         try:
@@ -109,7 +109,7 @@ async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
             continue
         earlier = [each.chunk for each in matches if not _is_said_later(each.chunk, entry)]
         users = [chunk.content for chunk in earlier if chunk.speaker not in {"", "assistant", TOOL_SPEAKER}]
-        tools = [chunk.content for chunk in earlier if chunk.speaker == TOOL_SPEAKER or chunk.sort == "result"]
+        tools = [chunk.content for chunk in earlier if chunk.speaker == TOOL_SPEAKER or chunk.document_type == "result"]
         if any(repeats_sentence(entry.content, drop_questions(text)) for text in users):
             return False
         printed = (
@@ -157,12 +157,12 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
         return None
     best, chosen = fit[0][0], _best_statement(fit, config)
     for near, hit in fit[1:]:
-        if best - near <= config.near and _is_plainer(hit, chosen):
+        if best - near <= config.tie_margin and _is_plainer(hit, chosen):
             chosen = hit
     # a question about a change asks for the change, not for what followed
     about_change = _CHANGE.search(question[:_MAX_CHARS]) is not None
     for near, hit in fit:
-        if (best - near <= config.near and _restates(hit, chosen, core)) or (
+        if (best - near <= config.tie_margin and _restates(hit, chosen, core)) or (
             not about_change and _retracts(hit, chosen, core)
         ):
             chosen = hit
@@ -198,7 +198,7 @@ def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str,
 def _by_fitness(hits: Sequence[Hit], question: str, core: Set[str], config: RecallConfig) -> list[tuple[float, Hit]]:
     """Return the hits that contain a word of the question with their fitness, best first."""
     counts, names = parse_question(question).expected == "number", named_words(question)
-    fit = [(fitness(hit, core, config, counts=counts, names=names), hit) for hit in hits if hit.words]
+    fit = [(fitness(hit, core, config, counts=counts, names=names), hit) for hit in hits if hit.matched_words]
     return sorted(fit, key=lambda pair: -pair[0])
 
 
@@ -213,8 +213,8 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
         return None
     core = core_words(question, [chosen.speaker])
     prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
-    shared = {word for word in core & set(chosen.words) if prose & set(content_words(word))}
-    spoken_words = {word for word in chosen.words if word.casefold() != chosen.speaker.casefold()}
+    shared = {word for word in core & set(chosen.matched_words) if prose & set(content_words(word))}
+    spoken_words = {word for word in chosen.matched_words if word.casefold() != chosen.speaker.casefold()}
     fits = [
         hit
         for hit in curated
@@ -222,11 +222,11 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
         and not hit.superseded_by
         and not _ends_with_question(hit)
         and messages & set(hit.entry.source.messages)
-        and shared <= set(hit.words)
-        and spoken_words & set(hit.words)
-        and hit.signals.get("expected", 0.0) >= chosen.signals.get("expected", 0.0)
+        and shared <= set(hit.matched_words)
+        and spoken_words & set(hit.matched_words)
+        and hit.signals.get("answer_type", 0.0) >= chosen.signals.get("answer_type", 0.0)
     ]
-    return max(fits, key=lambda hit: (len(spoken_words & set(hit.words)), hit.score), default=None)
+    return max(fits, key=lambda hit: (len(spoken_words & set(hit.matched_words)), hit.score), default=None)
 
 
 def find_replaced(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
@@ -257,10 +257,10 @@ def fitness(
     maximum = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
     penalty = max(
-        config.absent * hit.signals.get("absent", 0.0),
-        config.stranger * hit.signals.get("stranger", 0.0),
-        config.uncounted * (counts and not hit.signals.get("expected")),
-        config.unnamed * (bool(names) and names.isdisjoint((*hit.words, hit.speaker.casefold()))),
+        config.missing_words * hit.signals.get("missing_words", 0.0),
+        config.other_speaker * hit.signals.get("other_speaker", 0.0),
+        config.no_number * (counts and not hit.signals.get("answer_type")),
+        config.unnamed * (bool(names) and names.isdisjoint((*hit.matched_words, hit.speaker.casefold()))),
         config.call * is_tool_call(hit.speaker, hit.entry.content),
         _thinness_penalty(hit, core, config),
         _scatter_penalty(hit, core, config),
@@ -269,10 +269,10 @@ def fitness(
 
 
 def _thinness_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
-    matched = len(core & set(hit.words))
+    matched = len(core & set(hit.matched_words))
     if matched > 1 or matched == len(core):
         return 0.0
-    return config.thin if matched else config.bare
+    return config.one_word if matched else config.no_word
 
 
 def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
@@ -280,12 +280,12 @@ def _scatter_penalty(hit: Hit, core: Set[str], config: RecallConfig) -> float:
     if not _speaker_rank(hit):
         return 0.0
     sentences = [set(content_words(each.text)) for each in split_sentences(hit.entry.content[:_MAX_CHARS])]
-    wanted_terms = [set(content_words(word)) for word in core & set(hit.words)]
+    wanted_terms = [set(content_words(word)) for word in core & set(hit.matched_words)]
     matched = [terms for terms in wanted_terms if any(terms & words for words in sentences)]
     if len(matched) < _MIN_SHARED_WORDS:
         return 0.0
     best = max(sum(bool(terms & words) for terms in matched) for words in sentences)
-    return config.scattered * (1 - best / len(matched))
+    return config.scattered_words * (1 - best / len(matched))
 
 
 def _ends_with_question(hit: Hit) -> bool:
@@ -297,7 +297,7 @@ def _best_statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> H
     best, chosen = fit[0]
     if not _ends_with_question(chosen):
         return chosen
-    near = [hit for fitness, hit in fit if best - fitness <= _STATEMENT_MARGIN * config.near]
+    near = [hit for fitness, hit in fit if best - fitness <= _STATEMENT_MARGIN * config.tie_margin]
     return max((hit for hit in near if not _ends_with_question(hit)), key=lambda hit: hit.score, default=chosen)
 
 
@@ -310,17 +310,15 @@ def _memory_from_message(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: 
     candidates = (
         hit
         for fitness, hit in fit
-        if best_fitness - fitness <= _STATEMENT_MARGIN * config.near and hit.signals.get("memory")
+        if best_fitness - fitness <= _STATEMENT_MARGIN * config.tie_margin and hit.signals.get("memory")
     )
-    rests = (
-        hit for hit in candidates if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words)
-    )
-    return next(rests, chosen)
+    learned = (hit for hit in candidates if messages & set(hit.entry.source.messages))
+    return next((hit for hit in learned if set(hit.matched_words) >= set(chosen.matched_words)), chosen)
 
 
 def _find_diagnosis(chosen: Hit, fit: Sequence[tuple[float, Hit]], question: str) -> Hit:
     """Return `chosen`; for a report of an error code that the question names, what an assistant said of it later."""
-    codes = {code.casefold() for code in _ERROR_CODE.findall(question[:_MAX_CHARS])} & set(chosen.words)
+    codes = {code.casefold() for code in _ERROR_CODE.findall(question[:_MAX_CHARS])} & set(chosen.matched_words)
     if not codes or chosen.speaker == "assistant":
         return chosen
     findings = (
@@ -328,7 +326,7 @@ def _find_diagnosis(chosen: Hit, fit: Sequence[tuple[float, Hit]], question: str
         for _, hit in fit
         if hit.speaker == "assistant"
         and hit.entry.source.session == chosen.entry.source.session
-        and codes & set(hit.words)
+        and codes & set(hit.matched_words)
         and _is_later(hit, chosen)
         and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
     )
@@ -343,14 +341,14 @@ def _goal_outcome(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallC
     candidates = (
         hit
         for fitness, hit in fit
-        if best_fitness - fitness <= _STATEMENT_MARGIN * config.near and hit.entry.kind != "goal"
+        if best_fitness - fitness <= _STATEMENT_MARGIN * config.tie_margin and hit.entry.kind != "goal"
     )
     outcomes = (
         hit
         for hit in candidates
         if hit.signals.get("memory") and _is_later(hit, chosen) and not _ends_with_question(hit)
     )
-    return next((hit for hit in outcomes if set(hit.words) >= set(chosen.words)), chosen)
+    return next((hit for hit in outcomes if set(hit.matched_words) >= set(chosen.matched_words)), chosen)
 
 
 def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
@@ -358,7 +356,9 @@ def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: R
     if chosen.signals.get("curated"):
         return chosen
     best_fitness = next(fitness for fitness, hit in fit if hit is chosen)
-    candidates = (hit for fitness, hit in fit if best_fitness - fitness <= config.near and hit.signals.get("curated"))
+    candidates = (
+        hit for fitness, hit in fit if best_fitness - fitness <= config.tie_margin and hit.signals.get("curated")
+    )
     return next(
         (hit for hit in candidates if not _ends_with_question(hit) and _says_the_same(hit, chosen, core)), chosen
     )
@@ -366,8 +366,8 @@ def _curated_equivalent(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: R
 
 def _says_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
     """Return whether a curated memory says the same as `chosen`; for a later hit it must say nearly all of it."""
-    query_words = core & set(chosen.words)
-    if len(query_words & set(curated.words)) < _MIN_COVERED_SHARE * len(query_words):
+    query_words = core & set(chosen.matched_words)
+    if len(query_words & set(curated.matched_words)) < _MIN_COVERED_SHARE * len(query_words):
         return False
     left, right = (set(content_words(hit.entry.content[:_MAX_CHARS])) for hit in (curated, chosen))
     if not _is_later(chosen, curated):
@@ -385,8 +385,8 @@ def _superseded_memory(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
         return chosen
     rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
     # a message may say more than the superseded memory
-    query_words = core & set(chosen.words)
-    return next((hit for hit in rests if 2 * len(query_words & set(hit.words)) >= len(query_words)), chosen)
+    query_words = core & set(chosen.matched_words)
+    return next((hit for hit in rests if 2 * len(query_words & set(hit.matched_words)) >= len(query_words)), chosen)
 
 
 def _current_version(hit: Hit, hits: Sequence[Hit]) -> Hit:
@@ -408,7 +408,7 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
         return False
     content = chosen.entry.content[:_MAX_CHARS]
     older_words = set(content_words(older.entry.content[:_MAX_CHARS]))
-    shared = set(chosen.words) & set(older.words)
+    shared = set(chosen.matched_words) & set(older.matched_words)
     left = _replaced_words(content) - shared
     new = {word for match in _NEW_PHRASE.finditer(content) for word in content_words(match[1])} - shared - left
     is_change = _CHANGE.search(content) is not None or is_correction(content)
@@ -417,7 +417,7 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
 
 def _is_plainer(hit: Hit, other: Hit) -> bool:
     """Return whether `hit` covers all that `other` does of the question, and its speaker is nearer to a person."""
-    return _speaker_rank(hit) < _speaker_rank(other) and set(hit.words) >= set(other.words)
+    return _speaker_rank(hit) < _speaker_rank(other) and set(hit.matched_words) >= set(other.matched_words)
 
 
 def _speaker_rank(hit: Hit) -> int:
@@ -433,9 +433,9 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
     """
     states = hit.entry.kind in _STATING_ACTS or bool(detect_acts(hit.entry.content) & _STATING_ACTS)
     plain = _speaker_rank(hit) <= _speaker_rank(other)
-    if not (_is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)):
+    if not (_is_later(hit, other) and states and plain and set(hit.matched_words) >= set(other.matched_words)):
         return False
-    shared = core & set(other.words)
+    shared = core & set(other.matched_words)
     if len(shared) >= min(_MIN_SHARED_WORDS, len(core)):
         return True
     left, right = (set(content_words(each.entry.content[:_MAX_CHARS])) for each in (hit, other))
@@ -445,11 +445,12 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
 def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
     """Return whether `hit` is later and changes what only `other` names, or changes a memory of the same kind."""
     content = hit.entry.content[:_MAX_CHARS]
-    shared = set(hit.words) & set(other.words)
-    if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.words):
+    shared = set(hit.matched_words) & set(other.matched_words)
+    if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.matched_words):
         return False
     changes = _CHANGE.search(content) is not None or is_correction(content)
-    other_words = set(content_words(other.entry.content[:_MAX_CHARS])) - set(content_words(" ".join(other.words)))
+    matched = content_words(" ".join(other.matched_words))
+    other_words = set(content_words(other.entry.content[:_MAX_CHARS])).difference(matched)
     # names alone, and words such as "next", are not a common subject
     both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
     return changes and (both_memories or bool(other_words & _replaced_words(content)))
@@ -494,9 +495,9 @@ async def answer_question(
         config or DEFAULT_RECALL,
         breadth=0.0,
         reply=0.0,
-        company=0.0,
+        session_coverage=0.0,
         form=0.0,
-        said=_NO_LEARNED_MERGE,
+        repetition=_NO_LEARNED_MERGE,
         dense=0.0,
         dense_context=0.0,
     )
@@ -506,7 +507,7 @@ async def answer_question(
     stating = await _stating(found, query.text)
     trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]
-    if chosen is None or chosen[1] < weights.floor:
+    if chosen is None or chosen[1] < weights.min_fitness:
         return Answer(
             found=False,
             text=NOT_IN_MEMORY,
@@ -516,8 +517,10 @@ async def answer_question(
         )
     best, fit = chosen
     known_hits = hits
-    if not best.signals.get("memory") and (not query.sorts or "curated" in query.sorts):
-        curated = await search(sources, replace(query, sorts=("curated",)), limit=_MAX_CURATED, now=now, config=weights)
+    if not best.signals.get("memory") and (not query.document_types or "curated" in query.document_types):
+        curated = await search(
+            sources, replace(query, document_types=("curated",)), limit=_MAX_CURATED, now=now, config=weights
+        )
         curated = [hit for hit in curated if hit.trust is not Trust.EXTERNAL]
         known_hits = [*curated, *hits]
         statements = await _stating(curated, query.text)
@@ -569,7 +572,7 @@ async def _choose_trusted(
     trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
     while True:
         chosen = await run_in_thread(choose_quote, trusted[:_QUOTE_CANDIDATES], question, weights)
-        if chosen is None or chosen[1] < weights.floor or not await is_echo(sources, chosen[0]):
+        if chosen is None or chosen[1] < weights.min_fitness or not await is_echo(sources, chosen[0]):
             return trusted, chosen
         trusted = [hit for hit in trusted if hit is not chosen[0]]
 
@@ -580,7 +583,7 @@ def _find_unconfirmed(
     """Return the external hit that would be quoted if it were trusted; empty if there is none."""
     outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_QUOTE_CANDIDATES]
     chosen = choose_quote(outside, question, weights)
-    return (chosen[0],) if chosen and chosen[1] >= weights.floor else ()
+    return (chosen[0],) if chosen and chosen[1] >= weights.min_fitness else ()
 
 
 def _hit_location(hit: Hit) -> tuple[str, str, int]:

@@ -59,8 +59,8 @@ class Candidate:
     """A chunk that may match, its terms, and the place that it is or belongs to."""
 
     chunk: Chunk
-    own: str
-    around: str
+    text: str
+    context_text: str
     place: int = 0
 
 
@@ -151,7 +151,7 @@ def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[
 
 def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[float], silent: float) -> ScoreDetails:
     """Return the signals of one candidate, each in 0..1, and the words of the query in it."""
-    own, around = candidate.own.split(), candidate.around.split()
+    own, around = candidate.text.split(), candidate.context_text.split()
     own_counts = Counter(own)
     all_counts = own_counts + Counter(around) if around else own_counts
     max_weight = sum(weights) or 1.0
@@ -163,7 +163,7 @@ def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[
         / max_weight,
         "coverage": _covered_weight(own_matches, weights) / max_weight,
         "reach": _covered_weight(all_matches, weights) / max_weight,
-        "absent": silent,
+        "missing_words": silent,
     }
     return ScoreDetails(
         score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],
@@ -182,9 +182,9 @@ def candidate_statistics(candidates: Sequence[Candidate], words: QueryWords, pro
     known_terms: set[str] = set()
     query_terms = set(words.terms)
     for candidate in candidates:
-        if candidate.chunk.sort == "profile" and candidate.chunk.path != profile:
+        if candidate.chunk.document_type == "profile" and candidate.chunk.path != profile:
             continue
-        terms = set(candidate.own.split())
+        terms = set(candidate.text.split())
         known_terms |= terms
         for term in query_terms & terms:
             places[term].add(candidate.place)
@@ -213,8 +213,8 @@ def build_match(chunk: Chunk, rank: int, measured: ScoreDetails, absent: tuple[s
         rank=rank,
         score=measured.score,
         chunk=chunk,
-        words=measured.words,
-        absent=absent,
+        matched_words=measured.words,
+        missing_words=absent,
         signals=measured.signals,
     )
 

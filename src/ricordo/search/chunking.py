@@ -145,16 +145,16 @@ def _chunk_changes(
     document: SearchDocument, data: bytes, known: Mapping[tuple[str, str], bytes], *, heading: str = ""
 ) -> tuple[list[Chunk], list[KeptRow]]:
     """Return the chunks of `data` in line order, and the rows of bullets in `known`, which are not parsed."""
-    plain = without_field_comment(data, keep_lines=True) if document.sort == "curated" else data
+    plain = without_field_comment(data, keep_lines=True) if document.document_type == "curated" else data
     lines = decode_lines(plain)
     marked = list(_lines_with_headings(lines, heading))
     # with the fields of a bullet elsewhere, its text does not tell whether its row stays
     bullets = _match_bullets(data, lines, marked, known) if known and without_field_comment(data) is data else []
     kept = [row for row in bullets if row is not None]
-    located = _parse_document_entries(document, data, bullets) if document.sort in SORTS_WITH_ENTRIES else []
+    located = _parse_document_entries(document, data, bullets) if document.document_type in SORTS_WITH_ENTRIES else []
     bullet_lines = [*((one.line, one.end_line) for one in located), *((row.line, row.end_line) for row in kept)]
     entry_lines = {number for line, end_line in bullet_lines for number in range(line, end_line + 1)}
-    if document.sort == "curated":
+    if document.document_type == "curated":
         entry_lines |= find_frame_lines(plain)
     chunks = [
         _entry_chunk(
@@ -201,7 +201,7 @@ def _parse_document_entries(
     rows = iter(bullets)
     found = parse_entries(data, document.path, only=(lambda _: next(rows) is None) if bullets else None)
     # in other notes a bullet is an entry only if it has an id
-    return [entry for entry in found if document.sort != "note" or not entry.entry.id.startswith("h")]
+    return [entry for entry in found if document.document_type != "note" or not entry.entry.id.startswith("h")]
 
 
 def _render_markup(located: LocatedEntry) -> str:
@@ -216,7 +216,7 @@ def _entry_chunk(document: SearchDocument, located: LocatedEntry, markup: str, h
         line_number=located.line,
         end_line=located.end_line,
         content=entry.content,
-        sort=document.sort,
+        document_type=document.document_type,
         markup=markup,
         heading=heading,
         entry_id=entry.id,
@@ -271,10 +271,10 @@ def _chunk_paragraph(document: SearchDocument, paragraph: list[_MarkdownLine]) -
         line_number=paragraph[0].number,
         end_line=paragraph[-1].number,
         content=text,
-        sort=document.sort,
+        document_type=document.document_type,
         heading=paragraph[0].heading,
         entry_id=document.entry_id,
-        kind="session-summary" if document.sort == "session" else "",
+        kind="session-summary" if document.document_type == "session" else "",
         session=document.session,
     )
     return split_chunk(chunk)
@@ -334,7 +334,7 @@ def chunk_tool_result(document: SearchDocument, data: bytes) -> list[Chunk]:
         line_number=1,
         end_line=text.rstrip("\n").count("\n") + 1,
         content=text,
-        sort=document.sort,
+        document_type=document.document_type,
         session=document.session,
     )
     return split_chunk(chunk)
@@ -386,7 +386,7 @@ def _message_chunk(document: SearchDocument, message: "Message", number: int, re
         end_line=number,
         # older messages may contain secrets of a form that was unknown at the time
         content=redactor.clean(message_text(message)),
-        sort=document.sort,
+        document_type=document.document_type,
         kind="message",
         time=message.time,
         session=document.session,
@@ -433,7 +433,7 @@ def _fact_chunk(document: SearchDocument, fact: "Fact", line: int, redactor: Red
         line_number=line,
         end_line=line,
         content=entry.content,
-        sort=document.sort,
+        document_type=document.document_type,
         markup=render_entry(entry),
         entry_id=redactor.clean(fact.id),
         kind=entry.kind,
@@ -504,8 +504,8 @@ class ChunkRow:
     """
 
     chunk: Chunk
-    own: str
-    around: str
+    text: str
+    context_text: str
     place: int
     twin: int
     meaning: int
@@ -523,11 +523,11 @@ class TailContext:
 
 def build_rows(document: SearchDocument, data: bytes, redactor: Redactor) -> list[ChunkRow]:
     """Return the rows of a whole document in line order, without secrets."""
-    if document.sort == "transcript":
+    if document.document_type == "transcript":
         chunks = chunk_transcript(document, data, redactor)
-    elif document.sort == "result":
+    elif document.document_type == "result":
         chunks = chunk_tool_result(document, redactor.clean_bytes(data))
-    elif document.sort == "profile":
+    elif document.document_type == "profile":
         chunks = chunk_profile(document, data, redactor)
     else:
         chunks = chunk_markdown(document, redactor.clean_bytes(data))
@@ -547,7 +547,7 @@ def build_changed_rows(
 
 def build_tail_rows(document: SearchDocument, data: bytes, tail: TailContext, redactor: Redactor) -> list[ChunkRow]:
     """Return the rows of the bytes appended to a document; only valid if `is_self_contained` is true."""
-    if document.sort == "transcript":
+    if document.document_type == "transcript":
         chunks = chunk_transcript(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
     else:
         chunks = chunk_markdown(document, redactor.clean_bytes(data), first_line=tail.lines + 1, heading=tail.heading)
@@ -563,7 +563,9 @@ def following_terms(rows: list[ChunkRow]) -> str:
 
 def is_self_contained(document: SearchDocument, data: bytes) -> bool:
     """Return whether the appended bytes can be parsed without what precedes them."""
-    return document.sort == "transcript" or (document.sort == "ledger" and is_self_contained_block(data))
+    return document.document_type == "transcript" or (
+        document.document_type == "ledger" and is_self_contained_block(data)
+    )
 
 
 def _build_chunk_rows(chunks: Iterable[Chunk]) -> Iterator[ChunkRow]:
@@ -584,6 +586,6 @@ def _build_row(chunk: Chunk, place: int) -> ChunkRow:
     )  # fmt: skip
     digest = blake2b(repr(fields).encode("utf-8", "replace"), digest_size=12).digest()
     return ChunkRow(
-        chunk=chunk, own=own, around=around, place=place, twin=hash64(chunk.content), meaning=embedding_text_id(chunk),
-        digest=digest,
+        chunk=chunk, text=own, context_text=around, place=place, twin=hash64(chunk.content),
+        meaning=embedding_text_id(chunk), digest=digest,
     )  # fmt: skip

@@ -30,16 +30,16 @@ HALF_LIVES: Mapping[str, float] = {
 class RecallConfig:
     """Weights of the ranking and of the answer.
 
-    Shares of a hit's score: `own` and `context` weigh the words of the passage alone and with its neighbours, `session`
-    the best passages of its session, `company` how many of the question's words its session contains, `speaker` whether
-    it is by or about the one person whom the question names, `reply` whether it follows a question that is similar to
-    the query, `dates` whether its time is one that the question names, `expected` whether it contains the type of
-    answer that the question expects (a date, a number), `form` how much a message says by its form (long ones gain,
-    short ones, mere questions and calls of tools lose), `memory` whether it is a memory and not a raw message, by its
-    confidence, `recency` whether it is new, confirmed or pinned.
+    Shares of a hit's score: `passage` and `context` weigh the words of the passage alone and with its neighbours,
+    `session` the best passages of its session, `session_coverage` how many of the question's words its session
+    contains, `speaker` whether it is by or about the one person whom the question names, `reply` whether it follows a
+    question that is similar to the query, `dates` whether its time is one that the question names, `answer_type`
+    whether it contains the type of answer that the question expects (a date, a number), `form` how much a message says
+    by its form (long ones gain, short ones, mere questions and calls of tools lose), `memory` whether it is a memory
+    and not a raw message, by its confidence, `recency` whether it is new, confirmed or pinned.
 
     `dense` and `dense_context` weigh the semantic similarity of the passage alone and with its neighbours. Their shares
-    are taken from `own` and `context`, so scores with and without these signals are comparable. `rerank` weighs the
+    are taken from `passage` and `context`, so scores with and without these signals are comparable. `rerank` weighs the
     reranker's score of the best `reranked` hits; recall waits `rerank_seconds` for it.
 
     `breadth` is the penalty of each further passage of the same session if a question of few words may have its answer
@@ -47,31 +47,32 @@ class RecallConfig:
 
     An answer adds `coverage` of the question's words and subtracts `asking` if the passage is a question itself.
 
-    Penalties of an answer: `absent` times the share of the question's words that memory does not contain, `stranger` if
-    the speaker is not the person whom the question names, `thin` if the passage contains only one of several core
-    words, `bare` if it contains none, `uncounted` if the question asks for a number and the passage has none,
-    `scattered` times the share of the core words that no single sentence of an assistant or a tool contains together,
-    as in a long list, `unnamed` if the passage neither contains a name of the question nor was said by the one who is
-    named, `call` if it is the call of a tool.
+    Penalties of an answer: `missing_words` times the share of the question's words that memory does not contain,
+    `other_speaker` if the speaker is not the person whom the question names, `one_word` if the passage contains only
+    one of several core words, `no_word` if it contains none, `no_number` if the question asks for a number and the
+    passage has none, `scattered_words` times the share of the core words that no single sentence of an assistant or a
+    tool contains together, as in a long list, `unnamed` if the passage neither contains a name of the question nor was
+    said by the one who is named, `call` if it is the call of a tool.
 
     An answer quotes a further passage if its fitness is at least `further` times that of the best one.
 
-    `candidates` is the maximum number of matches from each source. `floor` is the fitness in 0..1 below which the
-    answer is "not in memory". `near` is the score difference up to which the newer of two statements on one subject
-    wins. `duplicate` is the similarity in 0..1 from which two hits count as one. `said` is the share of a message's
-    words from which a better memory that was learned from the message replaces it; a value above 1 turns this off.
+    `candidates` is the maximum number of matches from each source. `min_fitness` is the fitness in 0..1 below which the
+    answer is "not in memory". `tie_margin` is the score difference up to which the newer of two statements on one
+    subject wins. `duplicate` is the similarity in 0..1 from which two hits count as one. `repetition` is the share of a
+    message's words from which a better memory that was learned from the message replaces it; a value above 1 turns this
+    off.
     """
 
-    own: float = 0.25
+    passage: float = 0.25
     context: float = 0.40
     dense: float = 0.06
     dense_context: float = 0.10
     session: float = 0.22
-    company: float = 0.05
+    session_coverage: float = 0.05
     speaker: float = 0.10
     reply: float = 0.20
     dates: float = 0.10
-    expected: float = 0.05
+    answer_type: float = 0.05
     form: float = 0.04
     memory: float = 0.10
     recency: float = 0.005
@@ -83,20 +84,20 @@ class RecallConfig:
     default_half_life: float = 120.0
     coverage: float = 0.2
     asking: float = 0.05
-    absent: float = 0.3
-    stranger: float = 0.3
-    thin: float = 0.2
-    bare: float = 0.5
-    uncounted: float = 0.3
-    scattered: float = 0.3
+    missing_words: float = 0.3
+    other_speaker: float = 0.3
+    one_word: float = 0.2
+    no_word: float = 0.5
+    no_number: float = 0.3
+    scattered_words: float = 0.3
     unnamed: float = 0.5
     call: float = 0.3
     further: float = 0.6
     candidates: int = 200
-    floor: float = 0.29
-    near: float = 0.08
+    min_fitness: float = 0.29
+    tie_margin: float = 0.08
     duplicate: float = 0.9
-    said: float = 0.6
+    repetition: float = 0.6
 
 
 DEFAULT_RECALL = RecallConfig()

@@ -18,8 +18,8 @@ from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.layout import AGENT_NOTES, LARGE_RESULTS, SESSIONS, WORKSPACE
 
 __all__ = [
-    "ALL_SORTS",
-    "MEMORY_SORTS",
+    "ALL_DOCUMENT_TYPES",
+    "MEMORY_DOCUMENT_TYPES",
     "RANKING_FIELD_MARKERS",
     "SUPERSEDES_MARKER",
     "TOOL_SPEAKER",
@@ -28,7 +28,7 @@ __all__ = [
     "Candidates",
     "Chunk",
     "CuratedMatches",
-    "DocumentSort",
+    "DocumentType",
     "Explanation",
     "Freshness",
     "Hit",
@@ -84,13 +84,17 @@ def parse_moment(name: str, value: object) -> datetime | None:
     raise InvalidQuery(f"{name} is a moment, such as 2026-11-22 or 2026-11-22T08:00:00+00:00, not {value!r}.")
 
 
-_EXAMPLES: dict[str, Sequence[str]] = {"kinds": ["decision"], "tags": ["tooling"], "sorts": ["curated", "ledger"]}
+_EXAMPLES: dict[str, Sequence[str]] = {
+    "kinds": ["decision"],
+    "tags": ["tooling"],
+    "document_types": ["curated", "ledger"],
+}
 
 
-DocumentSort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
-"""The sort of a document: curated memory and topics, daily logs (also archived ones), entries in files of their own,
+DocumentType: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
+"""The type of a document: curated memory and topics, daily logs (also archived ones), entries in files of their own,
 session files, transcripts, evicted tool results, other Markdown files, and profiles."""
-ALL_SORTS: tuple[DocumentSort, ...] = (
+ALL_DOCUMENT_TYPES: tuple[DocumentType, ...] = (
     "curated",
     "ledger",
     "long",
@@ -100,9 +104,9 @@ ALL_SORTS: tuple[DocumentSort, ...] = (
     "note",
     "profile",
 )
-"""All sorts of documents."""
-MEMORY_SORTS: tuple[DocumentSort, ...] = ("curated", "ledger", "long", "session", "note", "profile")
-"""The sorts that hold memories: all except raw transcripts and evicted tool results."""
+"""All types of documents."""
+MEMORY_DOCUMENT_TYPES: tuple[DocumentType, ...] = ("curated", "ledger", "long", "session", "note", "profile")
+"""The types that hold memories: all except raw transcripts and evicted tool results."""
 SUPERSEDES_MARKER = "[supersedes:: "
 """The text that the markup of an entry contains if the entry supersedes another one."""
 RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
@@ -123,7 +127,7 @@ class Chunk:
     line_number: int
     end_line: int
     content: str
-    sort: DocumentSort
+    document_type: DocumentType
     part: int = 0
     markup: str = ""
     heading: str = ""
@@ -157,7 +161,7 @@ class Query:
     until: datetime | None = None
     session: str = ""
     path: str = ""
-    sorts: tuple[DocumentSort, ...] = ALL_SORTS
+    document_types: tuple[DocumentType, ...] = ALL_DOCUMENT_TYPES
     neighbours: bool = False
     profile: str = ""
 
@@ -166,11 +170,13 @@ class Query:
         for name in ("text", "session", "path", "profile"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidQuery(f"{name} of a query is a text, not {getattr(self, name)!r}.")
-        for name in ("kinds", "tags", "sorts"):
+        for name in ("kinds", "tags", "document_types"):
             if type(getattr(self, name)) is not tuple or "" in getattr(self, name):
                 object.__setattr__(self, name, parse_names(name, getattr(self, name)))
-        if unknown := {*self.sorts}.difference(ALL_SORTS):
-            raise InvalidQuery(f"sorts are of {', '.join(ALL_SORTS)}, not {', '.join(sorted(map(repr, unknown)))}.")
+        if unknown := {*self.document_types}.difference(ALL_DOCUMENT_TYPES):
+            raise InvalidQuery(
+                f"document types are {', '.join(ALL_DOCUMENT_TYPES)}, not {', '.join(sorted(map(repr, unknown)))}."
+            )
         for name in ("since", "until"):
             object.__setattr__(self, name, parse_moment(name, getattr(self, name)))
 
@@ -180,12 +186,13 @@ class Match:
     """One chunk that was found.
 
     `rank` counts from 1, the best. `score` is the chunk's BM25 score as a share of the maximum for this query, in 0..1;
-    higher is better. `words` are the query words that the chunk contains, `absent` those that no document of the index
-    contains in any form, without generic words. `signals` holds the components of the score and further signals for
-    recall, each in 0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the weighted share of
-    the query's words in the chunk), `reach` (the same with its neighbours), `absent` (the weighted share of the absent
-    words). With an embedder, chunks that have a vector also have `dense` and `dense_context` (semantic similarity,
-    alone and with neighbours). These then count in `score`, and `words` may be empty.
+    higher is better. `matched_words` are the query words that the chunk contains, `missing_words` those that no
+    document of the index contains in any form, without generic words. `signals` holds the components of the score and
+    further signals for recall, each in 0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the
+    weighted share of the query's words in the chunk), `reach` (the same with its neighbours), `missing_words` (the
+    weighted share of the absent words). With an embedder, chunks that have a vector also have `dense` and
+    `dense_context` (semantic similarity, alone and with neighbours). These then count in `score`, and `matched_words`
+    may be empty.
     """
 
     path: str
@@ -195,8 +202,8 @@ class Match:
     rank: int
     score: float
     chunk: Chunk
-    words: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
+    matched_words: tuple[str, ...] = ()
+    missing_words: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -358,7 +365,7 @@ class SearchSource:
 
     def hides(self, chunk: Chunk) -> bool:
         """Return whether a chunk of a transcript or tool result contains a forgotten statement."""
-        if not self.forgotten or chunk.sort not in _RECORDED_SORTS:
+        if not self.forgotten or chunk.document_type not in _RECORDED_SORTS:
             return False
         return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.contains(chunk.content)
 
@@ -385,11 +392,11 @@ class Neighbour:
 class Hit:
     """A memory that was recalled, or a passage of a transcript or other document in the form of one.
 
-    `score` is in 0..1, higher is better, and comparable between calls. `why` explains it in words, `signals` in
+    `score` is in 0..1, higher is better, and comparable between calls. `explanation` explains it in words, `signals` in
     numbers. The entry of a transcript passage has the kind `message`, that of any other passage the kind `passage`.
     Lines count from 1. `superseded_by` is the id of the entry that replaced this one, empty while it is current.
-    `contradicts` are the ids of memories that conflict with it while the conflict is open. `shares` are the amounts
-    that each signal adds to the score (negative ones reduce it); their sum is the score.
+    `contradicts` are the ids of memories that conflict with it while the conflict is open. `score_parts` are the
+    amounts that each signal adds to the score (negative ones reduce it); their sum is the score.
 
     `heading` is the heading above the hit in its document. `before` and `after` are its neighbours, None where there is
     none or where they were not requested: the messages next to a message, the text under the same heading of a topic,
@@ -398,17 +405,17 @@ class Hit:
 
     entry: Entry
     score: float
-    why: str
+    explanation: str
     path: str
     line_number: int
     end_line: int
     source: str = ""
     speaker: str = ""
-    words: tuple[str, ...] = ()
+    matched_words: tuple[str, ...] = ()
     superseded_by: str = ""
     contradicts: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
+    score_parts: Mapping[str, float] = field(default_factory=dict)
     heading: str = ""
     before: Neighbour | None = None
     after: Neighbour | None = None

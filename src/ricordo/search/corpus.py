@@ -20,7 +20,7 @@ import numpy as np
 
 from ricordo.lazy import dataclass
 from ricordo.search.bm25 import K1, USUAL_LENGTH, B
-from ricordo.search.contract import ALL_SORTS
+from ricordo.search.contract import ALL_DOCUMENT_TYPES
 
 __all__ = [
     "COLUMNS",
@@ -57,7 +57,7 @@ and `around` are numbers of terms. `kind`, `tags` and `session` are indexes into
 
 
 class IndexedRow(NamedTuple):
-    """A row to index: times in milliseconds, `own` and `around` are terms joined by spaces."""
+    """A row to index: times in milliseconds, `text` and `context_text` are terms joined by spaces."""
 
     number: int
     document: int
@@ -71,8 +71,8 @@ class IndexedRow(NamedTuple):
     kind: str
     tags: str
     session: str
-    own: str
-    around: str
+    text: str
+    context_text: str
     meaning: int = 0
 
 
@@ -159,8 +159,8 @@ class SegmentBuilder:
         """Add rows; their numbers must be higher than all before."""
         if not rows:
             return
-        own = [row.own.split() for row in rows]
-        around = [row.around.split() for row in rows]
+        own = [row.text.split() for row in rows]
+        around = [row.context_text.split() for row in rows]
         kinds, tags, sessions = self._names
         fields = [
             (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session], row.meaning)
@@ -225,8 +225,8 @@ _LONGEST_TAIL = 8_192
 _FILTER_CACHE_SIZE = 16
 _MOST_PARTS, _MAX_DEAD_SHARE = 8, 0.25
 _NAME_COLUMNS = ("kind", "tags", "session")
-_SORTS: tuple[str, ...] = ALL_SORTS
-_LONG, _PROFILE = _SORTS.index("long"), _SORTS.index("profile")
+_TYPES: tuple[str, ...] = ALL_DOCUMENT_TYPES
+_LONG, _PROFILE = _TYPES.index("long"), _TYPES.index("profile")
 _COLUMN_TYPES = {
     **{name: kind for name, kind in COLUMNS.items() if name not in {"own", "around"}},
     "place": "<i4", "own": "<f8", "every": "<f8", "live": "|b1",
@@ -305,7 +305,7 @@ class Corpus:
         """
         cache_key = (tuple(sorts), path, frozenset(skipped), profile)
         if cache_key not in self._filter_cache:
-            passing = np.isin(self._sorts, [_SORTS.index(sort) for sort in sorts])
+            passing = np.isin(self._sorts, [_TYPES.index(sort) for sort in sorts])
             if path or skipped:
                 inside = [at for at, own in self.paths.items() if own.startswith(path) and own not in skipped]
                 passing &= np.isin(np.arange(len(passing)), inside)
@@ -325,7 +325,7 @@ class Corpus:
         self.revision += 1
         for number, path, sort in new:
             self.paths[number] = path
-            self._sorts[number] = _SORTS.index(sort)
+            self._sorts[number] = _TYPES.index(sort)
             if self._sorts[number] == _PROFILE:
                 self._profiles.append(number)
 
@@ -361,7 +361,7 @@ class Corpus:
         for row in rows:
             self._tail.add(self.count - self._tail_start, row)
             self.changed_documents.add(row.document)
-            self._append({**row._asdict(), "own": len(row.own.split()), "around": len(row.around.split())})
+            self._append({**row._asdict(), "own": len(row.text.split()), "around": len(row.context_text.split())})
         self._copy_bullet_fields([row.entry for row in rows if row.entry])
         if self.count - self._tail_start > _LONGEST_TAIL:
             self._flush_tail()
@@ -515,8 +515,8 @@ class _TailPostings:
         self._terms: dict[str, tuple[array[int], bytearray]] = {}
 
     def add(self, row: int, terms: IndexedRow) -> None:
-        own = Counter(terms.own.split())
-        every = own + Counter(terms.around.split())
+        own = Counter(terms.text.split())
+        every = own + Counter(terms.context_text.split())
         for term, times in every.items():
             rows, counts = self._terms.setdefault(term, (array("I"), bytearray()))
             rows.append(row)

@@ -20,7 +20,7 @@ from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word,
 from ricordo.language.dates import month_numbers
 from ricordo.language.words import GENERIC_WEIGHT, is_generic
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.contract import Chunk, DocumentSort, Query
+from ricordo.search.contract import Chunk, DocumentType, Query
 from ricordo.storage.contract import FileInfo
 from ricordo.workspace.layout import session_from_stem
 
@@ -154,7 +154,7 @@ def _time_terms(time: datetime | None) -> tuple[str, ...]:
     return (f"{time:%Y}", stem(_month_name(time.month)), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")
 
 
-_PATH_SORTS: tuple[tuple[re.Pattern[str], DocumentSort], ...] = (
+_PATH_TYPES: tuple[tuple[re.Pattern[str], DocumentType], ...] = (
     (lazy_compile(r"MEMORY\.md"), "curated"),
     (lazy_compile(r"memory/topics/.+\.md"), "curated"),
     (lazy_compile(r"memory/(?:archive/)?\d{4}-\d\d-\d\d\.md"), "ledger"),
@@ -176,7 +176,7 @@ class SearchDocument:
     """A file of the workspace that is searched; `session` and `entry_id` are taken from its name, else empty."""
 
     path: str
-    sort: DocumentSort
+    document_type: DocumentType
     session: str = ""
     entry_id: str = ""
 
@@ -191,12 +191,12 @@ def classify_document(path: str, folder: str) -> SearchDocument | None:
     inside = path[len(folder) + 1 :] if folder else path
     if _MAY_BE_SECRET.search(inside) and _has_secret_cached(inside):
         return None
-    for pattern, sort in _PATH_SORTS:
+    for pattern, sort in _PATH_TYPES:
         match = pattern.fullmatch(inside)
         if match:
             groups = match.groupdict()
             session = session_from_stem(groups.get("session") or "")
-            return SearchDocument(path=path, sort=sort, session=session, entry_id=groups.get("entry") or "")
+            return SearchDocument(path=path, document_type=sort, session=session, entry_id=groups.get("entry") or "")
     return None
 
 
@@ -238,7 +238,7 @@ class DocumentFingerprint:
     """The state of an indexed document: its size, modification times and checksum, and when it was read."""
 
     path: str
-    sort: DocumentSort
+    document_type: DocumentType
     size: int
     modified_ns: int
     checked_ns: int
@@ -281,29 +281,29 @@ class DocumentChanges:
 
 
 def find_changes(
-    known: Mapping[str, DocumentFingerprint], files: Sequence[FileInfo], folder: str, sorts: Collection[DocumentSort]
+    known: Mapping[str, DocumentFingerprint], files: Sequence[FileInfo], folder: str, sorts: Collection[DocumentType]
 ) -> DocumentChanges:
     """Compare the indexed documents of these `sorts` with the files."""
     changed: list[tuple[SearchDocument, FileInfo]] = []
     present: set[str] = set()
     for info in files:
         document = classify_document(info.path, folder)
-        if document is None or document.sort not in sorts:
+        if document is None or document.document_type not in sorts:
             continue
         present.add(info.path)
         before = known.get(info.path)
         if before is None or not before.matches(info):
             changed.append((document, info))
     changed.sort(key=lambda pair: (pair[1].size, pair[1].path))
-    removed = tuple(sorted(path for path, row in known.items() if row.sort in sorts and path not in present))
+    removed = tuple(sorted(path for path, row in known.items() if row.document_type in sorts and path not in present))
     return DocumentChanges(changed=tuple(changed), removed=removed, unchanged=len(present) - len(changed))
 
 
 def matches_filters(chunk: Chunk, query: Query) -> bool:
     """Return whether `chunk` matches the filters of `query`."""
     return (
-        chunk.sort in query.sorts
-        and (chunk.sort != "profile" or chunk.path == query.profile)
+        chunk.document_type in query.document_types
+        and (chunk.document_type != "profile" or chunk.path == query.profile)
         and (not query.kinds or chunk.kind in query.kinds)
         and (not query.tags or bool(set(chunk.tags) & set(query.tags)))
         and (not query.session or chunk.session == query.session)

@@ -18,10 +18,10 @@ from ricordo.errors import StorageError
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.search.contract import (
-    ALL_SORTS,
+    ALL_DOCUMENT_TYPES,
     Candidates,
     CuratedMatches,
-    DocumentSort,
+    DocumentType,
     Freshness,
     Match,
     PruningRule,
@@ -169,7 +169,7 @@ class WorkspaceIndex(AppendMixin):
         self._ingest_lock = anyio.Lock(fast_acquire=True)
         self._ingester: tuple[Database, Ingester] | None = None
         self._searcher: tuple[Database, CorpusSearcher] | None = None
-        self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentSort], int] | None = None
+        self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentType], int] | None = None
         self._stale_files = 0
         self._refresh_count = 0
         self._outline_cache = OutlineCache(file, files)
@@ -204,7 +204,7 @@ class WorkspaceIndex(AppendMixin):
             file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings,
             redactor=redactor or Redactor(token_bytes(32)),
         )  # fmt: skip
-        await index._catch_up(await files.list(folder), ALL_SORTS, seconds=0.0)
+        await index._catch_up(await files.list(folder), ALL_DOCUMENT_TYPES, seconds=0.0)
         return index
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
@@ -219,13 +219,13 @@ class WorkspaceIndex(AppendMixin):
         words = query_words(asked.text)
         sense = await self._index_embedder.prepare_query(asked.text) if self._index_embedder and words.groups else None
         files = await self._files.list(self._folder)
-        if self._is_up_to_date(files, asked.sorts):
+        if self._is_up_to_date(files, asked.document_types):
             found = await self._search_database(
                 PreparedQuery(query=asked, words=words, limit=limit), sense, current=True
             )
             if found is not None:
                 return found
-        progress = await self._catch_up(files, asked.sorts, seconds=self._patience_seconds)
+        progress = await self._catch_up(files, asked.document_types, seconds=self._patience_seconds)
         found = None
         if progress is not None:
             skipped = frozenset(document.path for document, _ in progress.unread_documents)
@@ -234,7 +234,7 @@ class WorkspaceIndex(AppendMixin):
             )
         if progress is None or found is None:
             unread: Sequence[tuple[SearchDocument, FileInfo]] = find_changes(
-                {}, files, self._folder, asked.sorts
+                {}, files, self._folder, asked.document_types
             ).changed
             return await self._scan.search(unread, asked, words, limit)
         scanned = (
@@ -251,7 +251,7 @@ class WorkspaceIndex(AppendMixin):
         are returned. If no file has changed, everything runs in one call in a thread, including `beside`.
         """
         asked = PreparedQuery(query=query, words=query_words(query.text), limit=limit)
-        sorts: tuple[DocumentSort, ...] = (*query.sorts, "curated")
+        sorts: tuple[DocumentType, ...] = (*query.document_types, "curated")
         sense = (
             await self._index_embedder.prepare_query(query.text)
             if self._index_embedder and asked.words.groups
@@ -289,7 +289,7 @@ class WorkspaceIndex(AppendMixin):
         found = await self._read(lambda reader, _: find_neighbours(reader, spots), current=False)
         return await self._scan.beside(spots, self._folder) if found is None else found
 
-    def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...]) -> bool:
+    def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentType, ...]) -> bool:
         """Return whether these sorts were fully indexed at the last search or refresh, from exactly these files."""
         if self._synced_files is None or self._ingester is None:
             return False
@@ -351,7 +351,7 @@ class WorkspaceIndex(AppendMixin):
         files = await self._files.list(self._folder)
         self._refresh_count += 1
         try:
-            progress = await self._catch_up(files, ALL_SORTS, seconds=None)
+            progress = await self._catch_up(files, ALL_DOCUMENT_TYPES, seconds=None)
             if progress is not None:
                 await self._compact()
                 await self.embed(seconds=_EMBED_SECONDS)
@@ -438,7 +438,7 @@ class WorkspaceIndex(AppendMixin):
         await self._file.run(fold)
 
     async def _catch_up(
-        self, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...], *, seconds: float | None
+        self, files: Sequence[FileInfo], sorts: tuple[DocumentType, ...], *, seconds: float | None
     ) -> SyncProgress | None:
         """Index changes for at most `seconds` (None: no limit); return None if the index can't be used."""
         progress = await self._file.run(
@@ -454,7 +454,7 @@ class WorkspaceIndex(AppendMixin):
         return progress
 
     async def _ingest_changes(
-        self, intake: Ingester, files: Sequence[FileInfo], sorts: tuple[DocumentSort, ...], seconds: float | None
+        self, intake: Ingester, files: Sequence[FileInfo], sorts: tuple[DocumentType, ...], seconds: float | None
     ) -> SyncProgress:
         todo = find_changes(await intake.load_fingerprints(), files, self._folder, sorts)
         progress = SyncProgress(

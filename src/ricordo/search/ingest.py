@@ -81,7 +81,7 @@ class AppendedBlock:
         tail = self.tail or turn.read(lambda connection: read_tail(connection, self.base))
         # rows are built before the transaction, as other processes wait for its end
         rows = build_tail_rows(self.document, self.data, tail, self.redactor) if self.data else []
-        following = following_terms(rows) if self.document.sort == "transcript" else ""
+        following = following_terms(rows) if self.document.document_type == "transcript" else ""
         if not turn.write(lambda connection: append_document(connection, self.base, self.fingerprint, rows, following)):
             return None
         return DocumentEnd(fingerprint=self.fingerprint, tail=advance_tail(rows, tail, self.fingerprint))
@@ -123,7 +123,7 @@ def extend_fingerprint(base: DocumentFingerprint, data: bytes, info: FileInfo | 
     modified_ns = info.modified_ns if info and info.size == size else 0
     return DocumentFingerprint(
         path=base.path,
-        sort=base.sort,
+        document_type=base.document_type,
         size=size,
         modified_ns=modified_ns,
         checked_ns=time.time_ns(),
@@ -267,7 +267,7 @@ class Ingester:
             )
             return await self._database.run_exclusive(block.write_rows) is not None
         kept: list[KeptRow] = []
-        if read.previous is not None and read.document.sort in SORTS_WITH_ENTRIES:
+        if read.previous is not None and read.document.document_type in SORTS_WITH_ENTRIES:
             known = await self._database.read(partial(load_entry_digests, path=read.document.path))
             rows, kept = await anyio.to_thread.run_sync(
                 build_changed_rows, read.document, read.data, self._redactor, known
@@ -349,7 +349,7 @@ def _compare_with_known(
     rest = data[base.size :] if base else data
     known = DocumentFingerprint(
         path=document.path,
-        sort=document.sort,
+        document_type=document.document_type,
         size=len(data),
         # the file grew between its listing and its reading
         modified_ns=info.modified_ns if info.size == len(data) else 0,

@@ -197,7 +197,7 @@ class RankedRows:
         """Return the rows at these places, or all, as single objects."""
         at = np.arange(len(self)) if places is None else places
         names, columns = (
-            (*self.signals, "absent", *self.semantic_signals),
+            (*self.signals, "missing_words", *self.semantic_signals),
             [column[at].tolist() for column in self._columns()],
         )
         without = len(names) - len(self.semantic_signals)
@@ -288,7 +288,7 @@ def filter_mask(corpus: Corpus, rows: Array, prepared: PreparedQuery) -> Array:
     """Return a mask of these rows: not removed, and matching the filters."""
     query = prepared.query
     passing = corpus["live"][rows]
-    documents = corpus.document_mask(query.sorts, query.path, prepared.skipped_paths, query.profile)
+    documents = corpus.document_mask(query.document_types, query.path, prepared.skipped_paths, query.profile)
     if documents is not None:
         passing &= documents[corpus["document"][rows]]
     for column, codes in _filter_codes(corpus, query):
@@ -306,7 +306,7 @@ def _passes_everything(corpus: Corpus, prepared: PreparedQuery) -> bool:
     filters = query.kinds or query.tags or query.session or query.since or query.until
     return (
         not (filters or corpus.dead_count)
-        and corpus.document_mask(query.sorts, query.path, prepared.skipped_paths, query.profile) is None
+        and corpus.document_mask(query.document_types, query.path, prepared.skipped_paths, query.profile) is None
     )
 
 

@@ -71,7 +71,7 @@ class MemoryRoot:
     """An open root: `label` is its name for people, `scope` is the scope of all its memory.
 
     `key` is the root's secret for digests. `folder` is its location, for people. `usage` records when a memory was
-    shown, used and confirmed; None if this is not recorded. With `finds_profile` the facts of profiles are found.
+    shown, used and confirmed; None if this is not recorded. With `includes_profile` the facts of profiles are found.
     `index_path` is the path of the index database.
     """
 
@@ -86,7 +86,7 @@ class MemoryRoot:
     clock: Clock
     ids: IdSource
     usage: UsageLog | None = None
-    finds_profile: bool = True
+    includes_profile: bool = True
     index_path: str = ""
 
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
@@ -96,7 +96,7 @@ class MemoryRoot:
         searches of what was said in sessions.
         """
         forgotten = await self.read_forgotten() if said else ForgottenStatements()
-        profile = profile_path_for(self.scope, scope) if self.finds_profile else ""
+        profile = profile_path_for(self.scope, scope) if self.includes_profile else ""
         return SearchSource(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
 
     def has_documents(self) -> bool:
@@ -291,7 +291,7 @@ def outline_document(path: str, data: bytes, info: FileInfo) -> DocumentOutline:
     rows = sorted([*written, *(_parsed_row(one, text) for one in located)], key=lambda row: row[2])
     fingerprint = DocumentFingerprint(
         path=path,
-        sort="note",
+        document_type="note",
         size=len(data),
         # the file grew between listing and reading
         modified_ns=info.modified_ns if info.size == len(data) else 0,
@@ -427,8 +427,8 @@ def _load_outlines(connection: Connection) -> dict[str, DocumentOutline]:
     return {
         path: DocumentOutline(
             fingerprint=DocumentFingerprint(
-                path=path, sort="note", size=size, modified_ns=modified, changed_ns=changed, checked_ns=checked,
-                checksum=Checksum.parse(checksum), lines=0,
+                path=path, document_type="note", size=size, modified_ns=modified, changed_ns=changed,
+                checked_ns=checked, checksum=Checksum.parse(checksum), lines=0,
             ),
             text=bullets,
             newest=newest,

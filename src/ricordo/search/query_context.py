@@ -310,7 +310,7 @@ def passage_location(passage: Passage) -> PassageLocation:
 
 def _find_absent_words(passages: Iterable[Passage]) -> frozenset[str]:
     """Return the words of the question that no source contains."""
-    by_source = {passage.label: passage.match.absent for passage in passages}
+    by_source = {passage.label: passage.match.missing_words for passage in passages}
     return frozenset.intersection(*map(frozenset, by_source.values())) if by_source else frozenset()
 
 
@@ -337,8 +337,10 @@ def passage_similarity(passage: Passage, config: RecallConfig) -> float:
     """Return how near a passage is by its words and its meaning, in 0..1."""
     match = passage.match
     signals = match.signals
-    similarity = config.own * signals.get("bm25", match.score) + config.context * signals.get("context", match.score)
-    weight = config.own + config.context
+    similarity = config.passage * signals.get("bm25", match.score) + config.context * signals.get(
+        "context", match.score
+    )
+    weight = config.passage + config.context
     if "dense" in signals:
         similarity += config.dense * signals["dense"]
         weight += config.dense
@@ -363,7 +365,7 @@ def _measure_sessions(
     for passage in passages:
         key = session_key(passage)
         scores[key].append(passage_similarity(passage, config))
-        held[key].update(passage.match.words)
+        held[key].update(passage.match.matched_words)
     word_count = max(len(question.words), 1)
     return (
         {key: sum(sorted(each)[-_SESSION_PASSAGES:]) / _SESSION_PASSAGES for key, each in scores.items()},

@@ -177,7 +177,7 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
         if place in places:
             continue
         places.add(place)
-        if (memory := learned.find_replacement(row, config.said)) is not None:
+        if (memory := learned.find_replacement(row, config.repetition)) is not None:
             repeated.append((row, memory))
             continue
         marks = _text_features(row)
@@ -236,7 +236,12 @@ def _diversity_penalty(row: ScoredPassage, loss: float, counts: Counter[tuple[st
 
 def _text_features(row: ScoredPassage) -> _TextFeatures:
     match = row.passage.match
-    return row.successor is not None, row.is_question, frozenset(match.words), *_distinct_written_words(match.content)
+    return (
+        row.successor is not None,
+        row.is_question,
+        frozenset(match.matched_words),
+        *_distinct_written_words(match.content),
+    )
 
 
 @lru_cache(maxsize=_TEXT_CACHE_SIZE)
@@ -255,8 +260,8 @@ def _is_duplicate(left: ScoredPassage, right: ScoredPassage, duplicate: float) -
 
 def _is_curated_version(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
     """Return whether `row` is curated memory, its duplicate `other` is not, and their scores are near."""
-    curated = row.passage.match.chunk.sort == "curated" != other.passage.match.chunk.sort
-    return curated and other.score - row.score <= config.near
+    curated = row.passage.match.chunk.document_type == "curated" != other.passage.match.chunk.document_type
+    return curated and other.score - row.score <= config.tie_margin
 
 
 class _HasEntry(Protocol):
@@ -429,9 +434,9 @@ def _rank_passages(
 def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemory:
     """Return the curated memory that matches the filters of the query."""
     if query is None or query == Query(
-        text=query.text, sorts=query.sorts, neighbours=query.neighbours, profile=query.profile
+        text=query.text, document_types=query.document_types, neighbours=query.neighbours, profile=query.profile
     ):
-        return curated if query is None or "curated" in query.sorts else CuratedMemory()
+        return curated if query is None or "curated" in query.document_types else CuratedMemory()
     return CuratedMemory(tuple(passage for passage in curated.passages if matches_filters(passage.match.chunk, query)))
 
 
@@ -439,7 +444,7 @@ def _is_relevant(passage: Passage, context: QueryContext) -> bool:
     """Return whether a passage shares words or meaning with the question, or is the reply to a message that does."""
     match = passage.match
     return (
-        bool(match.words)
+        bool(match.matched_words)
         or is_reply(passage, context)
         or any(match.signals.get(name, 0.0) > 0 for name in _SEMANTIC_SIGNALS)
     )
@@ -447,7 +452,7 @@ def _is_relevant(passage: Passage, context: QueryContext) -> bool:
 
 def _scores(row: ScoredPassage) -> bool:
     """Return whether a row is worth a hit; a row without words of the question needs a score above 0."""
-    return row.score > 0 or bool(row.passage.match.words)
+    return row.score > 0 or bool(row.passage.match.matched_words)
 
 
 def _newest_first(passages: Sequence[Passage], context: QueryContext) -> Iterator[ScoredPassage]:
@@ -481,7 +486,7 @@ def _find_successors(
 
 def _without_match(passage: Passage) -> Passage:
     """Return the passage without any match of the question."""
-    return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
+    return replace(passage, match=replace(passage.match, score=0.0, matched_words=(), missing_words=(), signals={}))
 
 
 def _reject_duplicate(row: ScoredPassage, kept_row: ScoredPassage, now: datetime) -> RejectedHit:
@@ -498,18 +503,18 @@ def _build_hit(row: ScoredPassage, now: datetime) -> Hit:
     return Hit(
         entry=row.entry,
         score=score,
-        why=_explain_hit(row, now),
+        explanation=_explain_hit(row, now),
         path=match.path,
         line_number=match.line_number,
         end_line=match.end_line,
         source=row.passage.label,
         speaker=match.chunk.speaker,
         heading=match.chunk.heading,
-        words=match.words,
+        matched_words=match.matched_words,
         superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
         contradicts=row.contradicts,
         signals=row.signals,
-        shares=_normalize_shares(row, score),
+        score_parts=_normalize_shares(row, score),
     )
 
 
@@ -525,7 +530,7 @@ def _normalize_shares(row: ScoredPassage, score: float) -> dict[str, float]:
 
 def _explain_hit(row: ScoredPassage, now: datetime) -> str:
     """Return the reasons of a hit in words, strongest first."""
-    words = row.passage.match.words
+    words = row.passage.match.matched_words
     reasons = [f"has {', '.join(words)}"] if words else []
     if row.signals["speaker"]:
         speaker = row.passage.match.chunk.speaker

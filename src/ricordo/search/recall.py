@@ -18,7 +18,7 @@ from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import (
-    MEMORY_SORTS,
+    MEMORY_DOCUMENT_TYPES,
     CandidateIndex,
     Candidates,
     Chunk,
@@ -90,7 +90,7 @@ _MAX_CURATED = 2_000
 _DUPLICATE_RESERVE = 8
 _AT_ONCE = 200
 """The ranking of so many passages takes some milliseconds at most."""
-_SIMILARITY_WEIGHTS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
+_SIMILARITY_WEIGHTS = {"bm25": "passage", "context": "context", "dense": "dense", "dense_context": "dense_context"}
 """The signals that measure how near a passage is, and the names of their weights."""
 
 
@@ -178,7 +178,7 @@ async def explain(
 ) -> Explanation:
     """Return the hits of `search`, and at most `rejected` of the best other candidates with the reason.
 
-    A text searches all documents; a `Query` with `sorts=MEMORY_SORTS` returns what `recall_memories` returns.
+    A text searches all documents; a `Query` with `sorts=MEMORY_DOCUMENT_TYPES` returns what `recall_memories` returns.
     """
     asked, weights, moment = _prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
     found = await _search_sources(sources, asked, max(limit, weights.candidates))
@@ -193,7 +193,7 @@ async def explain(
 
 
 def _memory_query(query: Query | str) -> Query:
-    return Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+    return Query(text=query, document_types=MEMORY_DOCUMENT_TYPES) if isinstance(query, str) else query
 
 
 def _prepare_query(query: Query | str, limit: int) -> Query:
@@ -204,10 +204,10 @@ def _prepare_query(query: Query | str, limit: int) -> Query:
 
 def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallConfig) -> PruningRule:
     """Return the rule for the candidates that may be among the best, derived from the question."""
-    unread = config.expected * bool(question.expected) + config.speaker * question.is_first_person
+    unread = config.answer_type * bool(question.expected) + config.speaker * question.is_first_person
     if config.dates and find_date_ranges(question.original_text, now.date()):
         unread += config.dates
-    scale = config.own + config.context + config.session
+    scale = config.passage + config.context + config.session
     return PruningRule(
         weights={name: getattr(config, at) for name, at in _SIMILARITY_WEIGHTS.items()},
         margin=unread / scale,
@@ -285,7 +285,9 @@ async def _rerank(
 async def _load_curated(source: SearchSource) -> CuratedMatches:
     """Return curated memory; empty if it can't be read, which does not affect the hits."""
     try:
-        return CuratedMatches(tuple(await source.index.search(Query(text="", sorts=("curated",)), _MAX_CURATED)))
+        return CuratedMatches(
+            tuple(await source.index.search(Query(text="", document_types=("curated",)), _MAX_CURATED))
+        )
     except StorageError:
         return CuratedMatches()
 
@@ -405,4 +407,4 @@ def _matched_weight(words: QueryWords, entry: Entry) -> float:
 
 
 def _as_chunk(entry: Entry) -> Chunk:
-    return Chunk(path="", line_number=1, end_line=1, content=entry.content, sort="note", tags=entry.tags)
+    return Chunk(path="", line_number=1, end_line=1, content=entry.content, document_type="note", tags=entry.tags)

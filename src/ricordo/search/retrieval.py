@@ -24,7 +24,7 @@ from ricordo.search.bm25 import (
     unranked_matches,
 )
 from ricordo.search.chunking import build_rows
-from ricordo.search.contract import Candidates, Chunk, CuratedMatches, DocumentSort, Match, PruningRule, Query
+from ricordo.search.contract import Candidates, Chunk, CuratedMatches, DocumentType, Match, PruningRule, Query
 from ricordo.search.documents import (
     MAX_LITERAL_CHARS,
     PreparedQuery,
@@ -59,7 +59,7 @@ __all__ = [
 
 
 _SUPERSEDED_MARKER = "[state:: superseded"
-_SORTS_WITH_HEADINGS: frozenset[DocumentSort] = frozenset({"curated", "session", "note"})
+_TYPES_WITH_HEADINGS: frozenset[DocumentType] = frozenset({"curated", "session", "note"})
 _BEFORE_SQL = "(line, part) < (?, ?) AND line <= ? ORDER BY line DESC, part DESC"
 _AFTER_SQL = "(line, part) > (?, ?) AND line >= ? ORDER BY line, part"
 
@@ -138,14 +138,14 @@ def _is_related(chunk: Chunk, other: Chunk) -> bool:
     """Return whether a neighbour belongs to the same conversation, session or heading as the chunk."""
     if _SUPERSEDED_MARKER in other.markup:
         return False
-    if chunk.sort == "ledger":
+    if chunk.document_type == "ledger":
         return bool(chunk.session) and chunk.session == other.session
-    if chunk.sort in _SORTS_WITH_HEADINGS:
+    if chunk.document_type in _TYPES_WITH_HEADINGS:
         return chunk.heading == other.heading
-    return chunk.sort != "profile"
+    return chunk.document_type != "profile"
 
 
-CURATED_QUERY = Query(text="", sorts=("curated",))
+CURATED_QUERY = Query(text="", document_types=("curated",))
 """The query for curated memory, newest first."""
 MAX_CURATED = 2_000
 """The maximum number of chunks of curated memory."""
@@ -251,7 +251,7 @@ class FileScanner:
 
 def _read_candidates(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Candidate]:
     return [
-        Candidate(chunk=row.chunk, own=row.own, around=row.around, place=row.place)
+        Candidate(chunk=row.chunk, text=row.text, context_text=row.context_text, place=row.place)
         for row in build_rows(document, data, redactor)
     ]
 
@@ -276,7 +276,7 @@ def _apply_bullet_fields(candidates: Sequence[Candidate]) -> list[Candidate]:
     bullets = {each.chunk.entry_id: each.chunk for each in candidates if each.chunk.markup}
     return [
         replace(each, chunk=_copy_fields(each.chunk, bullet))
-        if each.chunk.sort == "long" and (bullet := bullets.get(each.chunk.entry_id))
+        if each.chunk.document_type == "long" and (bullet := bullets.get(each.chunk.entry_id))
         else each
         for each in candidates
     ]

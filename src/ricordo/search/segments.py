@@ -301,7 +301,7 @@ class CorpusSearcher:
         read = load_chunks(connection, [number for number in numbers if number not in cached])
         if len(self._chunk_cache) > _CHUNK_CACHE_SIZE:
             self._chunk_cache.clear()
-        self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
+        self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.document_type != "long")
         return cached | read
 
     def _rank(self, corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery | None") -> RankedRows:

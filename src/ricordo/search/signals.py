@@ -138,13 +138,15 @@ def iter_best_first(passages: Iterable[Passage], context: QueryContext) -> Itera
 def max_entry_score(text_score: float, context: QueryContext) -> float:
     """Return the maximum score of an entry with the nearness `text_score`, which includes its recency bonus."""
     config = context.config
-    return text_score * (config.own + config.context + config.session) + _max_text_scores(context)[1] - config.recency
+    return (
+        text_score * (config.passage + config.context + config.session) + _max_text_scores(context)[1] - config.recency
+    )
 
 
 def _max_text_scores(context: QueryContext) -> tuple[float, float]:
     """Return the maximum that the text of a passage can add to its score, and the same for an entry."""
     config = context.config
-    unread = config.recency + config.expected * bool(context.question.expected) + _ROUNDING
+    unread = config.recency + config.answer_type * bool(context.question.expected) + _ROUNDING
     return unread, unread + config.memory + config.speaker * bool(context.speaker) + config.dates * bool(
         context.date_ranges
     )
@@ -180,7 +182,15 @@ def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int
     newest_first = -row.time.timestamp() if timed else 0.0
     # of two memories with the same time in one file, the one on the later line was saved later
     line = -chunk.line_number if timed and chunk.markup else chunk.line_number
-    return (-row.score, newest_first, row.passage.source_rank, chunk.sort == "long", chunk.path, line, chunk.part)
+    return (
+        -row.score,
+        newest_first,
+        row.passage.source_rank,
+        chunk.document_type == "long",
+        chunk.path,
+        line,
+        chunk.part,
+    )
 
 
 def _compute_signals(passage: Passage, memory: Entry | None, context: QueryContext) -> dict[str, float]:
@@ -191,20 +201,22 @@ def _compute_signals(passage: Passage, memory: Entry | None, context: QueryConte
         "context": match_signals.get("context", match.score),
         **{name: match_signals[name] for name in ("dense", "dense_context") if name in match_signals},
         "session": _session_score(passage, context),
-        "company": 0.0 if chunk.markup else context.session_coverage[session_key(passage)],
+        "session_coverage": 0.0 if chunk.markup else context.session_coverage[session_key(passage)],
         "speaker": float(bool(context.speaker) and _is_about(chunk, context.speaker)),
         "reply": reply_score(passage, context),
         "dates": _date_score(_memory_time(memory, chunk), context),
-        "expected": float(holds_expected(match.content, context.question.expected)),
+        "answer_type": float(holds_expected(match.content, context.question.expected)),
         "form": _form_score(passage),
         "memory": float(bool(chunk.markup)),
         "recency": _recency_score(memory, chunk, context),
         "rerank": context.rerank_scores.get(passage_location(passage), 0.0),
         "coverage": match_signals.get("coverage", match.score),
         "reach": match_signals.get("reach", match.score),
-        "absent": match_signals.get("absent", 0.0) * len(context.absent_words) / max(len(match.absent), 1),
-        "stranger": float(bool(context.speaker) and _is_by_another(chunk, context.speaker)),
-        "curated": float(chunk.sort == "curated"),
+        "missing_words": match_signals.get("missing_words", 0.0)
+        * len(context.absent_words)
+        / max(len(match.missing_words), 1),
+        "other_speaker": float(bool(context.speaker) and _is_by_another(chunk, context.speaker)),
+        "curated": float(chunk.document_type == "curated"),
         "confidence": memory.confidence if memory else 1.0,
     }
 
@@ -214,16 +226,16 @@ def _score_shares(signals: Mapping[str, float], context: QueryContext) -> dict[s
     config = context.config
     scale = _lexical_scale(signals, config)
     added = {
-        "bm25": config.own * scale * signals["bm25"],
+        "bm25": config.passage * scale * signals["bm25"],
         "context": config.context * scale * signals["context"],
         "dense": config.dense * scale * signals.get("dense", 0.0),
         "dense_context": config.dense_context * scale * signals.get("dense_context", 0.0),
         "session": config.session * (1 - context.breadth * (1 - signals["memory"])) * signals["session"],
-        "company": config.company * signals["company"],
+        "session_coverage": config.session_coverage * signals["session_coverage"],
         "speaker": config.speaker * signals["speaker"],
         "reply": config.reply * signals["reply"],
         "dates": config.dates * signals["dates"],
-        "expected": config.expected * signals["expected"],
+        "answer_type": config.answer_type * signals["answer_type"],
         "memory": config.memory * signals["memory"] * signals["confidence"],
         "recency": config.recency * signals["recency"],
         "rerank": config.rerank * signals["rerank"],
@@ -234,7 +246,7 @@ def _score_shares(signals: Mapping[str, float], context: QueryContext) -> dict[s
 
 def _lexical_scale(signals: Mapping[str, float], config: RecallConfig) -> float:
     """Return the factor that scales nearness by words and meaning to that of words alone."""
-    words = config.own + config.context
+    words = config.passage + config.context
     meaning = (config.dense if "dense" in signals else 0.0) + (
         config.dense_context if "dense_context" in signals else 0.0
     )
@@ -245,16 +257,16 @@ def _base_score(passage: Passage, context: QueryContext) -> float:
     """Return the part of a passage's score that needs no text; for an entry, everything outside its text."""
     config, chunk = context.config, passage.match.chunk
     similarity = passage_similarity(passage, config)
-    base = similarity * (config.own + config.context)
+    base = similarity * (config.passage + config.context)
     if context.rerank_scores:
         base += config.rerank * context.rerank_scores.get(passage_location(passage), 0.0)
     if chunk.markup:
         return base + config.session * similarity
     company = session_key(passage)
-    base += _form_share(_form_score(passage), similarity * (config.own + config.context), config)
+    base += _form_share(_form_score(passage), similarity * (config.passage + config.context), config)
     base += (
         config.session * (1 - context.breadth) * context.session_similarity[company]
-        + config.company * context.session_coverage[company]
+        + config.session_coverage * context.session_coverage[company]
     )
     if context.questions:
         base += config.reply * reply_score(passage, context)
@@ -291,7 +303,7 @@ def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -
     config, chunk = context.config, passage.match.chunk
     more = config.recency * _recency_score(memory, chunk, context)
     if holds_expected(passage.match.content, context.question.expected):
-        more += config.expected
+        more += config.answer_type
     if not chunk.markup:
         return more
     if context.speaker and _is_about(chunk, context.speaker):
@@ -318,7 +330,7 @@ def _stored_entry(chunk: Chunk) -> Entry | None:
     if found is None:
         return None
     # a piece of a long entry has its own content, not that of the bullet that points to it
-    content = chunk.content if chunk.sort == "long" else found.content
+    content = chunk.content if chunk.document_type == "long" else found.content
     if (found.id, found.content) == (chunk.entry_id, content):
         return found
     return replace(found, id=chunk.entry_id, content=content)
@@ -381,7 +393,7 @@ def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) ->
     """
     if memory is not None and memory.pinned:
         return 1.0
-    if chunk.sort == "profile":
+    if chunk.document_type == "profile":
         # the times of a profile fact say little about when it was said: the ledger has that
         return 0.0
     time, confirmed = _memory_time(memory, chunk), memory.confirmed if memory else None

@@ -106,9 +106,9 @@ def move_to_curated(passages: Sequence[Passage], curated: CuratedMemory) -> list
     moved = []
     for passage in passages:
         place = _preferred_place(_entry_key(passage), curated, here) if passage.match.chunk.markup else None
-        if place is None or passage.match.chunk.sort == "long":
+        if place is None or passage.match.chunk.document_type == "long":
             moved.append(passage)
-        elif passage.match.chunk.sort == "curated":
+        elif passage.match.chunk.document_type == "curated":
             same = place.match.content == passage.match.content
             moved.append(_move_passage(passage, place) if same else passage)
         elif _entry_key(passage) not in found:
@@ -171,7 +171,9 @@ def _move_passage(passage: Passage, place: Passage) -> Passage:
 
 
 def _curated_entries(passages: Iterable[Passage]) -> list[Passage]:
-    return [passage for passage in passages if passage.match.chunk.sort == "curated" and passage.match.chunk.markup]
+    return [
+        passage for passage in passages if passage.match.chunk.document_type == "curated" and passage.match.chunk.markup
+    ]
 
 
 def _entry_key(passage: Passage) -> tuple[str, str]:
@@ -181,7 +183,7 @@ def _entry_key(passage: Passage) -> tuple[str, str]:
 def _place_order(passage: Passage) -> tuple[bool, bool, str, int]:
     """Return the sort key of an entry's places: MEMORY.md, then topics, then the rest."""
     at = passage.match
-    return at.path != MEMORY_PATH, at.chunk.sort != "curated", at.path, at.line_number
+    return at.path != MEMORY_PATH, at.chunk.document_type != "curated", at.path, at.line_number
 
 
 _MIN_SUBJECT_OVERLAP = 0.5
@@ -261,7 +263,7 @@ def _first_replaced_index(
         for at, other in enumerate(placed):
             # time, score and kind exclude most rows
             later = time > other.time and (
-                corrects or (other.score - row.score <= config.near and kind == _kind(other))
+                corrects or (other.score - row.score <= config.tie_margin and kind == _kind(other))
             )
             if (later or (outside and _is_from_outside(other))) and _replaces(row, other, config):
                 return at
@@ -278,7 +280,7 @@ def _replaces(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) ->
         return False
     if _is_from_outside(other) and not _is_from_outside(row):
         return _is_of_one_subject(row, other)
-    near = other.score - row.score <= config.near and _kind(row) == _kind(other)
+    near = other.score - row.score <= config.tie_margin and _kind(row) == _kind(other)
     return _corrects(row, other) or (near and _is_of_one_subject(row, other))
 
 
@@ -287,7 +289,7 @@ def _corrects(row: ScoredPassage, other: ScoredPassage) -> bool:
     if not _is_correction(row) or not _is_later_memory(row, other):
         return False
     on_subject = _is_of_one_subject(row, other) or len(row.words & other.words) >= _MIN_SHARED_WORDS
-    return on_subject and set(row.passage.match.words) >= set(other.passage.match.words)
+    return on_subject and set(row.passage.match.matched_words) >= set(other.passage.match.matched_words)
 
 
 def _is_of_one_subject(row: ScoredPassage, other: ScoredPassage) -> bool:

@@ -22,7 +22,7 @@ import anyio
 
 from ricordo.errors import DocumentInvalid, RicordoError, StorageError
 from ricordo.search.chunking import ChunkRow, KeptRow, TailContext
-from ricordo.search.contract import Chunk, DocumentSort, Query
+from ricordo.search.contract import Chunk, DocumentType, Query
 from ricordo.search.documents import Checksum, DocumentFingerprint, to_milliseconds
 from ricordo.storage.sqlite import Commit, Connection, Database, Schema
 
@@ -229,7 +229,7 @@ def _load_fingerprint(connection: Connection, path: str) -> DocumentFingerprint 
 def _fingerprint_from_row(row: tuple[str, str, int, int, int, str, int, int]) -> DocumentFingerprint:
     return DocumentFingerprint(
         path=row[0],
-        sort=cast("DocumentSort", row[1]),
+        document_type=cast("DocumentType", row[1]),
         size=row[2],
         modified_ns=row[3],
         checked_ns=row[4],
@@ -250,7 +250,7 @@ def _upsert_document(connection: Connection, fingerprint: DocumentFingerprint) -
         RETURNING id""",
         (
             fingerprint.path,
-            fingerprint.sort,
+            fingerprint.document_type,
             fingerprint.size,
             fingerprint.modified_ns,
             fingerprint.checked_ns,
@@ -291,7 +291,7 @@ def _insert_rows(connection: Connection, document: int, rows: Iterable[ChunkRow]
             (document, row.digest, row.place, row.twin, row.meaning, *_columns(row.chunk)),
         )
         connection.execute(
-            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.own, row.around)
+            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.text, row.context_text)
         )
 
 
@@ -368,7 +368,7 @@ def _filter_sql(query: Query) -> tuple[str, _SqlValues]:
         conditions.append(f"AND {condition}")
         values.extend(parameters)
 
-    need(f"sort IN ({_placeholders(query.sorts)})", *query.sorts)
+    need(f"sort IN ({_placeholders(query.document_types)})", *query.document_types)
     need("(sort <> 'profile' OR path = ?)", query.profile)
     if query.kinds:
         need(
@@ -416,7 +416,7 @@ def _chunk_from_row(row: tuple[Any, ...]) -> Chunk:
         line_number=line,
         end_line=end_line,
         part=part,
-        sort=sort,
+        document_type=sort,
         kind=kind,
         tags=tuple(tags.strip("\n").split("\n")) if tags else (),
         time=None if time is None else datetime.fromtimestamp(time / 1000, UTC),

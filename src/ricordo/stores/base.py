@@ -24,7 +24,7 @@ from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope, encode_folder_name
-from ricordo.search.contract import MEMORY_SORTS, Chunk, DocumentSort, Hit, Query
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Chunk, DocumentType, Hit, Query
 from ricordo.search.documents import matches_filters
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
@@ -268,14 +268,14 @@ def _sharing_key(parts: Mapping[str, str]) -> tuple[str | None, ...]:
 
 def _to_chunk(entry: Entry, query: Query, path: str) -> Chunk:
     """Return the entry as a chunk for the filters, with the sort of memory that the query names."""
-    sort: DocumentSort = next((sort for sort in MEMORY_SORTS if sort in query.sorts), "note")
+    sort: DocumentType = next((sort for sort in MEMORY_DOCUMENT_TYPES if sort in query.document_types), "note")
     session = entry.source.session or ""
     return Chunk(
         path=path,
         line_number=1,
         end_line=1,
         content="",
-        sort=sort,
+        document_type=sort,
         kind=entry.kind,
         tags=entry.tags,
         time=entry.said_at,
@@ -290,11 +290,11 @@ def _create_hit(entry: Entry, words: Sequence[str], path: str, line: int, supers
     return Hit(
         entry=entry,
         score=1.0 if words else 0.0,
-        why="; ".join(reasons),
+        explanation="; ".join(reasons),
         path=path,
         line_number=line,
         end_line=line,
-        words=tuple(words),
+        matched_words=tuple(words),
         superseded_by=superseded_by,
     )
 

@@ -28,7 +28,7 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Hit, Query
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Query
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
@@ -398,7 +398,7 @@ class Store:
         if limit < 1:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
-            full_query = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+            full_query = Query(text=query, document_types=MEMORY_DOCUMENT_TYPES) if isinstance(query, str) else query
             matches = (await self._driver.find(full_query, limit))[:limit]
             # files that people edit may hold secrets, so hits are redacted before they are returned
             guarding = partial(_all_guarded, matches, self._parts.redactor)

@@ -19,7 +19,7 @@ from ricordo.context.preamble import Preamble
 from ricordo.errors import InvalidSetting
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
-from ricordo.search.contract import MEMORY_SORTS, Hit, Match, Query, SearchIndex
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Match, Query, SearchIndex
 from ricordo.storage import FileStore
 from ricordo.stores.addresses import OpenRequest
 from ricordo.stores.base import (
@@ -116,9 +116,9 @@ class _FulltextDriver(ForgettingDriver):
         if not query.text.strip():
             entries = [one.entry for one in located.values()]
             return add_locations(await run_sync(match_entries, entries, replace(query, path=""), limit), located)
-        if not set(query.sorts) & set(MEMORY_SORTS):
+        if not set(query.document_types) & set(MEMORY_DOCUMENT_TYPES):
             return []
-        memory_query = replace(query, sorts=MEMORY_SORTS, path=f"{WORKSPACE}/{query.path}")
+        memory_query = replace(query, document_types=MEMORY_DOCUMENT_TYPES, path=f"{WORKSPACE}/{query.path}")
         matches = await (await self._ensure_index()).search(memory_query, 2 * limit + _EXTRA_MATCHES)
         return (await run_sync(_create_hits, matches, located))[:limit]
 
@@ -173,11 +173,11 @@ def _create_hits(matches: list[Match], located: Mapping[str, LocatedEntry]) -> l
         hits[one.entry.id] = Hit(
             entry=one.entry,
             score=match.score,
-            why="; ".join([_explain_match(match), *([f"superseded by {successor}"] if successor else [])]),
+            explanation="; ".join([_explain_match(match), *([f"superseded by {successor}"] if successor else [])]),
             path=display_path(one),
             line_number=one.line,
             end_line=one.end_line,
-            words=match.words,
+            matched_words=match.matched_words,
             superseded_by=successor,
             signals=match.signals,
         )
@@ -185,4 +185,4 @@ def _create_hits(matches: list[Match], located: Mapping[str, LocatedEntry]) -> l
 
 
 def _explain_match(match: Match) -> str:
-    return f"BM25 {match.score:.2f}: has {', '.join(match.words)}"
+    return f"BM25 {match.score:.2f}: has {', '.join(match.matched_words)}"

@@ -313,7 +313,7 @@ class LayeredDriver(RootTombstones):
     ) -> list[Hit]:
         """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
         # forgotten entries only hide messages
-        with_messages = "transcript" in query.sorts
+        with_messages = "transcript" in query.document_types
         sources = [await place.source(self._scope, said=with_messages) for place in places]
         first = replace(sources[0], beside=look)
         now = self._root.clock.now()

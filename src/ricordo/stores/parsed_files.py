@@ -98,7 +98,7 @@ class ParsedFile(Generic[_T]):
             value = self._parse(data)
         fingerprint = DocumentFingerprint(
             path=self._path,
-            sort="note",
+            document_type="note",
             size=len(data),
             # the file grew between listing and reading
             modified_ns=info.modified_ns if info.size == len(data) else 0,

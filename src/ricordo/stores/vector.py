@@ -97,7 +97,7 @@ def merge_hits(by_text: Sequence[Hit], nearest: Sequence[Hit], limit: int) -> li
 
 def _score_hit(hit: Hit, cosine: float) -> Hit:
     reasons = [f"cosine {cosine:.2f}", *([f"superseded by {hit.superseded_by}"] if hit.superseded_by else [])]
-    return replace(hit, score=cosine, why="; ".join(reasons), signals={"cosine": cosine})
+    return replace(hit, score=cosine, explanation="; ".join(reasons), signals={"cosine": cosine})
 
 
 _LOG = logging.getLogger("ricordo.stores")
@@ -369,4 +369,4 @@ def _select_embedder(name: str | None, request: OpenRequest) -> Embedder:
 
 
 def _explain_text_hit(hit: Hit) -> Hit:
-    return replace(hit, why=f"{hit.why}; by its text, without a vector")
+    return replace(hit, explanation=f"{hit.explanation}; by its text, without a vector")

@@ -291,7 +291,7 @@ async def _observe_scope(store: Store) -> tuple[object, ...]:
     queries = ("walnut", "", "red door", "others", "deploy main")
     hits = [await store.recall(query, limit=100) for query in queries]
     return (
-        *[[(hit.entry, hit.score, hit.why, hit.signals) for hit in query_hits] for query_hits in hits],
+        *[[(hit.entry, hit.score, hit.explanation, hit.signals) for hit in query_hits] for query_hits in hits],
         await store.preamble(),
     )
 

@@ -136,7 +136,7 @@ def _print_report(report: "TrustReport", *, as_json: bool) -> None:
             {
                 "root": str(report.root),
                 "trusted": report.trusted,
-                "why": report.reason or None,
+                "reason": report.reason or None,
                 "trouble": list(report.obstacles),
                 "found": {name: list(lines) for name, lines in report.effects.items()},
             }

@@ -170,7 +170,7 @@ def _show_reductions(reports: Sequence[Mapping[str, Any]]) -> None:
 def _largest_reduction(
     reports: Sequence[Mapping[str, Any]], act: str
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    reductions = [(report, each) for report in reports for each in report["reductions"] if each["act"] == act]
+    reductions = [(report, each) for report in reports for each in report["reductions"] if each["action"] == act]
     return max(reductions, key=lambda row: row[1]["tokens_before"] - row[1]["tokens_after"], default=None)
 
 

@@ -427,7 +427,7 @@ async def _find_named_entry(memory: "Memory", name: str) -> "Entry | None":
         ):
             hint = f" The nearest is {similar_ids[0]}." if similar_ids else ""
             raise EntryNotFound(f"{error}{hint}") from error
-        if _ID_PART.fullmatch(name) and not any(hit.words for hit in await memory.recall(name, limit=1)):
+        if _ID_PART.fullmatch(name) and not any(hit.matched_words for hit in await memory.recall(name, limit=1)):
             raise
         return None
 

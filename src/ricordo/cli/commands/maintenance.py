@@ -151,14 +151,14 @@ async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPru
         files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
     )
     return [
-        *(PlannedPruning(path=path, act="archive", rule=rule) for path in ledgers),
+        *(PlannedPruning(path=path, action="archive", rule=rule) for path in ledgers),
         *await plan_pruning(files, now=clock.now(), config=config),
         *(
-            PlannedPruning(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text)
+            PlannedPruning(path=f"memory {each.entry.id}", action="forget", rule=each.rule.text)
             for each in expiring.memories
         ),
         *(
-            PlannedPruning(path=f"transcript {each.session}", act="trash", rule=each.rule.text)
+            PlannedPruning(path=f"transcript {each.session}", action="trash", rule=each.rule.text)
             for each in expiring.sessions
         ),
     ]
@@ -172,7 +172,7 @@ def _print_overdue(overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]")
     if not (overdue.waiting or overdue.failed or overdue.behind):
         print_line("Nothing waits in the inbox, and every session was learned from to its end.")
     for pruning in expiring:
-        print_line(f"{bold(escape(pruning.path))}  {_FATE_TEXTS[pruning.act]}  {dim(pruning.rule)}")
+        print_line(f"{bold(escape(pruning.path))}  {_FATE_TEXTS[pruning.action]}  {dim(pruning.rule)}")
     for record in reversed(overdue.waiting):
         print_line(
             f"{bold(_format_job(record.job))}  {_format_job_state(record)}  "
@@ -222,7 +222,7 @@ def _maintenance_document(
         "waiting": [_job_document(each) for each in overdue.waiting],
         "failed": [_job_document(each) for each in overdue.failed],
         "behind": [{"agent": job.agent, "session": job.session} for job in overdue.behind],
-        "old": [{"path": pruning.path, "act": pruning.act, "rule": pruning.rule} for pruning in expiring],
+        "old": [{"path": pruning.path, "action": pruning.action, "rule": pruning.rule} for pruning in expiring],
         "worked": work_document,
     }
 

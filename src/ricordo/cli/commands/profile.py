@@ -386,7 +386,7 @@ def _print_edit(saved: "SavedProfile", base: "Profile", *, as_json: bool) -> Non
 def _print_import(result: "ProfileImport", *, as_json: bool, backup: str = "") -> None:
     changes = {
         "added": result.added, "changed": result.changed, "removed": result.removed, "summaries": result.summaries,
-        "conflicts": result.conflicts, "mended": result.mended,
+        "conflicts": result.conflicts, "mended": result.repaired,
     }  # fmt: skip
     if as_json:
         document: dict[str, JsonValue] = {name: [*names] for name, names in changes.items()}

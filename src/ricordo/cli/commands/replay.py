@@ -540,4 +540,4 @@ def _session_document(replay: SessionReplay) -> "JsonValue":
 
 def _reduction_document(reduction: RecordedReduction) -> "JsonValue":
     event = reduction.event
-    return {"act": event.stage, "reason": event.reason, **dict(event.counts), "summary": reduction.summary or None}
+    return {"action": event.stage, "reason": event.reason, **dict(event.counts), "summary": reduction.summary or None}

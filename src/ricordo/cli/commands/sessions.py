@@ -162,7 +162,7 @@ def search(
         _print_matches(query, result, target, as_json=as_json, skipped=limit * (page - 1))
         return
     session_query = Query(
-        text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result")
+        text=query, since=since, until=until, session=session, document_types=("transcript", "session", "result")
     )
     max_hits = _SPEAKER_CANDIDATES if speaker else limit
     hits = with_memory(

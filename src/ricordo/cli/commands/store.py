@@ -236,5 +236,5 @@ def _migration_document(
         "there": migration.already_there,
         "forgotten": migration.forgotten,
         "redacted": migration.redacted,
-        "failed": [{"id": each.id, "why": each.reason} for each in migration.failed],
+        "failed": [{"id": each.id, "reason": each.reason} for each in migration.failed],
     }

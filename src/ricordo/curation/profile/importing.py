@@ -54,7 +54,7 @@ class ProfileImport:
 
     `added`, `changed` and `removed` are ids of facts, `summaries` the names of changed summaries. `known` counts the
     facts that the profile already has in the same words. `conflicts` are ids and names with different content in the
-    document and the profile; without a preference those of the profile win. `mended` are places of the document where
+    document and the profile; without a preference those of the profile win. `repaired` are places of the document where
     an unreadable field got its default.
     """
 
@@ -65,7 +65,7 @@ class ProfileImport:
     summaries: tuple[str, ...] = ()
     known: int = 0
     conflicts: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
     changes_something: bool = False
     is_saved: bool = False
 
@@ -92,7 +92,7 @@ def plan_parsed_import(
         else _plan_merge(profile, parsed.profile, prefer)
     )
     mended = tuple(each.location for each in parsed.broken)
-    return replace(plan, mended=mended, changes_something=not has_same_content(plan.profile, profile))
+    return replace(plan, repaired=mended, changes_something=not has_same_content(plan.profile, profile))
 
 
 def _plan_replacement(profile: Profile, imported: Profile) -> ProfileImport:

@@ -121,7 +121,7 @@ class SkippedItem:
     """
 
     id: str
-    why: Literal["blank", "no room", "cut", "repeated"]
+    reason: Literal["blank", "no room", "cut", "repeated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,7 @@ def _normalize_sentence(sentence: str) -> str:
 def _rank_facts(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], list[SkippedItem]]:
     """Return the facts with content, best first, and the blank ones; equal ranks keep their order."""
     nonblank = [fact for fact in facts if _to_line(fact.content)]
-    blank = [SkippedItem(id=fact.id, why="blank") for fact in facts if not _to_line(fact.content)]
+    blank = [SkippedItem(id=fact.id, reason="blank") for fact in facts if not _to_line(fact.content)]
     scores = relevance(nonblank, query) if query and query.strip() else [0.0] * len(nonblank)
     weight = _RELEVANCE_WEIGHT if any(scores) else 0.0
     ranks = [weight * score + (1 - weight) * _confidence(fact) for score, fact in zip(scores, nonblank, strict=True)]
@@ -236,7 +236,7 @@ def _summary_lines(profile: Profile) -> tuple[dict[str, str], list[SkippedItem]]
             section = profile.summaries.get(name)
             text = _to_line(section.summary) if section else ""
             if text and _is_repeated(text, profile.facts):
-                repeated.append(SkippedItem(id=name, why="repeated"))
+                repeated.append(SkippedItem(id=name, reason="repeated"))
             elif text:
                 lines[name] = f"- {label}: {text}"
     return lines, repeated
@@ -286,13 +286,13 @@ def _fence_block(text: str) -> str:
 
 
 def _skipped_summaries(lines: dict[str, str], rendered: dict[str, str]) -> list[SkippedItem]:
-    missing = [SkippedItem(id=name, why="no room") for name in lines if name not in rendered]
-    return [*(SkippedItem(id=name, why="cut") for name, text in rendered.items() if text != lines[name]), *missing]
+    missing = [SkippedItem(id=name, reason="no room") for name in lines if name not in rendered]
+    return [*(SkippedItem(id=name, reason="cut") for name, text in rendered.items() if text != lines[name]), *missing]
 
 
 def _skipped_facts(facts: Sequence[Fact], rendered: Sequence[Fact]) -> list[SkippedItem]:
     ids = {fact.id for fact in rendered}
-    return [SkippedItem(id=fact.id, why="no room") for fact in facts if fact.id not in ids]
+    return [SkippedItem(id=fact.id, reason="no room") for fact in facts if fact.id not in ids]
 
 
 def _frame_tokens(lines: dict[str, str], facts: Sequence[Fact]) -> int:
