@@ -92,7 +92,6 @@ def test_users_who_share_an_agent_are_named_and_the_agents_reports_are_not_kept(
     assert not any("14 files" in content for content in contents)
 
 
-@pytest.mark.req("DF-C6")
 @pytest.mark.parametrize(
     "said",
     [

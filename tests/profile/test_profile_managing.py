@@ -171,6 +171,11 @@ async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(q
     assert sorted(each.content for each in (await quick.show()).facts) == ["Likes green tea", "Sails"]
     with pytest.raises(InvalidFact):
         await quick.add_fact("   ")
+    edited = await quick.show()
+    twice = replace(edited.facts[-1], id="fact_00000009", content="SAILS!")
+    with pytest.raises(DuplicateFact):
+        await quick.replace_all(replace(edited, facts=(*edited.facts, twice)), base=edited)
+    assert await quick.show() == edited
 
 
 async def test_a_fact_that_is_removed_is_not_learned_again_and_says_nothing_of_itself(tmp_path: Path) -> None:
