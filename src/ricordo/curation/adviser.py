@@ -32,11 +32,11 @@ from ricordo.curation.types import (
     RetirementReason,
     Supersession,
 )
-from ricordo.errors import InvalidMessage, ModelError, ModelOverflow, ModelTimeout, ReplyInvalid
+from ricordo.errors import ModelError, ModelOverflow, ModelTimeout, ReplyInvalid
 from ricordo.guard import FencedItem, Trust, contains_fence, cut, render_fence
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, Text
-from ricordo.messages.json_text import loads
+from ricordo.messages.json_text import iterate_objects
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.models import ChatModel, Reply
 from ricordo.workspace.entry_codec import inline_fields, parse_entries, render_entry
@@ -148,7 +148,7 @@ def parse_advice(
     text: str, parsed: JsonValue, *, curated_ids: Collection[str], ids: Collection[str], config: ConsolidationConfig
 ) -> Advice:
     """Return the proposals of an answer, or its flaw. `curated_ids` are the curated ids in the request, `ids` all."""
-    answer = parsed if isinstance(parsed, dict) else _parse_object(text)
+    answer = parsed if isinstance(parsed, dict) else _find_object(text)
     if answer is None or not any(isinstance(answer.get(part), list) for part in _ANSWER_PARTS):
         return Advice(flaw=UNREADABLE)
     advice = Advice(
@@ -177,13 +177,9 @@ def parse_advice(
     return replace(advice, merges=tuple(merge for merge in advice.merges if merge.content))
 
 
-def _parse_object(text: str) -> Mapping[str, JsonValue] | None:
-    start, end = text.find("{"), text[:_MAX_ANSWER_CHARACTERS].rfind("}")
-    try:
-        value = loads(text[start : end + 1]) if 0 <= start < end else None
-    except InvalidMessage:
-        return None
-    return value if isinstance(value, dict) else None
+def _find_object(text: str) -> Mapping[str, JsonValue] | None:
+    objects = iterate_objects(text[:_MAX_ANSWER_CHARACTERS], nested=True)
+    return next((value for value in objects if value.keys() & set(_ANSWER_PARTS)), None)
 
 
 def _read_rows(answer: Mapping[str, JsonValue], part: str) -> Sequence[Mapping[str, JsonValue]]:

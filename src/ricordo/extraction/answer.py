@@ -4,20 +4,18 @@ Invariants: an unreadable answer is distinguished from an empty one. Every findi
 to extract from, and contains no name or number that is missing from the conversation.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, date, datetime
 from functools import cached_property
 
-from ricordo.errors import InvalidMessage
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, get_mark
-from ricordo.messages.json_text import loads
+from ricordo.messages.json_text import iterate_objects
 
 __all__ = [
     "LESSONS_PART",
@@ -37,8 +35,6 @@ LESSONS_PART = "lessons"
 _NO_REPLY = lazy_compile(r"[\s\"'`*_.!]*no[_ -]?reply[\s\"'`*_.!]*", re.IGNORECASE)
 _CODE_FENCE = lazy_compile(r"\A\s*```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
 _THINKING = lazy_compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_DECODER = json.JSONDecoder()
-_MAX_STARTS = 200
 _MAX_ANSWER_CHARS = 400_000
 
 
@@ -64,43 +60,16 @@ def parse_lessons_answer(text: str) -> LessonsAnswer | None:
     text = _THINKING.sub(" ", text[:_MAX_ANSWER_CHARS])
     if is_no_reply(text):
         return LessonsAnswer(lessons=[])
-    document = next((each for each in _iter_objects(text) if LESSONS_PART in each), None)
-    if document is None:
+    documents = [each for each in iterate_objects(text) if LESSONS_PART in each]
+    if not documents:
         return None
+    document = documents[-1]
     lessons = document[LESSONS_PART]
     if lessons is None or (isinstance(lessons, str) and (not lessons.strip() or is_no_reply(lessons))):
         lessons = []
     return LessonsAnswer(
         lessons=lessons, parts={name: value for name, value in document.items() if name != LESSONS_PART}
     )
-
-
-def _iter_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
-    """Yield the outermost objects of a text, last one first. An incomplete object hides the objects in it."""
-    objects: list[Mapping[str, JsonValue]] = []
-    start = text.find("{")
-    for _ in range(_MAX_STARTS):
-        if start < 0:
-            break
-        end = _find_object_end(text, start)
-        if end < 0:
-            start = text.find("{", start + 1)
-            continue
-        try:
-            value = loads(text[start:end])
-        except InvalidMessage:
-            value = None
-        if isinstance(value, dict):
-            objects.append(value)
-        start = text.find("{", end)
-    yield from reversed(objects)
-
-
-def _find_object_end(text: str, start: int) -> int:
-    try:
-        return _DECODER.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return -1
 
 
 LESSON_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-_DECODER = json.JSONDecoder()
+_LENIENT_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 _ESCAPE_PATTERN = lazy_compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
@@ -131,26 +131,26 @@ def _parse_finite(number: str) -> float:
     return value if isfinite(value) else _raise_not_json(number)
 
 
-_MAX_STARTS = 200
+_MAX_FALSE_STARTS = 200
 
 
-def iterate_objects(text: str) -> "Iterator[dict[str, JsonValue]]":
-    """Yield the outermost JSON objects in a text that a model wrote, in order; prose and code fences are skipped.
+def iterate_objects(text: str, *, nested: bool = False) -> "Iterator[dict[str, JsonValue]]":
+    """Yield the JSON objects in a text that a model wrote, in order; prose and code fences are skipped.
 
-    Braces that begin no object are skipped too, at most 200 of them, so that the time stays linear.
+    Only outermost objects are yielded, with `nested` also those within them. NaN and infinities are read as null.
+    After 200 braces that begin no object the rest is not read, so that the time stays linear.
     """
-    start = text.find("{")
-    for _ in range(_MAX_STARTS):
-        if start < 0:
-            return
+    false_starts, start = 0, text.find("{")
+    while start >= 0 and false_starts < _MAX_FALSE_STARTS:
         try:
-            end = _DECODER.raw_decode(text, start)[1]
-            value = loads(text[start:end])
-        except (ValueError, RecursionError, InvalidMessage):
-            end, value = start + 1, None
+            value, end = _LENIENT_DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            false_starts += 1
+            start = text.find("{", start + 1)
+            continue
         if isinstance(value, dict):
             yield value
-        start = text.find("{", end)
+        start = text.find("{", start + 1 if nested else end)
 
 
 def _raise_not_json(constant: str) -> NoReturn:

@@ -7,10 +7,8 @@ Invariants: a truncated reply gives no update, nor does one with a removal and a
 be the replacement. Only `ReplyInvalid` is raised.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from math import isfinite
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +25,7 @@ from ricordo.curation.profile.updates import (
 )
 from ricordo.errors import ReplyInvalid
 from ricordo.lazy import lazy_compile
+from ricordo.messages.json_text import iterate_objects
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.profile import CATEGORIES, HISTORY_SUMMARIES, USER_SUMMARIES, FactSource
 
@@ -96,7 +95,6 @@ _Row: TypeAlias = Mapping[str, JsonValue]
 _Item = TypeVar("_Item")
 _THINKING = lazy_compile(r"<(think(?:ing)?|reasoning|reflection)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _MAX_ANSWER_CHARACTERS = 1_000_000
-_MAX_OBJECTS = 2_000
 _INVALID_REPLACEMENT = -1
 
 
@@ -149,23 +147,10 @@ def _answer_text(answer: JsonValue) -> str:
 def _find_object(text: str) -> dict[str, JsonValue]:
     limited_text = text[:_MAX_ANSWER_CHARACTERS]
     for candidate in (_THINKING.sub("\n", limited_text), limited_text):
-        for value in islice(_iterate_objects(candidate), _MAX_OBJECTS):
+        for value in iterate_objects(candidate, nested=True):
             if all(part in value for part in REQUIRED_PARTS):
                 return value
     raise ReplyInvalid("The model's answer holds no whole update of the profile.", said=text)
-
-
-def _iterate_objects(text: str) -> Iterator[dict[str, JsonValue]]:
-    """Yield every object in the text, including nested ones; an empty one for each invalid start."""
-    decoder = json.JSONDecoder(parse_constant=lambda _: None)
-    start = text.find("{")
-    while start >= 0:
-        try:
-            value, _ = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            value = {}
-        yield value if isinstance(value, dict) else {}
-        start = text.find("{", start + 1)
 
 
 def _read_rows(value: JsonValue, *, texts: bool = False) -> list[_Row]:
