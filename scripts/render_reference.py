@@ -17,6 +17,7 @@ import typer.main
 
 import ricordo
 from ricordo import errors
+from ricordo.agent import sync
 from ricordo.cli.application import app
 from ricordo.testing import BUILT_IN_STORES
 from ricordo.testing.store_conformance import checks_table, conformance_table, list_capabilities, stores_table
@@ -62,6 +63,15 @@ def render_python() -> str:
     parts += ["# What the methods return"]
     for name, value in sorted(list_result_types(public).items()):
         parts += _described(name, value)
+    parts += [
+        "# Without `await`",
+        "`ricordo.agent.sync` has these classes for programs that do not await. Each method has the arguments, results"
+        " and errors of the method of the same name above.",
+    ]
+    for name in sync.__all__:
+        value = getattr(sync, name)
+        methods = ", ".join(f"`{each}`" for each in sorted(vars(value)) if not each.startswith("_"))
+        parts += [f"## {name}", inspect.getdoc(value) or "", f"Methods: {methods}."]
     return _page(parts)
 
 

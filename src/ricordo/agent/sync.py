@@ -135,7 +135,7 @@ class SyncTaskList(SyncProxy[AsyncTaskList]):
 
 
 class SyncHarnessAgent(SyncProxy[AsyncAgent]):
-    """An agent in one session. Use `with HarnessAgent.open(...) as agent`; arguments as for `ricordo.HarnessAgent`.
+    """An agent in one session. Use `with SyncHarnessAgent.open(...) as agent`; arguments as for `ricordo.HarnessAgent`.
 
     The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; turns run one at a time.
     """

@@ -98,7 +98,7 @@ class SyncProfile(SyncProxy[AsyncProfile]):
 
 
 class SyncMemory(SyncProxy[AsyncMemory]):
-    """The open memory of one scope, with the methods of `ricordo.Memory`. Use `with Memory.open(...) as memory`.
+    """The open memory of one scope, with the methods of `ricordo.Memory`. Use `with SyncMemory.open(...) as memory`.
 
     It may be used from several threads.
     """

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="it is killed as
 
 
 def _script() -> ModuleType:
-    found = importlib.util.spec_from_file_location("standing_run", ROOT / "scripts" / "standing_run.py")
+    found = importlib.util.spec_from_file_location("survival_run", ROOT / "scripts" / "survival_run.py")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -24,7 +24,7 @@ def _script() -> ModuleType:
 @pytest.mark.req("AS-STATE-03", "AS-STATE-06", "AS-STATE-07", "AS-STATE-08", "CC-PIN")
 def test_five_compactions_an_overflow_and_two_kills_change_nothing_that_stands(tmp_path: Path) -> None:
     script = _script()
-    run = script.ran(tmp_path)
+    run = script.run_through(tmp_path)
     assert (run.compactions, run.overflows, run.ended) == (5, 1, (-9, -9, 0))
     rows = {name: (before, after) for name, before, after in run.rows()}
     changed = {name for name, (before, after) in rows.items() if before != after}

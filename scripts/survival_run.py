@@ -1,8 +1,8 @@
-"""Show what compactions, an overflow and kills leave alone: `python scripts/standing_run.py`.
+"""Show what compactions, an overflow and kills leave alone: `python scripts/survival_run.py`.
 
 An agent makes a plan, writes four todos, is given two rules and begins three background tasks. Then its window is
 compacted five times and overflows once, and its process is killed twice: in the middle of a tool call, and while a
-summary is written. Printed is each field of what stands beside its window, before and after, and whether it is the
+summary is written. Printed is each field of the state beside its window, before and after, and whether it is the
 same.
 """
 
@@ -28,7 +28,7 @@ from ricordo.jobs.tasks import ReportProgress
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, ScriptItem, overflow
 
-__all__ = ["COUNTED", "EXPORTED", "LOST", "PLAN", "RULES", "TODOS", "Run", "main", "ran"]
+__all__ = ["COUNTED", "EXPORTED", "LOST", "PLAN", "RULES", "TODOS", "Run", "main", "run_through"]
 
 PLAN = "# Move to PostgreSQL\n\n1. Export every table.\n2. Load them in one transaction.\n3. Keep MySQL for a week.\n"
 TODOS = (
@@ -69,7 +69,7 @@ class Run:
 def main() -> None:
     """Run it, and print the fields."""
     with tempfile.TemporaryDirectory() as folder:
-        run = ran(Path(folder))
+        run = run_through(Path(folder))
     print(f"compactions: {run.compactions}, overflows: {run.overflows}, processes ended with {run.ended}\n")
     for name, before, after in run.rows():
         print(f"{name}: {'the same' if before == after else 'changed'}\n  before {before}\n  after  {after}")
@@ -79,7 +79,7 @@ def main() -> None:
     print(run.told[-1])
 
 
-def ran(folder: Path) -> Run:
+def run_through(folder: Path) -> Run:
     """Run the three processes in `folder`."""
     said: list[dict[str, object]] = []
     ended = []
