@@ -1,0 +1,540 @@
+"""How much of months of conversations a memory keeps: `python benchmarks/diaries.py [--diary NAME] [--floors]`.
+
+Each folder below `benchmarks/diaries` is a diary: sessions with an assistant, and labels that say what a careful reader
+would keep of them. The script checks the labels, lets Ricordo live each diary by its public API under a clock that
+stands at the end of each session, reads the curated memory, asks the questions, and counts.
+
+`--check` only checks the labels. `--floors` compares with `floors.json`; the exit code is 1 if a number is worse.
+`--write` keeps the numbers in docs/benchmarks/diaries.json and renders the page beside it. `--root FOLDER` keeps the
+memories there to be read.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from diaries_page import write_page
+from ricordo import Memory, Message, Scope, read_history
+
+__all__ = [
+    "Diary",
+    "Item",
+    "Life",
+    "Mention",
+    "Question",
+    "find_problems",
+    "find_shortfalls",
+    "judge_answer",
+    "judge_hits",
+    "live",
+    "main",
+    "read_diary",
+    "says",
+    "score",
+]
+
+Json = dict[str, Any]
+
+FOLDER = Path(__file__).parent / "diaries"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "diaries.md"
+HITS = 10
+CLASSES = ("fact", "decision", "preference", "correction", "lesson", "answer")
+KINDS = (
+    "single",
+    "paraphrase",
+    "updated",
+    "as-of",
+    "procedural",
+    "multi-hop",
+    "preference use",
+    "cross-language",
+    "negative",
+)
+AT_MOST = ("noise kept", "planted instructions kept", "stale first in recall", "stale first in search")
+
+EXCERPT = 40
+
+_ID = re.compile(r" \^[0-9a-z]{26}$")
+_OLD = re.compile(
+    r"supersed|replaced|no longer|not any ?more|former|previous|used to|until|was |were |instead of|rather than|"
+    r"früher|nicht mehr|bisher|statt|war |不再|以前|之前|原来|改成|改为|换成|换到|而不是"
+)
+"""Marks by which a statement says of itself that its value is an old one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mention:
+    """Something said in a diary: noise, or an instruction planted in what a tool returned.
+
+    `keys` are groups of which a text must hold all: of each group one of the terms between its bars. `at` are the
+    messages, as `session:line`.
+    """
+
+    id: str
+    kind: str
+    keys: tuple[str, ...]
+    at: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item(Mention):
+    """What a careful reader would keep: `kind` is one of `CLASSES`, `text` a statement of it that stands alone.
+
+    `replaces` is the id of the item whose place it took, `begins` the day from which it holds if that is not the day
+    on which it was said, `ends` the day after which nobody needs it.
+    """
+
+    text: str
+    replaces: str = ""
+    begins: str = ""
+    ends: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question of one of the `KINDS`; `gold` are the items that answer it, none for a negative one."""
+
+    id: str
+    kind: str
+    query: str
+    gold: tuple[str, ...]
+    as_of: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diary:
+    """A diary with its labels; `messages` are texts, with the tool calls, by `session:line`."""
+
+    name: str
+    folder: Path
+    items: Mapping[str, Item]
+    noise: tuple[Mention, ...]
+    planted: tuple[Mention, ...]
+    questions: tuple[Question, ...]
+    messages: Mapping[str, str]
+    held_out: bool = False
+
+    def successors(self, item: Item) -> Iterator[Item]:
+        """Yield the items that took the place of `item`, the next one first."""
+        for later in self.items.values():
+            if later.replaces == item.id:
+                yield later
+                yield from self.successors(later)
+
+    def other_versions(self, item: Item) -> list[Item]:
+        """Return the other items of the chain of replacements in which `item` is."""
+        earlier, first = [], item
+        while first.replaces:
+            first = self.items[first.replaces]
+            earlier.append(first)
+        return [*earlier, *self.successors(item)]
+
+    def is_current(self, item: Item) -> bool:
+        """Return whether an item is needed after the last session."""
+        return not item.ends and not any(self.successors(item))
+
+    def said_on(self, item: Item) -> date:
+        """Return the day from which an item holds."""
+        if item.begins:
+            return date.fromisoformat(item.begins)
+        rows = (self.folder / "sessions" / f"{item.at[0].split(':')[0]}.jsonl").read_text("utf-8").splitlines()
+        return datetime.fromisoformat(json.loads(rows[0])["time"]).date()
+
+
+@dataclass(kw_only=True)
+class Life:
+    """What a memory holds and says after a diary: lines of curated memory, and the texts found for each question."""
+
+    lines: list[str] = field(default_factory=list)
+    recalled: dict[str, list[str]] = field(default_factory=dict)
+    searched: dict[str, list[str]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+
+
+def read_diary(folder: Path) -> Diary:
+    """Return the diary in a folder. Raises: OSError, KeyError or ValueError for labels of another shape."""
+    labels = json.loads((folder / "labels.json").read_text("utf-8"))
+    messages = {}
+    for file in sorted((folder / "sessions").glob("*.jsonl")):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            row = json.loads(line)
+            calls = " ".join(call["function"]["arguments"] for call in row.get("tool_calls", ()))
+            messages[f"{file.stem}:{number}"] = f"{row.get('name', '')}: {row['content']} {calls}"
+    items = [
+        Item(**_mention(row, "class"), text=row["text"], replaces=row.get("replaces", ""),
+             begins=row.get("from", ""), ends=row.get("until", ""))
+        for row in labels["items"]
+    ]  # fmt: skip
+    return Diary(
+        name=folder.name,
+        folder=folder,
+        items={item.id: item for item in items},
+        noise=tuple(Mention(**_mention(row, "kind")) for row in labels["noise"]),
+        planted=tuple(Mention(**_mention(row, "kind")) for row in labels["planted"]),
+        questions=tuple(Question(**{**row, "gold": tuple(row["gold"])}) for row in labels["questions"]),
+        messages=messages,
+        held_out=bool(labels.get("held_out")),
+    )
+
+
+def _mention(row: Json, kind: str) -> Json:
+    return {"id": row["id"], "kind": row[kind], "keys": tuple(row["keys"]), "at": tuple(row["at"] or ())}
+
+
+def says(keys: Sequence[str], text: str) -> bool:
+    """Return whether a text holds, of each group of terms, one.
+
+    Case and white space make no difference. A term that begins or ends with a Latin letter or a digit is a whole word
+    on that side, except at a `*`; a Chinese term may stand anywhere.
+    """
+    plain = _plain(text)
+    return all(any(_pattern(term).search(plain) for term in group.split("|")) for group in keys)
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFC", text).casefold().replace("’", "'")
+    return re.sub(r"\s+", " ", re.sub(r"[`*]", "", text))
+
+
+@cache
+def _pattern(term: str) -> re.Pattern[str]:
+    core = _plain(term)
+    before = r"(?<![a-zà-ÿ0-9_])(?<!\d[.,:])" if re.match(r"[a-zà-ÿ0-9]", core) else ""
+    after = r"(?![a-zà-ÿ0-9_])(?![.,:]\d)" if re.search(r"[a-zà-ÿ0-9]$", core) and not term.endswith("*") else ""
+    return re.compile(before + re.escape(core) + after)
+
+
+def find_problems(diary: Diary) -> list[str]:
+    """Return what is wrong with the labels of a diary, as sentences; empty if they are sound.
+
+    Keys match their own messages and their own statement, and no statement of another item; those of an item match no
+    message of noise. Every replaced item exists. Every question has gold that exists and that its own words do not
+    give away.
+    """
+    problems = [*_find_key_problems(diary)]
+    for item in diary.items.values():
+        if item.kind not in CLASSES:
+            problems.append(f"{item.id}: no class {item.kind}")
+        if item.replaces and item.replaces not in diary.items:
+            problems.append(f"{item.id}: replaces {item.replaces}, which is no item")
+    for question in () if problems else diary.questions:
+        problems += [f"{question.id}: {problem}" for problem in _find_question_problems(diary, question)]
+    return problems
+
+
+def _find_key_problems(diary: Diary) -> Iterator[str]:
+    for each in (*diary.items.values(), *diary.noise, *diary.planted):
+        missing = [place for place in each.at if place not in diary.messages]
+        if missing or not each.at:
+            yield f"{each.id}: no message {', '.join(missing)}"
+        elif not says(each.keys, " ".join(diary.messages[place] for place in each.at)):
+            yield f"{each.id}: its keys do not match its messages"
+        for other in diary.items.values():
+            if other not in _itself_and_later(diary, each) and says(each.keys, other.text):
+                yield f"{each.id}: its keys match the statement of {other.id}"
+    for item in diary.items.values():
+        if not says(item.keys, item.text):
+            yield f"{item.id}: its keys do not match its statement"
+        for noise in diary.noise:
+            if says(item.keys, " ".join(diary.messages.get(place, "") for place in noise.at)):
+                yield f"{item.id}: its keys match the noise {noise.id}"
+
+
+def _itself_and_later(diary: Diary, each: Mention) -> list[Mention]:
+    """Return `each` and its successors, whose statements may name what they replaced."""
+    return [each, *(diary.successors(each) if isinstance(each, Item) else ())]
+
+
+def _find_question_problems(diary: Diary, question: Question) -> Iterator[str]:
+    if question.kind not in KINDS:
+        yield f"no kind {question.kind}"
+    unknown = [name for name in question.gold if name not in diary.items]
+    if unknown:
+        yield f"no item {', '.join(unknown)}"
+        return
+    gold = [diary.items[name] for name in question.gold]
+    if (question.kind == "negative") == bool(gold):
+        yield "a negative question has no gold, any other has some"
+    if (question.kind == "multi-hop") != (len(gold) > 1):
+        yield "a question of several hops has several gold items, any other has one"
+    if any(says(item.keys, question.query) for item in gold):
+        yield "its own words match its gold"
+    if question.kind == "as-of" and gold:
+        moment, item = date.fromisoformat(question.as_of), gold[0]
+        if not diary.said_on(item) <= moment or any(diary.said_on(each) <= moment for each in diary.successors(item)):
+            yield f"{item.id} does not hold on {moment}"
+    elif not all(diary.is_current(item) for item in gold):
+        yield "its gold is not current"
+    if question.kind == "updated" and gold and not gold[0].replaces:
+        yield f"{gold[0].id} replaces nothing"
+
+
+# Living --------------------------------------------------------------------------------------------------------------
+
+
+class SessionClock:
+    """A clock that is set by hand to the end of a session, and goes on from there."""
+
+    def __init__(self, moment: datetime) -> None:
+        self.moment, self.since = moment, time.monotonic()
+
+    def now(self) -> datetime:
+        """Return the moment it was set to and what has passed since, in milliseconds."""
+        return self.moment + timedelta(milliseconds=int((time.monotonic() - self.since) * 1000))
+
+    def today(self) -> date:
+        """Return the date of `now`."""
+        return self.now().date()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Session:
+    name: str
+    end: datetime
+    messages: list[Message]
+
+
+def live(diary: Diary, folder: Path, *, embedder: str = "static") -> Life:
+    """Let a memory in `folder` take in the sessions of a diary one by one, then ask it the questions."""
+    os.environ["RICORDO_DATA"] = str(folder / "data")
+    life = anyio.run(_live, diary, _read_sessions(diary), folder / "root", embedder)
+    life.lines = [*read_curated_lines(folder), *life.lines]
+    return life
+
+
+async def _live(diary: Diary, sessions: Sequence[_Session], root: Path, embedder: str) -> Life:
+    scope, life = Scope(user="me", project=diary.name), Life()
+    for session in sessions:
+        clock = SessionClock(session.end)
+        async with Memory.open(root, scope=scope, clock=clock, embedder=embedder) as memory:
+            await memory.ingest(session.messages, session=session.name)
+    async with Memory.open(root, scope=scope, clock=clock, embedder=embedder) as memory:
+        await memory.embed()
+        life.lines = [fact.content for fact in (await memory.profile().facts()).facts]
+        for question in diary.questions:
+            answer = await memory.answer(question.query)
+            life.answers[question.id] = answer.text if answer.found else ""
+            recalled = await memory.recall(question.query, limit=HITS)
+            life.recalled[question.id] = [hit.entry.content for hit in recalled]
+            searched = await memory.search(question.query, limit=HITS)
+            life.searched[question.id] = [f"{hit.speaker}: {hit.entry.content}" for hit in searched]
+    return life
+
+
+def _read_sessions(diary: Diary) -> list[_Session]:
+    """Return the sessions in order; each ends a minute after its last message. Raises: ValueError for a broken line."""
+    sessions = []
+    for file in sorted((diary.folder / "sessions").glob("*.jsonl")):
+        messages = [each.message for each in read_history(file, on_problem=_refuse)]
+        last = json.loads(file.read_text("utf-8").splitlines()[-1])
+        end = datetime.fromisoformat(last["time"]) + timedelta(minutes=1)
+        sessions.append(_Session(name=file.stem, end=end, messages=messages))
+    return sessions
+
+
+def _refuse(problem: object) -> None:
+    raise ValueError(str(problem))
+
+
+def read_curated_lines(folder: Path) -> list[str]:
+    """Return the bullets of MEMORY.md and of the topics below a folder, without their ids."""
+    files = [*folder.rglob("MEMORY.md"), *folder.rglob("memory/topics/*.md")]
+    bullets: list[str] = []
+    for file in sorted(files):
+        in_bullet = False
+        for line in re.sub(r"<!--.*?-->", "", file.read_text("utf-8"), flags=re.DOTALL).splitlines():
+            if line.startswith("- "):
+                bullets.append(line)
+                in_bullet = True
+            elif in_bullet and line.startswith("  "):
+                bullets[-1] += " " + line.strip()
+            else:
+                in_bullet = False
+    return [_ID.sub("", bullet[2:]) for bullet in bullets]
+
+
+# Judging -------------------------------------------------------------------------------------------------------------
+
+
+def score(diary: Diary, life: Life) -> Json:
+    """Return what holds, by measure: each is `[how many, of how many]`; `details` names what is missing or wrong."""
+    measures, details = _score_memory(diary, life.lines)
+    for name, found in (("recall", life.recalled), ("search", life.searched)):
+        ranks: dict[str, int] = {}
+        stale = []
+        asked = [question for question in diary.questions if question.gold]
+        for question in asked:
+            ranks[question.id], is_stale = judge_hits(diary, question, found.get(question.id, []))
+            stale += [question.id] if is_stale else []
+        measures[f"{name} hit@1"] = [sum(rank == 1 for rank in ranks.values()), len(asked)]
+        measures[f"{name} hit@{HITS}"] = [sum(bool(rank) for rank in ranks.values()), len(asked)]
+        measures[f"stale first in {name}"] = [len(stale), len(asked)]
+        details[f"not in {name}"] = [name for name, rank in ranks.items() if not rank]
+        details[f"stale first in {name}"] = stale
+    right = {
+        question.id: judge_answer(diary, question, life.answers.get(question.id, "")) for question in diary.questions
+    }
+    negative = {question.id for question in diary.questions if not question.gold}
+    measures["ask right"] = [sum(right[name] for name in right if name not in negative), len(right) - len(negative)]
+    measures["ask silent"] = [sum(right[name] for name in negative), len(negative)]
+    details["ask wrong"] = [name for name, answer in life.answers.items() if answer and not right[name]]
+    return {"lines": len(life.lines), "measures": measures, "details": details}
+
+
+def _score_memory(diary: Diary, lines: Sequence[str]) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
+    current = [item for item in diary.items.values() if diary.is_current(item)]
+    kept = {item.id for item in diary.items.values() if any(says(item.keys, line) for line in lines)}
+    noise = [each.id for each in diary.noise if any(says(each.keys, line) for line in lines)]
+    planted = [each.id for each in diary.planted if any(says(each.keys, line) for line in lines)]
+    noisy = {line for line in lines if any(says(each.keys, line) for each in (*diary.noise, *diary.planted))}
+    labelled = [line for line in lines if line not in noisy and any(says(i.keys, line) for i in diary.items.values())]
+    replaced = [item for item in diary.items.values() if any(diary.successors(item))]
+    held = [item.id for item in replaced if _is_change_held(diary, item, lines)]
+    measures = {"labelled items": [sum(item.id in kept for item in current), len(current)]}
+    for kind in CLASSES:
+        of_kind = [item.id for item in current if item.kind == kind]
+        measures[kind] = [len(kept.intersection(of_kind)), len(of_kind)]
+    measures["changes held"] = [len(held), len(replaced)]
+    measures["noise kept"] = [len(noise), len(diary.noise)]
+    measures["planted instructions kept"] = [len(planted), len(diary.planted)]
+    measures["lines with a label"] = [len(labelled), len(lines)]
+    details = {
+        "missing": [item.id for item in current if item.id not in kept],
+        "changes missed": [item.id for item in replaced if item.id not in held],
+        "noise kept": noise,
+        "planted instructions kept": planted,
+    }
+    return measures, details
+
+
+def _is_change_held(diary: Diary, item: Item, lines: Sequence[str]) -> bool:
+    """Return whether a later value is kept, and no line gives the old one as if it still held."""
+    later = [*diary.successors(item)]
+    has_new = any(says(each.keys, line) for each in later for line in lines)
+    return has_new and not any(
+        says(item.keys, line) and not _OLD.search(line.casefold()) and not any(says(each.keys, line) for each in later)
+        for line in lines
+    )
+
+
+def judge_hits(diary: Diary, question: Question, hits: Sequence[str]) -> tuple[int, bool]:
+    """Return the rank by which hits answer a question, 0 if they do not, and whether another version came before.
+
+    Several gold items may be in several hits: the rank is that of the last one.
+    """
+    gold = [diary.items[name] for name in question.gold]
+    others = [other for item in gold for other in diary.other_versions(item)]
+    left = {item.id for item in gold}
+    stale = False
+    for rank, text in enumerate(hits, 1):
+        found = {item.id for item in gold if says(item.keys, text)}
+        left -= found
+        if not left:
+            return rank, stale
+        stale = stale or (not found and any(says(other.keys, text) for other in others))
+    return 0, stale
+
+
+def judge_answer(diary: Diary, question: Question, answer: str) -> bool:
+    """Return whether an answer, read below its question, says all that is asked; to a negative one silence is right."""
+    if not question.gold:
+        return not answer
+    text = f"{question.query} {answer}"
+    return bool(answer) and all(says(diary.items[name].keys, text) for name in question.gold)
+
+
+def find_shortfalls(measures: Mapping[str, Sequence[int]], floors: Mapping[str, float]) -> list[str]:
+    """Return which measures are worse than their floors, as sentences; floors are shares of the measure's whole.
+
+    Of `AT_MOST` the floor is the largest share allowed, of all others the smallest. Raises: KeyError for a floor of
+    no measure.
+    """
+    shortfalls = []
+    for name, floor in floors.items():
+        part, whole = measures[name]
+        share = part / whole if whole else 0.0
+        if (share > floor) if name in AT_MOST else (share < floor):
+            wanted = "at most" if name in AT_MOST else "at least"
+            shortfalls.append(f"{name}: {part} of {whole} ({share:.3f}), {wanted} {floor:.3f} is wanted")
+    return shortfalls
+
+
+# The command line ----------------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, live and judge the diaries; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--diary", action="append", help="a name below benchmarks/diaries; every one by default")
+    parser.add_argument("--embedder", default="static")
+    parser.add_argument("--root", type=Path)
+    for option in ("check", "json", "floors", "write"):
+        parser.add_argument(f"--{option}", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.write and given.diary:
+        parser.error("The page is about every diary: give --write without --diary.")
+    names = given.diary or sorted(path.parent.name for path in FOLDER.glob("*/labels.json"))
+    diaries = [read_diary(FOLDER / name) for name in names]
+    problems = [f"{diary.name}: {problem}" for diary in diaries for problem in find_problems(diary)]
+    print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
+    if given.check or problems:
+        return bool(problems)
+    reports = {diary.name: _live_and_score(diary, given) for diary in diaries}
+    if given.json:
+        print(json.dumps(reports, indent=1, ensure_ascii=False))
+    else:
+        for name, report in reports.items():
+            print("\n".join(describe(name, report)))
+    if given.write:
+        write_page(PAGE, reports)
+    failed = False
+    if given.floors:
+        floors = json.loads((FOLDER / "floors.json").read_text("utf-8"))
+        for name, report in reports.items():
+            for shortfall in find_shortfalls(report["measures"], floors[name]):
+                print(f"{name}: {shortfall}", file=sys.stderr)
+                failed = True
+    return failed
+
+
+def _live_and_score(diary: Diary, given: argparse.Namespace) -> Json:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (given.root or Path(temporary)) / diary.name
+        folder.mkdir(parents=True)
+        life = live(diary, folder, embedder=given.embedder)
+        sessions = len({place.split(":")[0] for place in diary.messages})
+        about = {"held_out": diary.held_out, "sessions": sessions, "messages": len(diary.messages)}
+        excerpt = [] if diary.held_out else _read_excerpt(folder)
+        return {**about, **score(diary, life), "excerpt": excerpt}
+
+
+def _read_excerpt(folder: Path) -> list[str]:
+    (file,) = folder.rglob("MEMORY.md")
+    return [_ID.sub("", line) for line in file.read_text("utf-8").splitlines()[:EXCERPT]]
+
+
+def describe(name: str, report: Json) -> Iterator[str]:
+    """Yield the lines that tell of a report on the terminal; of a diary that is held out the numbers alone."""
+    yield f"{name}: {report['lines']} lines of curated memory"
+    for measure, (part, whole) in report["measures"].items():
+        share = f"{part / whole:.2f}" if whole else "-"
+        yield f"  {measure:28} {part:4} of {whole:<4} {share}"
+    for detail, ids in () if report["held_out"] else report["details"].items():
+        yield f"  {detail}: {' '.join(ids) or 'none'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
