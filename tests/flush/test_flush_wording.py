@@ -4,14 +4,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ricordo.extraction import extract
+from ricordo.extraction import RuleExtractionConfig, Utterance, extract
+from ricordo.extraction.rules import Speaker, rewrite_statements
+from ricordo.extraction.statements import read_statements
 from ricordo.messages import Message, Role, Text
 
 SAID = datetime(2026, 10, 29, 9, tzinfo=UTC)
 
 
-def _learned(text: str, role: Role = "user") -> list[str]:
-    return [found.content for found in extract([Message(role=role, time=SAID, parts=(Text(text=text),))])]
+def _learned(text: str, role: Role = "user", *, name: str | None = None) -> list[str]:
+    return [found.content for found in extract([Message(role=role, name=name, time=SAID, parts=(Text(text=text),))])]
+
+
+def _answered(asked: str, said: str, *, name: str | None = None) -> list[str]:
+    messages = [
+        Message(role="assistant", time=SAID, parts=(Text(text=asked),)),
+        Message(role="user", name=name, time=SAID, parts=(Text(text=said),)),
+    ]
+    return [found.content for found in extract(messages) if found.quote in said]
 
 
 @pytest.mark.parametrize(
@@ -51,3 +61,150 @@ def test_what_a_nameless_agent_did_reads_as_done() -> None:
     said = "What fixed the connection error: wait for the database, which needs the healthcheck I added."
     (content,) = _learned(said, "assistant")
     assert content.endswith("which needs the healthcheck that was added.")
+
+
+@pytest.mark.parametrize(
+    ("said", "content"),
+    [
+        ("Please remember: I keep the spare key at Ida's.", "Ana keeps the spare key at Ida's."),
+        ("Please remember: I read the press list on paper.", "Ana: I read the press list on paper."),
+        ("Remember that I go and fetch the post on Mondays.", "Ana goes and fetches the post on Mondays."),
+        ("Remember: Wanda Bell, she runs the playtests.", "Wanda Bell runs the playtests."),
+        ("Ich bevorzuge kurze Antworten.", "Ana: Ich bevorzuge kurze Antworten."),
+        ("Vivo en Gijón con mi hermana.", "Ana: Vivo en Gijón con mi hermana."),
+        ("Abito a Torino con mia moglie.", "Ana: Abito a Torino con mia moglie."),
+        ("J'habite à Lyon avec ma sœur.", "Ana: J'habite à Lyon avec ma sœur."),
+        ("Eu prefiro respostas curtas.", "Ana: Eu prefiro respostas curtas."),
+        ("我住在杭州。", "Ana：我住在杭州。"),
+        ("私は紅茶が好きです。", "Ana：私は紅茶が好きです。"),
+    ],
+)
+def test_what_cannot_be_rewritten_for_sure_stands_as_said_behind_the_speaker(said: str, content: str) -> None:
+    assert _learned(said, name="Ana") == [content]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "zawsze używam tabów, i tak jest w każdym repozytorium",
+        "всегда используем табы, и так в каждом репозитории",
+        "I documenti del palazzo li tengo sempre io in cantina.",
+        "Los papeles del piso los guardo siempre yo en el sótano.",
+    ],
+)
+def test_no_word_of_another_language_becomes_the_speaker(said: str) -> None:
+    for content in _learned(f"Remember: {said}", name="ana") + _learned(said, name="ana"):
+        assert content.removeprefix("Ana: ").casefold().endswith(said[4:].casefold())
+
+
+def test_each_sentence_of_a_mixed_message_has_its_own_language() -> None:
+    text = "We always deploy on Fridays and I tag the release. Nunca hago push directamente a main."
+    assert _learned(text, name="ana") == [
+        "We always deploy on Fridays and Ana tags the release.",
+        "Nunca hago push directamente a main.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "others", "expected"),
+    [
+        ("ana", "", "Ana"),
+        ("mckenna", "Ask McKenna.", "McKenna"),
+        ("dev_42", "", "dev_42"),
+        ("ana maria", "", "Ana Maria"),
+    ],
+)
+def test_a_name_in_small_letters_gets_its_capitals(name: str, others: str, expected: str) -> None:
+    messages = [
+        Message(role="assistant", time=SAID, parts=(Text(text=f"Hello. {others}"),)),
+        Message(role="user", name=name, time=SAID, parts=(Text(text="I prefer short answers."),)),
+    ]
+    assert [found.content for found in extract(messages)] == [f"{expected} prefers short answers."]
+
+
+def test_you_in_a_chat_with_an_agent_is_never_another_user() -> None:
+    said = "I always keep the notes here, so from now on you write them with your tools."
+    messages = [
+        Message(role="user", name="Bo", time=SAID, parts=(Text(text="Hello, are you there?"),)),
+        Message(role="assistant", time=SAID, parts=(Text(text="Yes."),)),
+        Message(role="user", name="Ana", time=SAID, parts=(Text(text=said),)),
+    ]
+    (found,) = extract(messages)
+    assert found.content == "Ana always keeps the notes here, so from now on you write them with your tools."
+
+
+@pytest.mark.parametrize(
+    ("said", "contents"),
+    [
+        (
+            "The bark loop clicks. Only Ilmari may touch it, he has the stems.",
+            ["The bark loop clicks. Only Ilmari may touch it, he has the stems."],
+        ),
+        (
+            "Bad light. The tiles? Always in Tamsin's garage, never at the flat.",
+            ["The tiles? Always in Tamsin's garage, never at the flat."],
+        ),
+        (
+            "The second shop is small. It costs 18 euros a month.",
+            ["The second shop is small. It costs 18 euros a month."],
+        ),
+    ],
+)
+def test_a_statement_without_a_subject_brings_the_sentence_that_has_it(said: str, contents: list[str]) -> None:
+    assert [content for content in _learned(said) if contents[0][-12:] in content] == contents
+
+
+def test_a_pronoun_at_the_head_of_a_message_brings_what_it_stands_for() -> None:
+    (content,) = _answered(
+        "The courier is Rafał.", "He always leaves the parcels at the bakery, never at the door.", name="Ana"
+    )
+    assert content == "Ana, on “The courier is Rafał.”: He always leaves the parcels at the bakery, never at the door."
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "content"),
+    [
+        ("What is the session timeout?", "30 minutes.", "Session timeout: 30 minutes."),
+        ("Who is your doctor?", "Dr. Vietti.", "Ana's doctor: Dr. Vietti."),
+        ("Was ist der Port der Datenbank?", "5433.", "Der Port der Datenbank: 5433."),
+        ("¿Cuál es el puerto de la base?", "5433.", "El puerto de la base: 5433."),
+        ("Quel est le port de la base ?", "5433.", "Le port de la base: 5433."),
+        ("Qual è la porta del database?", "5433.", "La porta del database: 5433."),
+        ("数据库的端口是多少？", "5433。", "数据库的端口：5433。"),
+        ("データベースのポートは何番ですか？", "5433です。", "データベースのポート：5433です。"),
+        ("Do you want tabs or spaces?", "Tabs, always.", "Ana, asked “Do you want tabs or spaces?”: Tabs, always."),
+    ],
+)
+def test_a_question_for_a_value_and_its_short_answer_are_one_statement(asked: str, said: str, content: str) -> None:
+    question, answer = (
+        read_statements(Utterance(message_id="m", role="user", text=text), RuleExtractionConfig(), among_people=False)
+        for text in (asked, said)
+    )
+    assert rewrite_statements(answer, Speaker(name="Ana", needs_name=False), question=question[0])[0] == content
+
+
+def test_an_answer_that_passes_with_the_day_goes_and_what_lasts_stays() -> None:
+    said = "No, it's Wednesday! On Wednesdays Radek is always at the farm and works off his phone."
+    assert _answered("Should Radek pull it today?", said) == [
+        "On Wednesdays Radek is always at the farm and works off his phone."
+    ]
+
+
+def test_a_quotation_is_closed_and_never_rewritten() -> None:
+    said = (
+        'Remember what Wanda wrote: "I never test on Thursdays, half of my testers have choir. I moved it to Fridays."'
+    )
+    (content,) = _learned(said, name="Ana")
+    assert content.count('"') == 2
+    assert "I never test on Thursdays" in content
+    assert "Ana" not in content.replace("Ana:", "")
+
+
+def test_a_long_line_with_two_subjects_becomes_two() -> None:
+    said = (
+        "Contractors never get into the repository, they always leave their things in incoming and we carry them over "
+        "by hand; Kornelia Stark, from Graz, always does all our props and everything that the dogs wear in the game."
+    )
+    contents = _learned(said)
+    assert len(contents) == 2
+    assert contents[1].startswith("Kornelia Stark")

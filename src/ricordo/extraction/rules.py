@@ -1,14 +1,16 @@
 """Rule-based extraction: turns messages into findings, each self-contained and with a verbatim quote.
 
-English is rewritten into the third person; other languages keep their words and name the speaker. Relative dates get
-their day, and an elliptic answer gets its question.
+English is rewritten into the third person where that is sure; everything else keeps its words and names the speaker.
+Relative dates get their day, an elliptic answer gets its question, and a statement without a subject gets the sentence
+that says what it is about.
 
 Invariants: pure and deterministic; never raises for any text; time linear in the text; findings come in message order.
 Every content word of the statements is in the finding.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from ricordo.extraction.config import RuleExtractionConfig
@@ -16,20 +18,36 @@ from ricordo.extraction.contract import Finding, Utterance
 from ricordo.extraction.grounding import asks_for_credential, contains_credential
 from ricordo.extraction.preprocessing import GAP_MARK
 from ricordo.extraction.selection import SelectedGroup, select_groups
-from ricordo.extraction.statements import YES_NO_QUESTION, ConversationTurn, Statement, build_turns
+from ricordo.extraction.statements import (
+    LASTING_ACTS,
+    YES_NO_QUESTION,
+    ConversationTurn,
+    Statement,
+    build_turns,
+    find_machine_text,
+)
 from ricordo.guard.fence import contains_fence
 from ricordo.language import (
+    Act,
     annotate_dates,
     attribute_to_speaker,
+    content_words,
+    drop_repeated_subject,
     find_introduction,
+    find_names,
     is_correction,
+    is_english,
+    is_foreign,
     keeps_grammar,
+    lacks_subject,
     mentions_name,
     name_listener,
+    opens_with_pronoun,
     strip_opener,
     to_third_person,
 )
-from ricordo.language.packs import Language, pack_phrases, pack_table, pack_words
+from ricordo.language.acts import is_acknowledgement
+from ricordo.language.packs import Language, pack_phrases, pack_table
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
 
@@ -47,9 +65,15 @@ _YES_NO_ANSWER = lazy_compile(lambda: rf"^(?:{pack_phrases('yes_or_no')})\b", re
 # A first word that may be capitalized: not a command, path or identifier.
 _PLAIN_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
 _LINKING_WORDS = lazy_compile(
-    lambda: rf"^(?:(?:{pack_phrases('linking')})[, ]+)?(?:(?:{pack_phrases('please')}) )?(?=\w+ )", re.IGNORECASE
+    lambda: rf"^(?:(?:{pack_phrases('linking')})[, ]+){{0,3}}(?:(?:{pack_phrases('please')}) )?(?=\S+ )", re.IGNORECASE
 )
 _MAX_ELLIPTIC_WORDS = 10
+_MAX_VALUE_CHARS, _MIN_QUESTION_CHARS, _MAX_QUESTION_CHARS = 60, 20, 140
+_CLAUSES = lazy_compile(r"[,;:—–]\s+")
+_QUOTATION_MARKS = '“”«»„「」" '
+_QUOTATION_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ('"', '"'))
+_SUBJECT_DROPPING: frozenset[Language] = frozenset({"es", "it", "pt"})
+"""Languages whose verbs say who does something without a pronoun."""
 # An answer that opens with its own subject or a rule's verb needs no question.
 _STANDS_ALONE = lazy_compile(
     lambda: (
@@ -79,57 +103,136 @@ class Speaker:
     is_impersonal: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sentence:
+    """A rewritten sentence. `in_own_words` marks one in the first person, which must name its speaker."""
+
+    text: str
+    in_own_words: bool = False
+
+
 def rewrite_statements(
     statements: Sequence[Statement],
     speaker: Speaker,
     *,
     stated_at: datetime | None = None,
     question: Statement | None = None,
+    topic: Statement | None = None,
     media: Sequence[str] = (),
 ) -> tuple[str, bool]:
-    """Return the statements as one self-contained line, and whether it contains the question."""
-    english = is_english(statements[0].text, statements[0].language)
-    line = " ".join(_rewrite_sentence(statement, speaker, stated_at) for statement in statements)
-    has_question = question is not None and _needs_question(statements, speaker)
-    if question is not None and has_question:
-        line = f"{speaker.name}, asked “{_one_line(question.text)}”: {line}"
-    elif (speaker.needs_name or _mentions_self(statements, english=english)) and not mentions_name(line, speaker.name):
-        line = attribute_to_speaker(line, speaker.name, statements[0].language)
+    """Return the statements as one self-contained line, and whether it contains the question or the topic.
+
+    `question` is the question that they answer, and `topic` a sentence of the message before that says what they are
+    about.
+    """
+    sentences = [
+        _rewrite_sentence(statement, speaker, stated_at)
+        if not statement.quoted or index == 0
+        else _Sentence(text=_one_line(statement.text))
+        for index, statement in enumerate(statements)
+    ]
+    line = " ".join(sentence.text for sentence in sentences)
+    if question is not None and not _needs_question(statements, speaker):
+        question = None
+    if question is not None:
+        plain = _state_answer(question, line, speaker)
+        line = plain or f"{speaker.name}, asked “{_shorten_question(question.text)}”: {line}"
+    elif topic is not None:
+        relation = "asked" if "question" in topic.acts else "on"
+        line = f"{speaker.name}, {relation} “{_shorten_question(topic.text)}”: {line}"
+    else:
+        line = _name_speaker(sentences, speaker, statements[0].language)
+    line = _close_quotation(line)
     descriptions = "; ".join(_one_line(item) for item in media if item.strip())
-    return (f"{line} [shows: {descriptions}]" if descriptions else line), has_question
+    has_context = question is not None or topic is not None
+    return (f"{line} [shows: {descriptions}]" if descriptions else line), has_context
 
 
-def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetime | None) -> str:
+def _name_speaker(sentences: Sequence[_Sentence], speaker: Speaker, language: Language) -> str:
+    """Join sentences, with the speaker's name before those in the first person."""
+    line = " ".join(sentence.text for sentence in sentences)
+    if all(sentence.in_own_words for sentence in sentences):
+        return attribute_to_speaker(line, speaker.name, language)
+    line = " ".join(
+        attribute_to_speaker(_quote(sentence.text), speaker.name, language) if sentence.in_own_words else sentence.text
+        for sentence in sentences
+    )
+    is_named = not speaker.needs_name or mentions_name(line, speaker.name)
+    return line if is_named else attribute_to_speaker(line, speaker.name, language)
+
+
+def _quote(text: str) -> str:
+    return text if text.startswith("“") else f"“{text}”"
+
+
+def _state_answer(question: Statement, answer: str, speaker: Speaker) -> str:
+    """Return a question for a value and its short answer as one statement: "Session timeout: 30 minutes".
+
+    Empty where the question asks for something else or the answer is a sentence of its own.
+    """
+    asked = re.match(pack_phrases("asked_subject", language=question.language), question.text, re.IGNORECASE)
+    is_short = len(question.words) and len(answer) <= _MAX_VALUE_CHARS and not _YES_NO_ANSWER.match(answer)
+    if asked is None or not is_short or speaker.needs_name or (is_english(answer) and not lacks_subject(answer, "en")):
+        return ""
+    subject = _one_line(asked["subject"])
+    if question.language == "en":
+        subject = re.sub("^the ", "", re.sub("^your ", f"{speaker.name}'s ", subject, flags=re.IGNORECASE), flags=re.I)
+    subject = subject[:1].upper() + subject[1:]
+    return f"{subject}：{answer}" if question.language in {"zh", "ja"} else f"{subject}: {answer}"
+
+
+def _shorten_question(text: str) -> str:
+    """Return a question on one line; of a long one only the last clause that can stand alone."""
+    question = _one_line(text)
+    if len(question) <= _MAX_QUESTION_CHARS:
+        return question
+    clauses = [part for part in _CLAUSES.split(question) if len(part) >= _MIN_QUESTION_CHARS]
+    return clauses[-1] if clauses and len(clauses[-1]) <= _MAX_QUESTION_CHARS else question
+
+
+def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetime | None) -> _Sentence:
     text = statement.text
     if stated_at is not None:
         text = annotate_dates(text, stated_at.date())
     text = _one_line(text)
+    if statement.quoted:
+        return _Sentence(text=f"“{text.strip(_QUOTATION_MARKS)}”", in_own_words=True)
     introduction = None if speaker.needs_name else find_introduction(text)
     if introduction and introduction.is_whole and introduction.language == "en":
         verb = " goes by" if _NICKNAME.search(text) else "'s name is"
-        return f"{speaker.name}{verb} {introduction.name}."
+        return _Sentence(text=f"{speaker.name}{verb} {introduction.name}.")
     if not is_english(text, statement.language):
-        return text if speaker.needs_name else strip_opener(text)
+        is_own = not speaker.needs_name and _may_be_first_person(statement)
+        return _Sentence(text=text if speaker.needs_name else strip_opener(text), in_own_words=is_own)
     text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), speaker.name)
     if speaker.is_impersonal:
         text = _OWN_WORK.sub(_passive_clause, text)
     if not speaker.needs_name:
         text = _capitalize(_LINKING_WORDS.sub("", text))
-    if not speaker.needs_name and not keeps_grammar(text):
-        return attribute_to_speaker(text, speaker.name, statement.language)
+    if not keeps_grammar(text):
+        return _Sentence(text=text, in_own_words=True)
     if speaker.listener and "self" in statement.acts:
         text = name_listener(text, speaker.listener)
-    text = to_third_person(text, speaker.name)
-    return _capitalize(text)
+    return _Sentence(text=_capitalize(to_third_person(drop_repeated_subject(text), speaker.name)))
 
 
-def is_english(text: str, language: Language) -> bool:
-    """Return whether a text of a language that may be a mere default is English, so that it can be rewritten."""
-    words = _LETTERS.findall(text.casefold())
-    # Words of one or two letters are words of many languages: "i", "to", "on".
-    own = sum(len(word) > 2 and word in pack_words("stop", "en") for word in words)
-    foreign = sum(not word.isascii() for word in words)
-    return language == "en" and (foreign <= own if foreign else own > 0 or len(words) < _MIN_LONG_WORDS)
+def _may_be_first_person(statement: Statement) -> bool:
+    """Return whether a statement that isn't English has a first person, or its verb may say so without a pronoun."""
+    if "self" in statement.acts:
+        return True
+    if is_foreign(statement.text):
+        return True
+    return statement.language in _SUBJECT_DROPPING and not statement.acts & LASTING_ACTS
+
+
+def _close_quotation(text: str) -> str:
+    """Return the text with the closing mark of a quotation that goes on after it."""
+    for opening, closing in _QUOTATION_PAIRS:
+        if text.count(opening) > (0 if opening == closing else text.count(closing)) and (
+            opening != closing or text.count(opening) % 2
+        ):
+            return text + closing
+    return text
 
 
 def _passive_clause(match: re.Match[str]) -> str:
@@ -163,20 +266,22 @@ def _needs_question(statements: Sequence[Statement], speaker: Speaker) -> bool:
     return len(words) <= _MAX_ELLIPTIC_WORDS or _YES_NO_ANSWER.match(statements[0].text) is not None
 
 
-def _mentions_self(statements: Sequence[Statement], *, english: bool) -> bool:
-    """Return whether a first person is left that could not be rewritten into a name; "we" needs no name."""
-    return not english and any("self" in statement.acts for statement in statements)
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_MIN_LONG_WORDS = 8
-_LETTERS = lazy_compile(r"[^\W\d_]+")
 _MAX_GAP_CHARS = 120
 _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+", re.IGNORECASE)
 _MIN_TELLING_WORDS = 3
+_MAX_SEARCHED_CHARS = 20_000
+_MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_CHARS, _MAX_TOPIC_WORDS, _MAX_ANNOUNCEMENT_WORDS = 3, 160, 3, 6
+_MAX_LINE_CHARS, _MIN_LINE_CHARS, _MIN_CLAUSE_CHARS, _MIN_OWN_WORDS = 200, 60, 12, 4
+_CLAUSE_OF_NAME = lazy_compile(r"; (?=[^\W\d_a-zà-öø-ÿ][^\W\d_]+\b)")
+_PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
+_INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
+_BACKWARD = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
+_LINKED_ACTS: frozenset[Act] = frozenset({"denial", "correction", "reaction"})
+_EMPTY_ACTS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "farewell", "praise", "thanks", "wish"})
 
 
 def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> tuple[Finding, ...]:
@@ -187,11 +292,16 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
     findings: list[Finding] = []
     seen: set[tuple[str, str]] = set()
     turns = tuple(build_turns(utterances, config))
-    for turn, reply in zip(turns, (*turns[1:], None), strict=False):
-        for selected in select_groups(turn, reply, config):
+    names = {utterance.speaker: _display_name(utterance, utterances) for utterance in utterances}
+    for previous, turn, reply in zip((None, *turns), turns, (*turns[1:], None), strict=False):
+        groups = (part for group in select_groups(turn, reply, config) for part in _split_group(turn, group))
+        for selected in _add_subjects(turn, groups):
             if selected.question and asks_for_credential(selected.question.text):
                 continue
-            finding = _build_finding(turn, selected)
+            topic = _find_topic(turn, previous, selected.statements)
+            if not (topic or selected.question or turn.among_people) and _is_incomplete(selected):
+                continue
+            finding = _build_finding(turn, selected, names[turn.utterance.speaker], topic)
             key = (finding.kind, finding.content.casefold())
             if finding.confidence >= config.min_confidence and key not in seen:
                 seen.add(key)
@@ -199,22 +309,176 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
     return tuple(findings)
 
 
-def _build_finding(turn: ConversationTurn, selected: SelectedGroup) -> Finding:
-    utterance, group = turn.utterance, selected.statements
+def _display_name(utterance: Utterance, utterances: Sequence[Utterance]) -> str:
+    """Return how a speaker is written: an account name in lower case with the capitals that the conversation uses."""
     name = utterance.speaker or ("User" if utterance.role == "user" else "Assistant")
-    content, includes_question = rewrite_statements(
+    if not name.islower() or not name.replace(" ", "").isalpha():
+        return name
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    spellings = (match[0] for each in utterances for match in pattern.finditer(each.text[:_MAX_SEARCHED_CHARS]))
+    return next((each for each in spellings if not each.islower() and not each.isupper()), name.title())
+
+
+def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[SelectedGroup]:
+    """Yield a group as one for each of its subjects where it is long, without an answer that passes with the day."""
+    if turn.among_people:
+        yield group
+        return
+    statements = list(group.statements)
+    if group.question and _PASSES.search(group.question.text) and len(statements) > 1 and _is_short(statements[0]):
+        del statements[0]
+        group = replace(group, question=None)
+    if sum(len(statement.text) for statement in statements) <= _MAX_LINE_CHARS:
+        yield replace(group, statements=statements)
+        return
+    parts: list[list[Statement]] = [[]]
+    for statement in statements:
+        is_long = sum(len(each.text) for each in parts[-1]) >= _MIN_LINE_CHARS
+        if is_long and len(statement.words) >= _MIN_OWN_WORDS and _stands_alone(statement):
+            parts.append([])
+        first, *others = _split_clauses(statement)
+        parts[-1].append(first)
+        parts += [[other] for other in others]
+    yield replace(group, statements=parts[0])
+    yield from (replace(group, statements=part, is_first=False, question=None) for part in parts[1:])
+
+
+def _split_clauses(statement: Statement) -> Iterator[Statement]:
+    """Yield the clauses of a sentence that a semicolon parts and that open with a name of their own."""
+    begin = 0
+    for match in _CLAUSE_OF_NAME.finditer(statement.text):
+        if min(match.start() - begin, len(statement.text) - match.end()) >= _MIN_CLAUSE_CHARS:
+            yield _cut_statement(statement, begin, match.start())
+            begin = match.end()
+    yield _cut_statement(statement, begin, len(statement.text)) if begin else statement
+
+
+def _cut_statement(statement: Statement, begin: int, end: int) -> Statement:
+    text = statement.text[begin:end]
+    words = frozenset(content_words(text, statement.language))
+    return replace(statement, text=text, start=statement.start + begin, end=statement.start + end, words=words)
+
+
+def _stands_alone(statement: Statement) -> bool:
+    is_linked = statement.quoted or _LINKING_WORDS.sub("", statement.text) != statement.text
+    is_linked = is_linked or bool(statement.acts & _LINKED_ACTS) or bool(_BACKWARD.match(statement.text))
+    return not is_linked and not _lacks_subject(statement)
+
+
+def _is_incomplete(group: SelectedGroup) -> bool:
+    """Return whether nobody can tell what a group is about, which nobody asked to remember."""
+    is_asked = any("remember" in each.acts for each in group.statements)
+    return not is_asked and len(group.statements) == 1 and bool(_INCOMPLETE.match(_strip_links(group.statements[0])))
+
+
+def _add_subjects(turn: ConversationTurn, groups: Iterable[SelectedGroup]) -> list[SelectedGroup]:
+    """Return the groups, each that lacks a subject with the sentences before it that say what it is about.
+
+    Where these end the group before it, both become one.
+    """
+    completed: list[SelectedGroup] = []
+    for group in groups:
+        before = _find_subject(turn, group.statements)
+        last = completed[-1] if completed else None
+        if last and before and last.statements[-1].start == before[-1].start:
+            statements = (*last.statements, *group.statements)
+            best = max(last, group, key=lambda each: each.confidence)
+            completed[-1] = replace(last, statements=statements, kind=best.kind, confidence=best.confidence)
+        else:
+            is_first = group.is_first or bool(before and before[0].start == turn.sentences[0].start)
+            completed.append(replace(group, statements=(*before, *group.statements), is_first=is_first))
+    return completed
+
+
+def _find_subject(turn: ConversationTurn, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return the one or two sentences before the statements that they need; empty if they need or have none."""
+    first = statements[0]
+    if turn.among_people or first.item or not (first.quoted or _lacks_subject(first)):
+        return ()
+    if len(statements) > 1 and not first.quoted and not _opens_with_pronoun(first) and _is_short(first):
+        return ()  # it announces the next statement
+    position = next((index for index, each in enumerate(turn.sentences) if each.start == first.start), 0)
+    found: list[Statement] = []
+    for sentence in reversed(turn.sentences[max(0, position - _MAX_SUBJECT_SENTENCES) : position]):
+        if not _gives_subject(sentence, turn):
+            break
+        found.insert(0, sentence)
+        if "question" in sentence.acts or not (sentence.quoted or _lacks_subject(sentence)):
+            break
+    return tuple(found) if found and (_is_topic(found[0]) or not _lacks_subject(found[0])) else ()
+
+
+def _is_topic(sentence: Statement) -> bool:
+    """Return whether a sentence is a few words that name what follows: "The tiles?"; not "Ok good"."""
+    words = sentence.text.split()
+    return len(words) <= _MAX_TOPIC_WORDS and not any(map(is_acknowledgement, words))
+
+
+def _find_topic(
+    turn: ConversationTurn, previous: ConversationTurn | None, statements: Sequence[Statement]
+) -> Statement | None:
+    """Return what statements without a subject are about: a question or a sentence with a name in the message before.
+
+    A question can be answered without a pronoun too.
+    """
+    first = statements[0]
+    if turn.among_people or previous is None or first.item or _is_topic(first) or not _lacks_subject(first):
+        return None
+    candidates = (each for each in reversed(previous.sentences) if _gives_subject(each, previous))
+    if not _opens_with_pronoun(first):
+        return next((each for each in candidates if "question" in each.acts), None)
+    return next((each for each in candidates if "question" in each.acts or _names_somebody(each)), None)
+
+
+def _names_somebody(statement: Statement) -> bool:
+    # Behind a preposition the first word counts as well.
+    return bool(find_names(f"with {statement.text}", statement.language))
+
+
+def _lacks_subject(statement: Statement) -> bool:
+    return lacks_subject(_strip_links(statement), statement.language)
+
+
+def _opens_with_pronoun(statement: Statement) -> bool:
+    return opens_with_pronoun(_strip_links(statement), statement.language)
+
+
+def _strip_links(statement: Statement) -> str:
+    return _LINKING_WORDS.sub("", strip_opener(statement.text))
+
+
+def _is_short(statement: Statement) -> bool:
+    return len(statement.text.split()) <= _MAX_ANNOUNCEMENT_WORDS
+
+
+def _gives_subject(sentence: Statement, turn: ConversationTurn) -> bool:
+    is_plain = bool(sentence.words) and not sentence.quoted and not sentence.acts & _EMPTY_ACTS
+    is_machine_text = any(start <= sentence.start < end for start, end in find_machine_text(turn.utterance.text))
+    is_safe = not is_machine_text and not contains_credential(sentence.text)
+    return is_plain and is_safe and len(sentence.text) <= _MAX_SUBJECT_CHARS
+
+
+def _build_finding(turn: ConversationTurn, selected: SelectedGroup, name: str, topic: Statement | None) -> Finding:
+    utterance, group = turn.utterance, selected.statements
+    content, includes_context = rewrite_statements(
         _drop_bare_denials(group),
-        Speaker(name=name, needs_name=turn.among_people, listener=turn.listener, is_impersonal=name == "Assistant"),
+        Speaker(
+            name=name,
+            needs_name=turn.among_people,
+            listener=turn.listener if turn.among_people else None,
+            is_impersonal=name == "Assistant",
+        ),
         stated_at=utterance.time,
         question=selected.question,
+        topic=topic,
         media=utterance.media if selected.is_first else (),
     )
-    question_ids = (turn.question_utterance.message_id,) if includes_question and turn.question_utterance else ()
+    context = turn.previous_utterance if includes_context else None
     return Finding(
         content=content,
         kind=selected.kind,
         confidence=selected.confidence,
-        message_ids=(utterance.message_id, *question_ids),
+        message_ids=(utterance.message_id, *((context.message_id,) if context else ())),
         quote=_choose_quote(turn, group),
         since=utterance.time,
         corrects=any(_is_correction(statement, turn) for statement in group),

@@ -334,12 +334,10 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
 
 
 def _needs_context(statements: Sequence[Statement], *, is_reply: bool) -> bool:
-    """Return whether nobody can tell what statements are about: few words without a cue, or a pronoun for a subject."""
-    first = statements[0]
+    """Return whether nobody can tell what statements are about: few words without a cue."""
     words = frozenset[str]().union(*(statement.words for statement in statements))
     is_cued = len(words) >= _MIN_OWN_WORDS and any(statement.acts & _OWN_ACTS for statement in statements)
-    is_pronoun = len(statements) == 1 and _INCOMPLETE.match(first.text) is not None
-    return (len(words) <= (_MAX_FRAGMENT_WORDS if is_reply else 1) and not is_cued) or is_pronoun
+    return len(words) <= (_MAX_FRAGMENT_WORDS if is_reply else 1) and not is_cued
 
 
 def _chat_kind(statements: Sequence[Statement], best: RatedStatement) -> str:

@@ -58,7 +58,7 @@ _MIN_NEWS_WORDS = 5
 class Statement:
     """One sentence of a message with its acts and distinct content words; offsets refer to the message's text.
 
-    `item` is true for a list item.
+    `item` is true for a list item, `quoted` for a sentence inside a quotation that begins before it.
     """
 
     text: str
@@ -68,16 +68,29 @@ class Statement:
     words: frozenset[str]
     language: Language
     item: bool = False
+    quoted: bool = False
+
+
+_LANGUAGE_MARGIN = 1.0
+_QUOTATION = lazy_compile(r"“[^”]*”|«[^»]*»|„[^“”]*[“”]|「[^」]*」|(?<!\w)\"[^\"]*\"")
 
 
 def read_statements(utterance: Utterance, config: RuleExtractionConfig, *, among_people: bool) -> tuple[Statement, ...]:
-    """Return every prose sentence of a message, including questions and small talk, in order."""
+    """Return every prose sentence of a message, including questions and small talk, in order.
+
+    Each has a language of its own; that of the message counts where nothing decides.
+    """
     text = utterance.text
     language = detect_language(text)
-    return tuple(
-        build_statement(sentence, language, among_people=among_people)
+    quotations = [match.span() for match in _QUOTATION.finditer(text[:_MAX_SEARCHED_CHARS])]
+    statements = (
+        build_statement(sentence, detect_language(sentence.text, language, _LANGUAGE_MARGIN), among_people=among_people)
         for sentence in _iter_sentences(text, config)
         if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
+    )
+    return tuple(
+        replace(each, quoted=True) if any(start < each.start < end for start, end in quotations) else each
+        for each in statements
     )
 
 
@@ -252,7 +265,7 @@ _CHOICE_QUESTION = lazy_compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTurn:
-    """One message: its sentences, its statements, and the question before it."""
+    """One message: its sentences, its statements, the message before it, and the question that was asked in it."""
 
     utterance: Utterance
     sentences: tuple[Statement, ...]
@@ -260,7 +273,7 @@ class ConversationTurn:
     among_people: bool
     listener: str | None
     opening: bool
-    question_utterance: Utterance | None = None
+    previous_utterance: Utterance | None = None
     question: Statement | None = None
 
 
@@ -289,7 +302,7 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
             among_people=among_people,
             listener=min(names - {utterance.speaker}) if len(names) == 2 and utterance.speaker else None,
             opening=among_people and index < 2,
-            question_utterance=previous_speaker_turn.utterance if previous_speaker_turn and question else None,
+            previous_utterance=previous.utterance if previous else None,
             question=question,
         )
         yield previous

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from ricordo.language.sentences import Sentence, SentenceKind, split_sentences, strip_opener
     from ricordo.language.third_person import (
         attribute_to_speaker,
+        drop_repeated_subject,
+        is_english,
+        is_foreign,
         keeps_grammar,
+        lacks_subject,
         mentions_name,
         name_listener,
+        opens_with_pronoun,
         to_third_person,
     )
     from ricordo.language.words import (
@@ -67,17 +72,22 @@ __all__ = [
     "detect_language",
     "dominant_script",
     "drop_questions",
+    "drop_repeated_subject",
     "find_dates",
     "find_introduction",
     "find_names",
     "find_validity",
     "is_correction",
+    "is_english",
+    "is_foreign",
     "is_stop_word",
     "is_unsegmented",
     "jaccard",
     "keeps_grammar",
+    "lacks_subject",
     "mentions_name",
     "name_listener",
+    "opens_with_pronoun",
     "overlap",
     "repeats_sentence",
     "script_of",
@@ -99,7 +109,8 @@ __getattr__ = lazy_exports(
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind split_sentences strip_opener",
-        ".third_person": "attribute_to_speaker keeps_grammar mentions_name name_listener to_third_person",
+        ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
+        "lacks_subject mentions_name name_listener opens_with_pronoun to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "
         "split_identifier split_words stem strip_accents text_similarity",
     },

@@ -126,8 +126,11 @@ def _votes() -> tuple[_Votes, _Votes]:
 
 
 @lru_cache(maxsize=2048)
-def detect_language(text: str) -> Language:
-    """Return the likeliest language of a text, judged by its first 2,000 characters; "en" when nothing decides."""
+def detect_language(text: str, default: Language = "en", margin: float = 0.0) -> Language:
+    """Return the likeliest language of a text, judged by its first 2,000 characters; `default` when nothing decides.
+
+    Another language needs more votes than the default, by more than `margin`; a function word is a vote.
+    """
     sample = text[:_SAMPLE]
     if not sample.isascii():
         eastern = _detect_eastern(sample)
@@ -144,7 +147,7 @@ def detect_language(text: str) -> Language:
         for language, share in by_letter[letter]:
             votes[language] += share
     best = max(LANGUAGES, key=votes.__getitem__)
-    return best if votes[best] > votes["en"] else "en"
+    return best if votes[best] > votes[default] + margin else default
 
 
 def _detect_eastern(sample: str) -> Language | None:

@@ -103,6 +103,13 @@ WordKind = Literal[
     "join",  # words that join two names
     "before_name",  # prepositions before a name
     "never_noun",  # verbs that are never nouns; a second verb behind `and`
+    "both",  # adverbs of two subjects
+    "homograph",  # words of grammar that are words of other languages too
+    "verb",  # other verbs, regular ones, in their base form
+    "perception_verb",  # verbs behind which somebody else's verb has its base form
+    "looks_adverb",  # verbs that end like an adverb
+    "finite_verb",  # forms of verbs that make a sentence
+    "not_verb",  # forms that hardly are one where a sentence needs it
     "second_verb",  # verbs that may share the subject of the verb before them
     "adverb",  # adverbs between a subject and its verb
     "fixed_verb",  # words behind a subject that keep their form
@@ -231,7 +238,15 @@ PhraseKind = Literal[
     "clause_lead",  # words that begin a clause with a subject
     "somebody",  # persons beside the speaker that begin a clause
     "somebody_else",  # persons that `their` could mean as well
-    "adverb_before_past",  # adverbs before a verb that may be a past
+    "inverted_verb",  # verbs before their subject that agree with it
+    "behind_object",  # words behind such a pronoun
+    "subject_article",  # what a subject opens with that a pronoun says once more
+    "object_pronoun",  # pronouns that are an object behind a verb
+    "to_object",  # what begins an object behind `to`
+    "numbered",  # words before a Roman numeral
+    "self_place",  # words before a `myself` that is an object
+    "noun_mine",  # words before a `mine` that is a noun
+    "exclaimed",  # words behind a `my` of an exclamation
     "habit",  # words of a habit
     "claim_negation",  # words that deny a claim
     "present_negation",  # negations that hold from now on
@@ -298,6 +313,9 @@ PhraseKind = Literal[
     "no_in_rule",  # a `no` before a rule
     "machine_address",  # words to an assistant that reads a text of somebody else
     "problem",  # words with which somebody tells that something does not work
+    "repeated_pronoun",  # pronouns behind a subject that say it once more
+    "pronoun_subject",  # openings of a statement whose subject stands in the one before
+    "asked_subject",  # a question for the value of something, with the group `subject`
     "points_back",  # openings that need the sentence before
     "incomplete",  # statements that are not understandable alone
     "points_to_object",  # statements about an object of the one before; case counts

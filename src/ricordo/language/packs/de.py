@@ -132,6 +132,11 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "asked_subject": r"""
+(?:was|wer|wann|wo|welches|wie (?:lang|lange|hoch|groß|viel|alt)) (?:ist|sind|war)
+  (?P<subject> (?:der|die|das|unser|unsere) [^?,;:]{2,60}?)\?
+""",
+        "pronoun_subject": "(?:er|sie|es)\\b|(?:das|dies) (?:ist|sind|war|geht|kommt|heißt|muss|kann|soll|wird|hat)\\b",
         "problem": r"""
 fehler|geht nicht|funktioniert nicht|kaputt|hängt|stürzt ab|klappt nicht|immer noch|kommt nicht
 """,

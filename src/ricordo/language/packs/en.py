@@ -88,7 +88,7 @@ staff support teacher tester user writer
 """,
         "name_like_state": "sterling irving fleming harding manning channing golding browning",
         "same_in_past": """
-bet bid burst cast cost cut fit hit hurt let put quit read rid set shed shut split spread thrust upset
+beat bet bid burst cast cost cut fit hit hurt let put quit read rid set shed shut split spread thrust upset
 """,
         "auxiliary_past": "was were had did",
         "light": """
@@ -102,7 +102,51 @@ want wants wanted plan plans planned hope hopes intend intends wish wishes aim a
         "count": "zero one two three four five six seven eight nine ten eleven twelve",
         "join": "and or",
         "before_name": "in on at to from of for with by into since until near",
-        "never_noun": "am avoid don't don’t eat have prefer speak teach write",
+        "never_noun": """
+am ask avoid become begin bring choose don't don’t eat forget get give go hear have keep know lose meet prefer
+put read say send sit speak take teach tell think understand write
+""",
+        "both": "both",
+        "homograph": "i me via on an am all per",
+        "verb": """
+accept add admit agree aim allow answer apply appreciate approve archive argue arrange arrive assign assume attend
+backup bake believe belong block book borrow breathe brew bring calculate call camp cancel care carry celebrate
+change charge chat check chop clean click climb close collect color colour comment commit communicate compare
+compete compile complain complete compose conduct configure confirm connect consider consume contact contain control
+convert count cover crave create cross cry dance debug decide dedicate delete deliver depend deploy describe deserve
+design develop direct discuss dislike display divide donate doubt download dread dress drop earn edit educate email
+embrace employ encourage encrypt enjoy enter escape establish evaluate examine execute expand expect experiment
+explain explore export fail fear feature fetch file fill finance finish fish fix focus follow form format garden
+gather glue grade grill groom guide handle happen hate help hike hope host hunt identify illustrate imagine import
+improve include increase insist inspect inspire install interview introduce invest investigate invite iron jog join
+judge juggle jump knit know label lack land last laugh launch learn lecture lift limit lint listen load loan locate
+lock log look maintain manage mark marry match matter measure mention mentor merge migrate mind miss mix model
+monitor move mow nail name nap negotiate note notice obey object observe obtain offer open operate oppose order organise
+organize outline oversee owe own pack paint park parse participate pass paste perform phone photograph pick pin ping
+plant play plow point possess post pour practice practise praise pray prefer prepare preserve press print profile
+program promise protect prove provide publish pull purchase push query quote raise rank rate reach react realise
+realize rebase reboot recall receive reckon recommend recover recycle reduce refactor refer refuse regret reject
+relax release relocate rely remember remind remove rename render renew rent repair repeat reply report represent
+request require rescue research reserve resolve respect respond rest restart restore restrict retire return review
+revise reward ride risk roast ruin sail sample save saw scan schedule screen search seek seem select serve settle
+sew share shave shop sign simplify skate sketch ski skip slice smell smile smoke snore solve sort sound speed spell
+sponsor stare store stretch structure struggle submit suffer suggest summarise summarize supervise supply support
+suppose surf survive suspect swap sweat swipe switch tackle talk target taste telecommute tend thank thrive tidy
+tolerate touch trace track trade train transfer translate treat trigger trim trust try tune turn tutor type uncover
+update upgrade upload use vacuum validate value verify view visit volunteer vote wait walk warn wash waste watch
+water wear weave weigh welcome whistle wish withdraw wonder worry wrap yell zoom
+""",
+        "perception_verb": "feel hear help let make see watch",
+        "finite_verb": """
+am is are was were be do does did has have had can could will would shall should may might must ought needs need
+let's it's he's she's that's there's what's who's here's i'm you're we're they're i've you've we've they've i'll you'll
+he'll she'll it'll we'll they'll i'd you'd he'd she'd we'd they'd isn't aren't cannot gets got goes gone says
+""",
+        "not_verb": """
+and but or so as the a an to in on at with for of that who if better left set put own last open like mind order
+note file mix head point show work
+""",
+        "looks_adverb": "ally apply bully comply fly imply multiply rally rely reply supply tally",
         "second_verb": """
 bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run
 share sleep spend start stay study take test travel use walk want work
@@ -110,10 +154,11 @@ share sleep spend start stay study take test travel use walk want work
         "adverb": """
 always never also just still really usually often sometimes even actually already currently now only recently both
 totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
-strongly typically
+strongly typically almost hardly maybe perhaps quite rather sooner instead first each all well again always
 """,
         "fixed_verb": """
 can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
+cant couldnt wont wouldnt shouldnt didnt wasnt hadnt needn't mustn't daren't ain't aint weren't
 was had did were and or to the a in on at with for of who that if but so as gonna ought better
 """,
         "looks_past": "need feed speed embed exceed proceed succeed heed seed weed shred breed bleed",
@@ -296,7 +341,7 @@ vertex = vertices; analysis = analyses; criterion = criteria; phenomenon = pheno
 die = dying; lie = lying; good = better|best; bad = worse|worst
 """,
         "third_person_form": """
-is = am; has = have; hasn't = haven't; does = do; doesn't = don't|dont; goes = go; wants to = wanna;
+is = am; has = have; hasn't = haven't|havent; does = do; doesn't = don't|dont; goes = go; wants to = wanna;
 has to = gotta
 """,
         "contraction": "is = m|re; has = ve; will = ll; would = d",
@@ -326,6 +371,19 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
+        "asked_subject": r"""
+(?:(?:and|so|ok|okay),? )?(?:(?:what|which|who|when|where|how (?:much|many|long|big|high|old|often))
+  (?:['’]s| is| are| was)|what should) (?P<subject>(?:the|our|your|(?-i:[A-Z])[\w-]+['’]s) [^?,;:]{2,60}?)(?: be)?\?
+""",
+        "repeated_pronoun": "he|she|it|they",
+        "pronoun_subject": r"""
+(?:he|she|they|it(?!['’]s (?:me\b|\d))|his|her|their|its)\b(?! or\b)
+mine\b
+(?:you|we|i|nobody|everybody|only \w+(?: can| may| will)?) \w+ (?:it|them|him|her|that)\b(?! \w+s\b)
+(?:this|that|these|those)(?:['’]s| (?:is|are|was|were|means|has|have|can|will|must|should|needs?|goes|go|one|too))\b
+(?:to|with|for|from|by|of|without|according to) (?:him|her|them|it|that)\b
+the (?:first|second|third|last|other|next) (?:one|is|are|was|has|must|can)\b
+""",
         "problem": r"""
 error|fails?|failed|failing|broken|broke|breaks|stuck|crash(?:es|ed|ing)?|dies|refuses|refused|not working|no luck
 (?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save|log
@@ -443,7 +501,19 @@ or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|w
         "clause_lead": "and|but|so|because|that|when|while",
         "somebody": r"you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}",
         "somebody_else": r"they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+",
-        "adverb_before_past": "just|only|also|both",
+        "inverted_verb": "do|have|am|don['’]t|haven['’]t",
+        "behind_object": "and|every|once|twice|again",
+        "subject_article": "the|our|my",
+        "object_pronoun": "it|them|that|this|him|her",
+        "to_object": "the|an?|my|our|your|that|this|those|these|her|him|them|it|me|us",
+        "numbered": r"""
+part|chapter|volume|book|phase|type|class|section|war|appendix|level|act|step|stage|grade|tier|schedule|figure
+""",
+        "self_place": r"""
+for|by|to|with|of|about|at|on|in|like|as|hurt|teach|taught|treat|ask|asked|tell|told|remind|call
+""",
+        "noun_mine": "an?|the|this|that|gold|coal|iron|silver|copper|salt|diamond|land|data|old|new|open",
+        "exclaimed": r"(?:god|goodness|gosh|bad|word|dear|foot|ass)\b",
         "habit": "always|usually|often|every|never|sometimes|normally|mostly",
         "claim_negation": "not|no|never|cannot|nor|without|stop(?:ped)?",
         "present_negation": r"""
@@ -513,7 +583,7 @@ for future reference|heads[- ]up|worth (?:remembering|noting)|good to know
         "reminder_lead": "please|also|and|just",
         "reminder_that": "that",
         "yes_or_no": "yes|yeah|yep|no|nope",
-        "linking": "and|also|so|then|but",
+        "linking": "and|also|so(?! (?:that|you)\\b)|then|but|oh|ah",
         "please": "please",
         "own_subject": "we|our|my|the|all|every|each|use|never|always|only|let['’]s",
         "named_subject": r"(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b",

@@ -113,6 +113,11 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "asked_subject": r"""
+¿?(?:cuál|cual|quién|cuándo|dónde|cuánto) (?:es|son|está|están)
+  (?P<subject> (?:el|la|los|las|nuestro|nuestra) [^?,;:]{2,60}?)\?
+""",
+        "pronoun_subject": r"(?:él|ella|ellos|ellas|eso|esto)\b",
         "problem": r"""
 error|no (?:funciona|va|arranca|sale|deja)|falla|roto|bloqueado|se cuelga|sigue sin
 """,

@@ -108,6 +108,11 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "asked_subject": r"""
+(?:quel(?:le)?s?|qui|où|quand|combien) (?:est|sont)
+  (?P<subject> (?:le |la |les |l['’]|notre |nos )[^?,;:]{2,60}?)\s?\?
+""",
+        "pronoun_subject": r"(?:il(?! (?:faut|y a)\b)|elle|ils|elles|cela|ça|c['’]est)\b",
         "problem": r"""
 erreur|ne (?:marche|fonctionne) pas|marche pas|plante|bloqué|cassé|toujours pas
 """,

@@ -99,6 +99,11 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "asked_subject": r"""
+(?:qual è|quali sono|chi è|quand['’]è|quando è|dov['’]è|dove sono|quanto è)
+  (?P<subject> (?:il |lo |la |i |gli |le |l['’])[^?,;:]{2,60}?)\?
+""",
+        "pronoun_subject": r"(?:lui|lei|loro|ciò|quest[oa] (?:è|era)|quell[oa] (?:è|era))\b",
         "problem": r"""
 errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|ancora niente
 """,

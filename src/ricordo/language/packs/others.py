@@ -10,6 +10,10 @@ PACKS = (
         code="nl",
         name="Dutch",
         words={
+            "function": """
+ik jij hij wij het een niet maar voor naar van ook nog zijn heeft wordt kan moet altijd nooit deze dit mijn
+onze geen dat er bij
+""",
             "name_part": "van",
             "dummy_secret": "wachtwoord verplicht vereist optioneel onjuist verlopen leeg onbekend",
             "not_passphrase": "een het niet maar met naar ook van voor wordt zijn moet",
@@ -45,6 +49,10 @@ PACKS = (
         code="pl",
         name="Polish",
         words={
+            "function": """
+i w na z do nie tak jest są się że jak ale już tylko po od dla przez przy co to ja ty my oni mnie mam masz ma
+mój moja nasz nasza ten ta zawsze nigdy może jeszcze bez bo więc oraz czy kiedy gdzie
+""",
             "dummy_secret": "wymagane opcjonalne nieprawidłowe",
         },
         phrases={
@@ -80,6 +88,10 @@ hasłem
         code="sv",
         name="Swedish",
         words={
+            "function": """
+och jag det är inte att som på för med har vi du den ett av till mitt min alltid aldrig bara också kan ska
+från hos men eller
+""",
             "dummy_secret": "krävs obligatoriskt valfritt",
         },
         phrases={
@@ -111,6 +123,9 @@ hasłem
         code="tr",
         name="Turkish",
         words={
+            "function": """
+ve bir bu için ile değil ben sen biz çok daha ama var yok her zaman hiç benim bizim olarak gibi kadar
+""",
             "dummy_secret": "zorunlu gerekli isteğebağlı",
         },
         phrases={
@@ -138,6 +153,10 @@ hasłem
         code="da",
         name="Danish",
         words={
+            "function": """
+og jeg det er ikke at som på for med har vi du den et af til mit min altid aldrig kun også kan skal fra hos
+men eller
+""",
             "dummy_secret": "påkrævet valgfritt",
         },
         phrases={
@@ -151,6 +170,10 @@ hasłem
         code="no",
         name="Norwegian",
         words={
+            "function": """
+og jeg det er ikke at som på for med har vi du den et av til mitt min alltid aldri bare også kan skal fra hos
+men eller
+""",
             "dummy_secret": "påkrevd",
         },
         phrases={
@@ -164,6 +187,9 @@ hasłem
         code="fi",
         name="Finnish",
         words={
+            "function": """
+ja minä se on ei että joka olen meillä minun mutta tai aina vain myös kanssa kun jos nyt ovat oli
+""",
             "dummy_secret": "pakollinen",
         },
         phrases={
@@ -179,6 +205,9 @@ hasłem
         code="cs",
         name="Czech",
         words={
+            "function": """
+a já je není že který na v s do pro mám máme můj moje náš vždy nikdy jen také ale nebo když jsem jsou bylo
+""",
             "dummy_secret": "vyžadováno povinné nepovinné",
         },
         phrases={
@@ -191,6 +220,11 @@ hasłem
     LanguagePack(
         code="hu",
         name="Hungarian",
+        words={
+            "function": """
+és én az egy nem hogy van vagyok meg csak mindig soha már még ez azt de vagy ha nálunk
+""",
+        },
         phrases={
             "strong_secret_name": "jelszó",
             "secret_name_hint": "ó(?<=elszó)",
@@ -239,6 +273,10 @@ hasłem
         code="id",
         name="Indonesian",
         words={
+            "function": """
+dan saya aku ini itu tidak yang di ke dari untuk dengan ada kami kita selalu jangan pernah hanya juga tapi
+atau
+""",
             "dummy_secret": "wajib",
         },
         phrases={
@@ -250,6 +288,11 @@ hasłem
     LanguagePack(
         code="ro",
         name="Romanian",
+        words={
+            "function": """
+și eu este nu că care pe în cu din pentru am avem meu mea nostru mereu niciodată doar dar sau dacă sunt la
+""",
+        },
         phrases={
             "secret_is_foreign": "este",
         },

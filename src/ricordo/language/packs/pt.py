@@ -93,6 +93,7 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "pronoun_subject": r"(?:ele|ela|eles|elas|isso|isto)\b",
         "problem": r"""
 erro|não (?:funciona|vai|liga|sai|deixa)|falha|quebrado|travou|continua sem
 """,
