@@ -206,15 +206,17 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
     """Return the curated memory that was learned from the message `chosen` and answers the question as well.
 
     It contains every core word of the question that the message has in its prose (not only inside a path or other
-    identifier), and at least one word of the question that is not the speaker's name. None if no memory does.
+    identifier), and at least one word of the question in that prose that is not the speaker's name. None if no memory
+    does.
     """
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
         return None
     core = core_words(question, [chosen.speaker])
     prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
-    shared = {word for word in core & set(chosen.matched_words) if prose & set(content_words(word))}
-    spoken_words = {word for word in chosen.matched_words if word.casefold() != chosen.speaker.casefold()}
+    in_prose = {word for word in chosen.matched_words if prose & set(content_words(word))}
+    shared = core & in_prose
+    spoken_words = {word for word in in_prose if word.casefold() != chosen.speaker.casefold()}
     fits = [
         hit
         for hit in curated
