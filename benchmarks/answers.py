@@ -1,14 +1,15 @@
 """Does `answer` know what it does not know, and does it quote the right passage?
 
     python benchmarks/answers.py DATA [--floor F] [--curve] [--notes]
+    python benchmarks/answers.py --languages
 
-DATA is a JSON list of conversations with `conversation` (sessions of turns), `qa` (questions with evidence turns and
-a category from 1 to 5) and two speakers. Each conversation is written as transcripts and asked three kinds of
-question: its own (categories 1 to 4, answerable), those of the next conversation with that one's names (foreign) or
-this one's (swapped), neither of which was ever talked about here. Category 5, whose questions name the wrong speaker,
-is reported apart. The floor is chosen on the first half of the conversations, for the best mean of answerable
-questions answered and never-said ones declined (of several within half a point, the highest), and measured on the other
-half. Nothing of the data is kept.
+`--languages` asks the questions of `answers_set/*.txt`, one memory per language. DATA is a JSON list of conversations
+with `conversation` (sessions of turns), `qa` (questions with evidence turns and a category from 1 to 5) and two
+speakers. Each conversation is written as transcripts and asked three kinds of question: its own (categories 1 to 4,
+answerable), those of the next conversation with that one's names (foreign) or this one's (swapped), neither of which
+was ever talked about here. Category 5, whose questions name the wrong speaker, is reported apart. The floor is chosen
+on the first half of the conversations, for the best mean of answerable questions answered and never-said ones
+declined (of several within half a point, the highest), and measured on the other half. Nothing of the data is kept.
 """
 
 import argparse
@@ -181,6 +182,63 @@ async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list
     return asked
 
 
+_LANGUAGE_SET = Path(__file__).parent / "answers_set"
+_NEVER_SAID = "- "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A question in one language, the text of its right answer (empty if nobody said it), and what was answered."""
+
+    question: str
+    expected: str
+    answer: Answer
+
+    @property
+    def is_right(self) -> bool:
+        """Return whether the answer has the text, or says that nobody said it."""
+        return self.expected.casefold() in self.answer.text.casefold() if self.expected else not self.answer.found
+
+
+async def ask_language(code: str) -> list[Told]:
+    """Put every question of one language of the set to the memory of that language."""
+    lines = [line for line in (_LANGUAGE_SET / f"{code}.txt").read_text("utf-8").splitlines() if line[:1] not in "#"]
+    rows = [line.split(" | ") for line in lines if not line.startswith(_NEVER_SAID)]
+    entries = [
+        Entry(content=statement, id=f"01jd{number:022d}", time=_NOW, by="user")
+        for number, (statement, _, _) in enumerate(rows)
+    ]
+    questions = [(question, expected) for _, question, expected in rows]
+    questions += [(line.removeprefix(_NEVER_SAID), "") for line in lines if line.startswith(_NEVER_SAID)]
+    files = InMemoryFiles()
+    await files.append("workspace/memory/2024-01-01.md", "".join(map(render_entry, entries)).encode())
+    with tempfile.TemporaryDirectory() as folder:
+        index = await WorkspaceIndex.open(Path(folder, "index.db"), files)
+        sources = [SearchSource(label="project", index=index)]
+        answers = [await answer_question(sources, question, now=_NOW) for question, _ in questions]
+        await index.close()
+    return [
+        Told(question=question, expected=expected, answer=answer)
+        for (question, expected), answer in zip(questions, answers, strict=True)
+    ]
+
+
+def share_right(told: Sequence[Told], *, said: bool) -> float:
+    """Return the share of right answers to questions about what was said, or about what nobody said."""
+    return statistics.fmean(row.is_right for row in told if bool(row.expected) == said)
+
+
+def _print_languages() -> None:
+    for path in sorted(_LANGUAGE_SET.glob("*.txt")):
+        told = anyio.run(ask_language, path.stem)
+        print(f"{path.stem}: right {share_right(told, said=True):.2f}, declined {share_right(told, said=False):.2f}")
+        for row in told:
+            if not row.is_right:
+                print(
+                    f"   {row.question} ({row.expected or 'nobody said it'}): {row.answer.score:.2f} {row.answer.text}"
+                )
+
+
 def chosen_floor(asked: Sequence[Asked]) -> float:
     """Return the highest floor whose balanced accuracy is within half a point: false answers cost more."""
     floors = sorted({round(row.answer.score, 2) for row in asked})
@@ -223,11 +281,15 @@ def report(asked: Sequence[Asked], floor: float) -> dict[str, float]:
 def main() -> None:
     """Choose the floor on the first half, and print both halves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--languages", action="store_true", help="ask the questions of answers_set instead of DATA")
     parser.add_argument("--floor", type=float, action="append", help="measure at this floor instead of choosing one")
     parser.add_argument("--curve", action="store_true", help="measure at several floors")
     parser.add_argument("--notes", action="store_true", help="remember what readers noted (`observation`) besides")
     arguments = parser.parse_args()
+    if arguments.languages or arguments.data is None:
+        _print_languages()
+        return
     conversations = read(arguments.data)
     asked = anyio.run(partial(ask_all, conversations, notes=arguments.notes))
     half = len(conversations) // 2

@@ -133,7 +133,7 @@ def detect_language(text: str, default: Language = "en", margin: float = 0.0) ->
     """
     sample = text[:_SAMPLE]
     if not sample.isascii():
-        eastern = _detect_eastern(sample)
+        eastern = _detect_eastern(sample) or _languages_by_script().get(dominant_script(sample))
         if eastern is not None:
             return eastern
     by_word, by_letter = _votes()
@@ -169,6 +169,18 @@ def _detect_eastern(sample: str) -> Language | None:
 def _unsegmented_languages() -> dict[Language, frozenset[Script]]:
     packs = {language: language_pack(language) for language in LANGUAGES}
     return {language: pack.scripts for language, pack in packs.items() if pack.scripts <= UNSEGMENTED}
+
+
+@cache
+def _languages_by_script() -> dict[Script, Language]:
+    """Return the languages that are told by their script and whose words of grammar are known."""
+    packs = {language: language_pack(language) for language in LANGUAGES}
+    return {
+        script: language
+        for language, pack in packs.items()
+        for script in pack.scripts - UNSEGMENTED - {"latin"}
+        if "stop" in pack.words
+    }
 
 
 def is_unsegmented_language(language: Language) -> bool:

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ricordo.language.languages import joins_words
 from ricordo.lazy import dataclass
 from ricordo.search.contract import Chunk, Match
 from ricordo.search.documents import QueryWords, to_milliseconds
@@ -83,7 +84,8 @@ class TermStatistics:
     def weights(self, words: QueryWords) -> list[float]:
         """Return the weight of each word of a query: rare words count more, generic words little.
 
-        The variants of a word count as one word with the frequency of the most common variant.
+        The variants of a word count as one word with the frequency of the most common variant. A pair of characters
+        that is no word has no weight.
         """
         return [math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in self._word_counts(words)]
 
@@ -103,8 +105,19 @@ class TermStatistics:
         return _covered_weight([word in absent for word in words.words], weights) / (sum(weights) or 1.0)
 
     def _word_counts(self, words: QueryWords) -> Iterable[tuple[int, float]]:
-        for group, share in zip(words.groups, words.weights, strict=True):
-            yield max((self.frequencies.get(term, 0) for term in group), default=0), share
+        counts = [max((self.frequencies.get(term, 0) for term in group), default=0) for group in words.groups]
+        known = [word for word, count in zip(words.words, counts, strict=True) if count and joins_words(word[0])]
+        ends, starts = {word[-1] for word in known}, {word[0] for word in known}
+        for word, count, share in zip(words.words, counts, words.weights, strict=True):
+            yield count, 0.0 if not count and _is_seam(word, share, ends, starts) else share
+
+
+def _is_seam(word: str, share: float, ends: Collection[str], starts: Collection[str]) -> bool:
+    """Return whether a pair that occurs nowhere only lies between two words, of which known pairs tell.
+
+    In a script without spaces each two neighbours of a query are a pair, also the end of a word and the next one.
+    """
+    return joins_words(word[0]) and (share < 1.0 or (word[0] in ends and word[-1] in starts))
 
 
 def stem_prefix(term: str) -> str:

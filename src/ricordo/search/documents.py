@@ -9,15 +9,18 @@ Invariant: a term contains no white space and no quote, so terms joined by space
 """
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from zlib import adler32, crc32
 
 from ricordo.guard import has_secret
 from ricordo.language import LANGUAGES, Language, detect_language, is_stop_word, script_of, split_words, stem
 from ricordo.language.dates import month_numbers
+from ricordo.language.languages import is_unsegmented
+from ricordo.language.packs import pack_phrases
 from ricordo.language.words import GENERIC_WEIGHT, is_generic
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.contract import Chunk, DocumentType, Query
@@ -43,6 +46,7 @@ __all__ = [
 ]
 
 
+_FUNCTION_JOINED = lazy_compile(lambda: pack_phrases("function_joined"))
 _DERIVED_NOUN = lazy_compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
 _PATH_AND_LINE = lazy_compile(r"(.*[./].*):\d+")
 _NEIGHBOUR_CHARS = 400
@@ -54,7 +58,7 @@ _MAX_QUERY_WORDS = 48
 class QueryWords:
     """The distinct content words of a query in order, each with a group of terms and a weight.
 
-    `weights` are in 0..1: 1 for an informative word, less for a generic one.
+    `weights` are in 0..1: 1 for an informative word, less for a generic one or a pair that touches a function word.
     """
 
     words: tuple[str, ...] = ()
@@ -83,20 +87,47 @@ def neighbour_terms(chunk: Chunk) -> tuple[str, ...]:
 def query_words(text: str) -> QueryWords:
     """Return the content words of a query; empty for a text of stop words or punctuation, or an empty text.
 
-    Only the first 2,000 characters and the first 48 distinct words are used.
+    Only the first 2,000 characters and the first 48 distinct words are used. In a script without spaces, pairs of
+    characters inside a function word are no words, and pairs that only touch one are weak.
     """
     shortened = text[:_MAX_QUERY_CHARS]
     language = detect_language(shortened)
+    content_pairs, touching_pairs = _joined_pairs(shortened)
     groups: dict[frozenset[str], str] = {}
     for word in _split_words(split_words(shortened)):
-        if not is_stop_word(word, language):
+        is_pair = len(word) > 1 and is_unsegmented(word[0])
+        if not is_stop_word(word, language) and not (is_pair and word not in content_pairs | touching_pairs):
             groups.setdefault(_word_forms(word, language), word)
     chosen = list(groups.items())[:_MAX_QUERY_WORDS]
     return QueryWords(
         words=tuple(word for _, word in chosen),
         groups=tuple(group for group, _ in chosen),
-        weights=tuple(GENERIC_WEIGHT if is_generic(word, language) else 1.0 for _, word in chosen),
+        weights=tuple(
+            GENERIC_WEIGHT if is_generic(word, language) or word in touching_pairs - content_pairs else 1.0
+            for _, word in chosen
+        ),
     )
+
+
+def _joined_pairs(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the pairs of characters of scripts without spaces outside of function words, and those that touch one."""
+    if text.isascii():
+        return frozenset(), frozenset()
+    normal = unicodedata.normalize("NFKC", text)
+    function_at = [0] * len(normal)
+    for number, match in enumerate(_FUNCTION_JOINED.finditer(normal), 1):
+        function_at[match.start() : match.end()] = [number] * len(match[0])
+    content, touching = set[str](), set[str]()
+    for at, (left, right) in enumerate(pairwise(function_at)):
+        pair = normal[at : at + 2]
+        # one character of another script with an ending in hiragana is an inflected word
+        is_alone = at == 0 or bool(function_at[at - 1]) or not is_unsegmented(normal[at - 1])
+        is_inflected = is_alone and script_of(pair[0]) == "han" and script_of(pair[1]) == "hiragana"
+        if not left and (not right or is_inflected):
+            content.add(pair)
+        elif left != right:
+            touching.add(pair)
+    return frozenset(content), frozenset(touching)
 
 
 def _text_terms(text: str) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ricordo.language import DateMention, find_dates
+from ricordo.language import DateMention, detect_language, find_dates
 from ricordo.language.dates import month_numbers
-from ricordo.language.packs import PhraseKind, pack_phrases, pack_words
+from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Passage
@@ -55,8 +55,11 @@ _PERIOD = lazy_compile(lambda: rf"\b(?:{pack_phrases('named_period')})\b", re.IG
 _DATE = lazy_compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
 _DIGIT = lazy_compile(r"\d")
 _WORD = lazy_compile(r"\w+")
-_CAPITALISED = lazy_compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
-_NAMED = lazy_compile(r"(?<=[^\s.!?:] )[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
+_NAME_WORD = r"[A-ZÀ-Þ\u0401\u0410-\u042f]\w*[a-zß-ÿ\u0430-\u044f\u0451][\w-]*"
+_CAPITALISED = lazy_compile(rf"(?<=\s){_NAME_WORD}")
+_NAMED = lazy_compile(rf"(?<=[^\s.!?:] ){_NAME_WORD}")
+_FULL_NAME = lazy_compile(rf"(?<=[^\s.!?:] )({_NAME_WORD}) ({_NAME_WORD})")
+_TITLED_NAME = lazy_compile(lambda: rf"([^\W\d_]{{1,6}})(?:{pack_phrases('name_title_joined')})")
 _POSSESSIVE = lazy_compile(r"[’']s?$")
 _MAX_CHARS = 500
 _FEW, _MANY = 2, 5
@@ -114,7 +117,7 @@ def parse_question(text: str) -> Question:
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     """Return the words that name what is asked for: no generic words, no names of things or `people`."""
     shortened = text[:_MAX_CHARS]
-    capitalised = _CAPITALISED.findall(shortened)
+    capitalised = _find_names(shortened, _CAPITALISED)
     names = {name.casefold() for name in (*people, *capitalised)}
     words = query_words(shortened)
     own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
@@ -124,10 +127,23 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
 
 
 def named_words(text: str) -> frozenset[str]:
-    """Return the words of a question that are names: capitalised, and not at the beginning of a sentence."""
+    """Return the words of a question that are names: capitalised, and not at the beginning of a sentence.
+
+    Where every noun has a capital, only a first name with a family name is known to be a name. In a script without
+    capitals it is what stands before a title.
+    """
     shortened = text[:_MAX_CHARS]
-    names = {name.casefold() for name in _NAMED.findall(shortened)}
-    return frozenset(word for word in query_words(shortened).words if _POSSESSIVE.sub("", word) in names)
+    names = {name.casefold() for name in _find_names(shortened, _NAMED)}
+    words = query_words(shortened).words
+    return frozenset(word for word in words if _POSSESSIVE.sub("", word) in names)
+
+
+def _find_names(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """Return the names that a pattern finds in a text."""
+    joined = [part for match in _TITLED_NAME.finditer(text) for part in query_words(match[1]).words]
+    if language_pack(detect_language(text)).capital_nouns:
+        return joined + [name for match in _FULL_NAME.finditer(text) for name in match.groups()]
+    return joined + pattern.findall(text)
 
 
 def holds_expected(text: str, expected: ExpectedAnswer) -> bool:

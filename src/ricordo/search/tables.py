@@ -94,6 +94,8 @@ SCHEMA = Schema(
                 checked INTEGER NOT NULL, checksum TEXT NOT NULL, newest INTEGER NOT NULL, saved INTEGER NOT NULL,
                 sound INTEGER NOT NULL, bullets TEXT NOT NULL)""",
         ),
+        # words of Russian are stemmed
+        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
     ),
     rebuild_below=9,
 )

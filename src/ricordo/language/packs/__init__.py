@@ -312,6 +312,9 @@ PhraseKind = Literal[
     "action_pointer",  # phrases that point to an action
     "no_in_rule",  # a `no` before a rule
     "machine_address",  # words to an assistant that reads a text of somebody else
+    # words of grammar and of questions in a script without spaces; a pair of characters that has one is weak evidence
+    "function_joined",
+    "name_title_joined",  # titles that are joined to the end of a name
     "problem",  # words with which somebody tells that something does not work
     "repeated_pronoun",  # pronouns behind a subject that say it once more
     "pronoun_subject",  # openings of a statement whose subject stands in the one before
