@@ -449,11 +449,15 @@ def judge_hits(diary: Diary, question: Question, hits: Sequence[str]) -> tuple[i
 
 
 def judge_answer(diary: Diary, question: Question, answer: str) -> bool:
-    """Return whether an answer, read below its question, says all that is asked; to a negative one silence is right."""
+    """Return whether an answer, read below its question, says all that is asked, and no other version before it.
+
+    To a negative question silence is right.
+    """
     if not question.gold:
         return not answer
-    text = f"{question.query} {answer}"
-    return bool(answer) and all(says(diary.items[name].keys, text) for name in question.gold)
+    lines = [f"{question.query} {line}" for line in answer.splitlines()]
+    rank, is_stale = judge_hits(diary, question, lines)
+    return bool(rank) and not is_stale
 
 
 def find_shortfalls(measures: Mapping[str, Sequence[int]], floors: Mapping[str, float]) -> list[str]:
@@ -478,7 +482,8 @@ def find_shortfalls(measures: Mapping[str, Sequence[int]], floors: Mapping[str, 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check, live and judge the diaries; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--diary", action="append", help="a name below benchmarks/diaries; every one by default")
+    every = sorted(path.parent.name for path in FOLDER.glob("*/labels.json"))
+    parser.add_argument("--diary", action="append", choices=every, help="a name; every one by default")
     parser.add_argument("--embedder", default="static")
     parser.add_argument("--root", type=Path)
     for option in ("check", "json", "floors", "write"):
@@ -486,8 +491,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.write and given.diary:
         parser.error("The page is about every diary: give --write without --diary.")
-    names = given.diary or sorted(path.parent.name for path in FOLDER.glob("*/labels.json"))
-    diaries = [read_diary(FOLDER / name) for name in names]
+    diaries = [read_diary(FOLDER / name) for name in given.diary or every]
+    if given.root and any((given.root / diary.name).exists() for diary in diaries):
+        parser.error(f"{given.root} holds the memory of an earlier run: give another folder.")
     problems = [f"{diary.name}: {problem}" for diary in diaries for problem in find_problems(diary)]
     print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
     if given.check or problems:

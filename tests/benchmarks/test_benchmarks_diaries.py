@@ -198,7 +198,15 @@ def test_hits_answer_a_question_by_the_first_that_says_it_all(
 
 @pytest.mark.parametrize(
     ("question", "answer", "is_right"),
-    [(0, "On Thursdays.", True), (0, "On Tuesdays.", False), (0, "", False), (2, "", True), (2, "Mr. Smith.", False)],
+    [
+        (0, "On Thursdays.", True),
+        (0, "On Thursdays.\nSuperseded: on Tuesdays.", True),
+        (0, "On Tuesdays.\nAlso: on Thursdays.", False),
+        (0, "On Tuesdays.", False),
+        (0, "", False),
+        (2, "", True),
+        (2, "Mr. Smith.", False),
+    ],
 )
 def test_an_answer_is_right_below_its_question_and_silence_where_nothing_answers(
     diaries: ModuleType, write: Write, question: int, answer: str, *, is_right: bool
