@@ -13,6 +13,59 @@ MONDAY = date(2023, 5, 8)
 
 
 @pytest.mark.parametrize(
+    ("said", "annotated"),
+    [
+        ("It goes out a fortnight from today.", "It goes out a fortnight from today (2023-05-22)."),
+        ("We sing a fortnight tomorrow.", "We sing a fortnight tomorrow (2023-05-23)."),
+        ("She lands on Thursday week.", "She lands on Thursday week (2023-05-18)."),
+        ("The theme comes a week on Friday.", "The theme comes a week on Friday (2023-05-19)."),
+        ("Friday the 26th at five", "Friday the 26th (2023-05-26) at five"),
+        ("Friday the 5th was loud", "Friday the 5th (2023-05-05) was loud"),
+        ("la verifica è mercoledì 17", "la verifica è mercoledì 17 (2023-05-17)"),
+        ("llega de hoy en ocho", "llega de hoy en ocho (2023-05-15)"),
+        ("Dienstag in einer Woche", "Dienstag in einer Woche (2023-05-16)"),
+        ("lundi en huit", "lundi en huit (2023-05-22)"),
+        ("wracam jutro", "wracam jutro (2023-05-09)"),
+        ("завтра уезжаю", "завтра (2023-05-09) уезжаю"),
+        ("明天出发", "明天 (2023-05-09)出发"),
+        ("明日から東京です", "明日 (2023-05-09)から東京です"),
+        ("today's soup and this year's budget", "today's (2023-05-08) soup and this year's (2023) budget"),
+        ("tomorrow, and tomorrow again", "tomorrow (2023-05-09), and tomorrow again"),
+    ],
+)
+def test_the_day_stands_behind_its_words_once(said: str, annotated: str) -> None:
+    assert annotate_dates(said, MONDAY) == annotated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "we go in the last week of February",
+        "the next day he left",
+        "twice a week on Friday",
+        "on Friday 5 pm we stop",
+        "Friday 5 people came",
+        "My birthday is on 11 November.",
+        "The 11th of November is mum's day, every year.",
+        "Mein Geburtstag ist am 3. Mai.",
+        "我的生日是5月3日。",
+        "The song “Yesterday” is old, see `today`.",
+        "We work with Tomorrow Labs and Next Week Inc.",
+        "hoy en día nadie lo usa",
+        "von heute auf morgen ist alles anders",
+        "dall'oggi al domani",
+        "hoje em dia",
+        "au jour d'aujourd'hui",
+        "corro por la mañana",
+        "from Monday to Friday",
+        "Tomorrow is another day.",
+    ],
+)
+def test_what_is_no_day_seen_from_today_gets_no_note(text: str) -> None:
+    assert annotate_dates(text, MONDAY) == text
+
+
+@pytest.mark.parametrize(
     ("text", "iso"),
     [
         ("yesterday", "2023-05-07"),

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
+from ricordo.language.acts import blank_quotes
 from ricordo.language.packs import TableKind, pack_phrases, pack_table, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
@@ -73,6 +74,11 @@ def _date_pattern() -> str:
       (?P<iso>(?<!\d){_YEAR}-\d\d-\d\d(?!\d))
     | (?<!\w)(?P<phrase>{_alternation(word for word in phrases if word < _EASTERN)})(?!\w)
     | (?P<eastern>{_alternation(word for word in phrases if word >= _EASTERN)})
+    | (?<!\w)(?P<ahead>{_alternation(pack_table("weeks_ahead"))})\s+(?P<ahead_day>{weekdays})(?!\w)
+    | (?<!\w)(?P<behind_day>{weekdays})\s+(?P<behind>{_alternation(pack_table("weeks_behind"))})(?!\w)
+    | (?<!\w)(?P<dated_day>{weekdays}),?\s+(?P<article>(?:{pack_phrases("time_article")})\s+)?(?P<day_number>\d{{1,2}})
+      (?P<ordinal>{pack_phrases("ordinal_suffix")})?(?(article)|(?(ordinal)|(?=[,;:!?)]?(?:\s*$|[,;!?)]|\.(?:\s|$)))))
+      (?![\w:./%-]*\d)(?!\w|\s*(?:(?:(?:{pack_phrases("day_of")})\s+)?(?:{months})|[ap]\.?m\b))
     | (?<!\w)(?P<which>{_alternation(pack_table("weekday_side"))})\s+(?P<weekday>{weekdays})(?!\w)
     | (?<!\w)(?P<side>{_alternation(pack_table("unit_side"))})\s+(?P<unit>{pack_phrases("side_unit")})(?!\w)
     | (?<!\w)(?:{pack_phrases("month_side")})\s+(?P<named_month>{long_months})(?!\w)
@@ -94,6 +100,8 @@ def _date_pattern() -> str:
 
 _EASTERN = "\u2e80"
 _NEXT_SIDE, _NEAR_DAYS = 2, 2
+_NEAR_MONTHS, _JUST_PAST = 62, 10
+"""Days before and after today in which a weekday with a number is looked for, and those in which a past one counts."""
 _YEAR = r"(?:19|20)\d\d"
 _ASCII_WORD = lazy_compile(r"[a-z]+")
 _PATTERN = lazy_compile(_date_pattern, re.IGNORECASE | re.VERBOSE)
@@ -105,6 +113,17 @@ _DURATION = lazy_compile(
     ),
     re.IGNORECASE,
 )
+
+
+_NO_DATE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('no_date')})(?!\w)", re.IGNORECASE)
+_PART_OF = lazy_compile(lambda: rf"\s+(?:{pack_phrases('count_of')})\b", re.IGNORECASE)
+_NARRATED = lazy_compile(lambda: rf"\b(?:{pack_phrases('narrated')})\s+$", re.IGNORECASE)
+_EACH_TIME = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('each_time')})\s+$", re.IGNORECASE)
+_RECURRING = lazy_compile(
+    lambda: rf"(?<!\w)(?:{pack_phrases('recurring', edges=True)})(?!\w)|{pack_phrases('recurring', edges=False)}",
+    re.IGNORECASE,
+)
+_POSSESSIVE = lazy_compile(r"['’]s(?!\w)")
 
 
 def _weekday_after() -> str:
@@ -130,7 +149,13 @@ def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
     if not _may_name_date(text):
         return ()
     today = date(reference.year, reference.month, reference.day)
-    return tuple(mention for match in _PATTERN.finditer(text) for mention in _build_mention(match, today))
+    idioms = [match.span() for match in _NO_DATE.finditer(text)]
+    return tuple(
+        mention
+        for match in _PATTERN.finditer(text)
+        if not any(start <= match.start() < end for start, end in idioms)
+        for mention in _build_mention(match, today)
+    )
 
 
 def _may_name_date(text: str) -> bool:
@@ -151,24 +176,47 @@ def _calendar_words() -> frozenset[str]:
 def annotate_dates(text: str, reference: date) -> str:
     """Return a text with the day behind each date such as "tomorrow" that needs the day on which it was said.
 
-    A day that stands in the text already, or behind an earlier date, is not put there again.
+    A day that stands in the text already, or behind an earlier date, is not put there again, and none is put into a
+    quotation or a name, or behind the day of a birthday, which comes again each year.
     """
     mentions = find_dates(text, reference)
     absolute_dates = {mention.iso for mention in mentions if not mention.relative}
     unclear: list[DateMention] = []
     for mention in mentions:
-        if mention.iso not in absolute_dates:
+        if mention.iso not in absolute_dates and _may_annotate(text, mention):
             absolute_dates.add(mention.iso)
             unclear.append(mention)
     for mention in reversed(unclear):
-        text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
+        possessive = _POSSESSIVE.match(text, mention.end)
+        end = possessive.end() if possessive else mention.end
+        text = f"{text[:end]} ({mention.iso}){text[end:]}"
     return text
+
+
+def _may_annotate(text: str, mention: DateMention) -> bool:
+    if not blank_quotes(text)[mention.start : mention.end].strip():
+        return False
+    words = mention.text.casefold().split()
+    in_calendar = any(word.strip(".,") in month_numbers() for word in words)
+    if in_calendar and any(map(str.isdigit, mention.text)):
+        return _RECURRING.search(text) is None
+    return in_calendar or not _is_in_name(text, mention)
+
+
+def _is_in_name(text: str, mention: DateMention) -> bool:
+    """Return whether a phrase is part of a name, as in "Tomorrow Labs"; weekdays have capitals of their own."""
+    before, after = text[: mention.start].split(" "), text[mention.end :].lstrip("'’s").strip().split(" ")
+    has_capitals = all(word[:1].isupper() for word in mention.text.split())
+    is_day = any(word.casefold() in _number_table("weekday") for word in mention.text.split())
+    return has_capitals and not is_day and (after[0][:1].isupper() or before[-1][:1].isupper())
 
 
 def _build_mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
     if (match["lead"] or "").casefold() in pack_words("duration_preposition") and _DURATION.search(
         match.string[max(0, match.start() - 60) : match.start()]
     ):
+        return
+    if _is_seen_from_elsewhere(match):
         return
     try:
         span = _resolve({key: value.casefold() for key, value in match.groupdict().items() if value}, today)
@@ -185,6 +233,14 @@ def _build_mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
             grain=grain,
             relative=relative,
         )
+
+
+def _is_seen_from_elsewhere(match: re.Match[str]) -> bool:
+    """Return whether "last week of May", "the next day" or "once a week on Friday" names no day seen from today."""
+    text, before = match.string, match.string[max(0, match.start() - 20) : match.start()]
+    if match["unit"]:
+        return _PART_OF.match(text, match.end()) is not None or _NARRATED.search(before) is not None
+    return bool(match["ahead"] and _EACH_TIME.search(before))
 
 
 _DateSpan = tuple[date, date, DateGrain, bool]
@@ -222,9 +278,26 @@ def _resolve(groups: dict[str, str], today: date) -> _DateSpan | None:
     if "weekday" in groups:
         side = _number_table("weekday_side")[groups["which"]]
         return _resolve_weekday(_number_table("weekday")[groups["weekday"]], side, today)
+    if "ahead_day" in groups or "behind_day" in groups:
+        weekday = groups.get("ahead_day") or groups["behind_day"]
+        weeks = _number_table("weeks_ahead" if "ahead" in groups else "weeks_behind")[
+            " ".join((groups.get("ahead") or groups["behind"]).split())
+        ]
+        day = _resolve_weekday(_number_table("weekday")[weekday], 1, today)[0] + timedelta(weeks=weeks)
+        return day, day, "day", True
+    if "dated_day" in groups:
+        return _find_dated_weekday(_number_table("weekday")[groups["dated_day"]], int(groups["day_number"]), today)
     if "unit" in groups:
         return _shift_unit(groups["unit"], _number_table("unit_side")[groups["side"]], today)
     return _resolve_absolute(groups, today) or _resolve_distance(groups, today) or _resolve_calendar_day(groups, today)
+
+
+def _find_dated_weekday(weekday: int, number: int, today: date) -> _DateSpan | None:
+    """Return the next day with this weekday and number, "Friday the 13th", or one just past; None if none is near."""
+    days = (today + timedelta(days=distance) for distance in range(-_NEAR_MONTHS, _NEAR_MONTHS + 1))
+    near = sorted(days, key=lambda day: ((day - today).days < -_JUST_PAST, abs((day - today).days)))
+    day = next((each for each in near if each.day == number and each.weekday() == weekday), None)
+    return (day, day, "day", True) if day else None
 
 
 def _resolve_absolute(groups: dict[str, str], today: date) -> _DateSpan | None:

@@ -156,6 +156,8 @@ TableKind = Literal[
     "weekday",  # words of the days of the week; Monday is 0
     "month",  # words of the months; January is 1
     "day",  # phrases for a day, by its distance from today
+    "weeks_ahead",  # phrases before a weekday, by how many weeks after the coming one it is
+    "weeks_behind",  # such phrases behind a weekday
     "period",  # phrases for a week, month or year, by its distance from the current one
     "unit",  # words for day, week, weekend, month and year
     "number",  # number words of dates
@@ -186,6 +188,10 @@ PhraseKind = Literal[
     "side_unit",  # units that such a word may stand before
     "month_side",  # what names the nearest month of that name
     "ago",  # what stands behind a distance into the past
+    "no_date",  # idioms with a word of the calendar that name no day
+    "each_time",  # words before a period that is one of many
+    "recurring",  # words of what comes again each year
+    "narrated",  # articles before a period that is seen from another day
     "count_of",  # what may stand between a number and its unit
     "from_unit",  # units before `from_now`
     "from_now",  # what links a distance to the day it is counted from

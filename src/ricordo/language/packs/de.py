@@ -103,7 +103,11 @@ mag liebe, wohnt wohne lebt lebe, arbeitet arbeite
 1 = januar; 2 = februar; 3 = märz; 4 = april; 5 = mai; 6 = juni; 7 = juli; 8 = august; 9 = september; 10 = oktober;
 11 = november; 12 = dezember
 """,
-        "day": "0 = heute; -1 = gestern; -2 = vorgestern; 2 = übermorgen",
+        "weeks_behind": "1 = in einer woche; 2 = in zwei wochen",
+        "day": """
+7 = heute in einer woche|heute in acht tagen; 14 = heute in zwei wochen;
+0 = heute; -1 = gestern; -2 = vorgestern; 2 = übermorgen
+""",
         "period": """
 week -1 = letzte woche; week 1 = nächste woche; week 0 = diese woche; month -1 = letzten monat;
 month 1 = nächsten monat; year -1 = letztes jahr; year 1 = nächstes jahr
@@ -132,6 +136,8 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "recurring": "geburtstag|jahrestag|namenstag|hochzeitstag|jedes jahr|jährlich",
+        "no_date": "von heute auf morgen",
         "asked_subject": r"""
 (?:was|wer|wann|wo|welches|wie (?:lang|lange|hoch|groß|viel|alt)) (?:ist|sind|war)
   (?P<subject> (?:der|die|das|unser|unsere) [^?,;:]{2,60}?)\?

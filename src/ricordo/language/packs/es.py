@@ -82,7 +82,7 @@ vive reside, gusta encanta, trabaja
 1 = enero; 2 = febrero; 3 = marzo; 4 = abril; 5 = mayo; 6 = junio; 7 = julio; 8 = agosto; 9 = septiembre;
 10 = octubre; 11 = noviembre; 12 = diciembre
 """,
-        "day": "0 = hoy; -1 = ayer; -2 = anteayer; 2 = pasado mañana",
+        "day": "7 = de hoy en ocho días|de hoy en ocho; 14 = de hoy en quince; 0 = hoy; -1 = ayer; -2 = anteayer; 2 = pasado mañana",
         "period": """
 week -1 = la semana pasada; week 1 = la próxima semana; month -1 = el mes pasado; month 1 = el próximo mes;
 year -1 = el año pasado; year 1 = el próximo año
@@ -113,6 +113,8 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "recurring": "cumpleaños|aniversario|santo|cada año|todos los años",
+        "no_date": "hoy en día|hoy por hoy",
         "asked_subject": r"""
 ¿?(?:cuál|cual|quién|cuándo|dónde|cuánto) (?:es|son|está|están)
   (?P<subject> (?:el|la|los|las|nuestro|nuestra) [^?,;:]{2,60}?)\?

@@ -81,6 +81,7 @@ habite vit, aime adore
 1 = janvier; 2 = février; 3 = mars; 4 = avril; 5 = mai; 6 = juin; 7 = juillet; 8 = août; 9 = septembre;
 10 = octobre; 11 = novembre; 12 = décembre
 """,
+        "weeks_behind": "1 = en huit; 2 = en quinze",
         "day": "0 = aujourd'hui; -1 = hier; -2 = avant-hier; 1 = demain; 2 = après-demain",
         "period": """
 week -1 = la semaine dernière; week 1 = la semaine prochaine; month -1 = le mois dernier;
@@ -108,6 +109,8 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "recurring": "anniversaire|chaque année|tous les ans",
+        "no_date": r"au jour d['’]aujourd['’]hui",
         "asked_subject": r"""
 (?:quel(?:le)?s?|qui|où|quand|combien) (?:est|sont)
   (?P<subject> (?:le |la |les |l['’]|notre |nos )[^?,;:]{2,60}?)\s?\?

@@ -69,7 +69,7 @@ quella sono sua tutte una
 1 = gennaio; 2 = febbraio; 3 = marzo; 4 = aprile; 5 = maggio; 6 = giugno; 7 = luglio; 8 = agosto; 9 = settembre;
 10 = ottobre; 11 = novembre; 12 = dicembre
 """,
-        "day": "0 = oggi; -1 = ieri; 1 = domani; 2 = dopodomani",
+        "day": "7 = oggi a otto; 14 = oggi a quindici; 0 = oggi; -1 = ieri; 1 = domani; 2 = dopodomani",
         "period": """
 week -1 = la settimana scorsa; week 1 = la prossima settimana; month -1 = il mese scorso;
 month 1 = il prossimo mese; year -1 = l'anno scorso; year 1 = l'anno prossimo
@@ -99,6 +99,8 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
+        "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",
         "asked_subject": r"""
 (?:qual è|quali sono|chi è|quand['’]è|quando è|dov['’]è|dove sono|quanto è)
   (?P<subject> (?:il |lo |la |i |gli |le |l['’])[^?,;:]{2,60}?)\?

@@ -55,6 +55,7 @@ mój moja nasz nasza ten ta zawsze nigdy może jeszcze bez bo więc oraz czy kie
 """,
             "dummy_secret": "wymagane opcjonalne nieprawidłowe",
         },
+        tables={"day": "0 = dziś|dzisiaj; -1 = wczoraj; 1 = jutro; -2 = przedwczoraj; 2 = pojutrze"},
         phrases={
             "acknowledgement": "dzięki|dziękuję|jasne|rozumiem|dobrze|tak",
             "negation": "nie",

@@ -93,6 +93,8 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "recurring": "aniversário|todo ano|todos os anos",
+        "no_date": "hoje em dia",
         "pronoun_subject": r"(?:ele|ela|eles|elas|isso|isto)\b",
         "problem": r"""
 erro|não (?:funciona|vai|liga|sai|deixa)|falha|quebrado|travou|continua sem
