@@ -321,7 +321,8 @@ rewrite rewrote rewritten, rebuild rebuilt, redo redid redone, undo undid undone
 0 = today|tonight|this morning|this afternoon|this evening;
 -1 = yesterday|last night|yesterday morning|yesterday afternoon|yesterday evening;
 1 = tomorrow|tomorrow morning|tomorrow afternoon|tomorrow evening|tomorrow night; -2 = day before yesterday;
-2 = day after tomorrow; 7 = a week today|today week|a week from today; 8 = a week tomorrow|tomorrow week|a week from tomorrow;
+2 = day after tomorrow; 7 = a week today|today week|a week from today;
+8 = a week tomorrow|tomorrow week|a week from tomorrow;
 14 = a fortnight today|a fortnight from today; 15 = a fortnight tomorrow|tomorrow fortnight|a fortnight from tomorrow
 """,
         "weeks_ahead": """
@@ -379,7 +380,9 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
         "narrated": "the",
         "recurring": "birthday|anniversary|name day|(?:every|each) year|annually|yearly",
         "each_time": r"once|twice|times|hours?|days?|\d+|euros?|dollars?|pounds?",
-        "no_date": r"here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorrow|yesterday['’]s news",
+        "no_date": r"""
+here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorrow|yesterday['’]s news
+""",
         "asked_subject": r"""
 (?:(?:and|so|ok|okay),? )?(?:(?:what|which|who|when|where|how (?:much|many|long|big|high|old|often))
   (?:['’]s| is| are| was)|what should) (?P<subject>(?:the|our|your|(?-i:[A-Z])[\w-]+['’]s) [^?,;:]{2,60}?)(?: be)?\?

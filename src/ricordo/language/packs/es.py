@@ -82,7 +82,10 @@ vive reside, gusta encanta, trabaja
 1 = enero; 2 = febrero; 3 = marzo; 4 = abril; 5 = mayo; 6 = junio; 7 = julio; 8 = agosto; 9 = septiembre;
 10 = octubre; 11 = noviembre; 12 = diciembre
 """,
-        "day": "7 = de hoy en ocho días|de hoy en ocho; 14 = de hoy en quince; 0 = hoy; -1 = ayer; -2 = anteayer; 2 = pasado mañana",
+        "day": """
+7 = de hoy en ocho días|de hoy en ocho; 14 = de hoy en quince;
+0 = hoy; -1 = ayer; -2 = anteayer; 2 = pasado mañana
+""",
         "period": """
 week -1 = la semana pasada; week 1 = la próxima semana; month -1 = el mes pasado; month 1 = el próximo mes;
 year -1 = el año pasado; year 1 = el próximo año
