@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ricordo.language.acts import SIGNALS, Act, blank_quotes, detect_acts, is_correction
+    from ricordo.language.acts import SIGNALS, Act, detect_acts, is_correction
     from ricordo.language.dates import DateGrain, DateMention, annotate_dates, find_dates, find_validity
     from ricordo.language.languages import (
         LANGUAGES,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         script_of,
     )
     from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
-    from ricordo.language.sentences import Sentence, SentenceKind, split_sentences, strip_opener
+    from ricordo.language.sentences import Sentence, SentenceKind, blank_quotes, split_sentences, strip_opener
     from ricordo.language.third_person import (
         attribute_to_speaker,
         drop_repeated_subject,
@@ -104,11 +104,11 @@ __all__ = [
 __getattr__ = lazy_exports(
     __name__,
     {
-        ".acts": "SIGNALS Act blank_quotes detect_acts is_correction",
+        ".acts": "SIGNALS Act detect_acts is_correction",
         ".dates": "DateGrain DateMention annotate_dates find_dates find_validity",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
-        ".sentences": "Sentence SentenceKind split_sentences strip_opener",
+        ".sentences": "Sentence SentenceKind blank_quotes split_sentences strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
         "lacks_subject mentions_name name_listener opens_with_pronoun to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "

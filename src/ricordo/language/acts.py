@@ -25,7 +25,7 @@ from ricordo.language.packs import (
     language_packs,
     split_lines,
 )
-from ricordo.language.sentences import split_sentences
+from ricordo.language.sentences import blank_quotes, split_sentences
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "CompiledPack",
     "Signal",
     "SignalDetector",
-    "blank_quotes",
     "compile_pack",
     "default_detector",
     "detect_acts",
@@ -44,9 +43,6 @@ __all__ = [
 ]
 
 _MAX_CHARS = 600
-_QUOTATION = lazy_compile(
-    r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」"
-)
 
 
 def detect_acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
@@ -63,11 +59,6 @@ def is_correction(text: str) -> bool:
     """
     plain = blank_quotes(text[:_MAX_CHARS].replace("’", "'")).strip()
     return any(pattern.search(plain) for pattern in _correction_patterns())
-
-
-def blank_quotes(text: str) -> str:
-    """Return the text with what stands in quotation marks or backticks replaced by as many spaces."""
-    return _QUOTATION.sub(lambda match: " " * len(match.group()), text)
 
 
 @lru_cache(maxsize=4096)

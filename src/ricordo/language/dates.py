@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Literal
 
-from ricordo.language.acts import blank_quotes
 from ricordo.language.packs import TableKind, pack_phrases, pack_table, pack_words
+from ricordo.language.sentences import blank_quotes
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = ["DateGrain", "DateMention", "Validity", "annotate_dates", "find_dates", "find_validity", "month_numbers"]

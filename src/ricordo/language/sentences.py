@@ -14,7 +14,7 @@ from typing import Literal
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["Sentence", "SentenceKind", "split_sentences", "strip_opener"]
+__all__ = ["Sentence", "SentenceKind", "blank_quotes", "split_sentences", "strip_opener"]
 
 
 SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
@@ -162,3 +162,13 @@ _OPENER = lazy_compile(_opener, re.IGNORECASE)
 def strip_opener(text: str) -> str:
     """Return the text without the fillers and announcements it opens with; all of it where nothing else is left."""
     return _OPENER.sub("", text) or text
+
+
+_QUOTATION = lazy_compile(
+    r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」"
+)
+
+
+def blank_quotes(text: str) -> str:
+    """Return the text with what stands in quotation marks or backticks replaced by as many spaces."""
+    return _QUOTATION.sub(lambda match: " " * len(match.group()), text)

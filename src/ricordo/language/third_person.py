@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ricordo.language.acts import blank_quotes
 from ricordo.language.languages import Language
 from ricordo.language.packs import LANGUAGES, language_packs, pack_phrases, pack_table, pack_words
+from ricordo.language.sentences import blank_quotes
 from ricordo.language.words import irregular_forms, irregular_pasts
 from ricordo.lazy import lazy_compile
 
