@@ -10,41 +10,40 @@ PACK = LanguagePack(
     name="English",
     words={
         "passing_word": """
-today tonight now currently right yesterday tomorrow morning afternoon evening just already still again yet
-almost finally moment meanwhile later soon week lunch coffee tired once first next
+today tonight now currently right yesterday tomorrow morning afternoon evening just already still again yet almost
+finally moment meanwhile later soon week lunch coffee tired once first next
 """,
         "lasting_word": """
-always never ever every each everywhere anywhere only must all any anything nobody everybody usually generally
-forever until since otherwise unless instead default per stays keeps longer anymore both exactly
+always never ever every each everywhere anywhere only must all any anything nobody everybody usually generally forever
+until since otherwise unless instead default per stays keeps longer anymore both exactly
 """,
         "hearsay_word": """
-says said say thinks thought reckons claims claimed told swears suggested suggests apparently allegedly
-supposedly heard wrote asked wants imagine could would maybe perhaps might wish if
+says said say thinks thought reckons claims claimed told swears suggested suggests apparently allegedly supposedly
+heard wrote asked wants imagine could would maybe perhaps might wish if
 """,
         "role_word": """
 is are has runs owns leads handles manages works lives does means called named belongs uses goes costs holds
 responsible contact our takes needs wants sits pays allergic
 """,
         "stop": """
-a an the this that these those some any each every either neither both all such no nor not none i me my mine myself
-we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself
-they them their theirs themselves who whom whose which what when where why how am is are was were be been being do
-does did done doing have has had having will would shall should can could may might must ought need'nt cannot and or
-but if then else so than as because while until although though unless since whether of at by for with without about
-against between among into onto through during before after above below to from up down in out on off over under
-again further once upon within toward towards via per here there now just only own same too very also ever even
-still yet already quite rather really much many more most other another few less least lot lots i'm i've i'd i'll
-you're you've you'd you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll they're they've
-they'd they'll that's that'd that'll there's there're here's what's who's who're where's when's why's how's let's
-isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't shan't shouldn't can't
-couldn't mayn't mightn't mustn't ain't im ive dont doesnt didnt cant wont isnt wasnt thats whats okay ok yeah yep
-yes nope oh ah hey hi hello wow um uh hmm well please thanks gonna wanna gotta kinda sorta y'all something anything
-everything nothing someone anyone everyone somebody anybody everybody s t d ll m re ve o y e.g i.e etc vs
+a an the this that these those some any each every either neither both all such no nor not none i me my mine myself we
+us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself they
+them their theirs themselves who whom whose which what when where why how am is are was were be been being do does did
+done doing have has had having will would shall should can could may might must ought need'nt cannot and or but if then
+else so than as because while until although though unless since whether of at by for with without about against
+between among into onto through during before after above below to from up down in out on off over under again further
+once upon within toward towards via per here there now just only own same too very also ever even still yet already
+quite rather really much many more most other another few less least lot lots i'm i've i'd i'll you're you've you'd
+you'll he's he'd he'll she's she'd she'll it's it'd it'll we're we've we'd we'll they're they've they'd they'll that's
+that'd that'll there's there're here's what's who's who're where's when's why's how's let's isn't aren't wasn't weren't
+don't doesn't didn't haven't hasn't hadn't won't wouldn't shan't shouldn't can't couldn't mayn't mightn't mustn't ain't
+im ive dont doesnt didnt cant wont isnt wasnt thats whats okay ok yeah yep yes nope oh ah hey hi hello wow um uh hmm
+well please thanks gonna wanna gotta kinda sorta y'all something anything everything nothing someone anyone everyone
+somebody anybody everybody s t d ll m re ve o y e.g i.e etc vs
 """,
         "function": """
-a thanks thank great let the and is are was were you your it this that to of for with have has not we they our from
-i my in on be do don't should will would can at by always never only use no please what how when if but as an so
-about
+a thanks thank great let the and is are was were you your it this that to of for with have has not we they our from i
+my in on be do don't should will would can at by always never only use no please what how when if but as an so about
 """,
         "generic": """
 use call name named thing stuff kind type sort way time make do have get take go come want need tell know give put
@@ -53,38 +52,37 @@ currently recently ever different favorite favourite good last first next new ma
 plan feel keep
 """,
         "abbreviation": """
-mr mrs ms dr prof st jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan feb mar apr
-jun jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m
+mr mrs ms dr prof st jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan feb mar apr jun
+jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m
 """,
         "abbreviation_inside": "mr mrs ms dr prof e.g i.e cf vs fig approx",
         "duration_preposition": "in",
         "not_name": """
-i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may june
-july august september october november december mr mrs ms dr prof ok wow hey hi thanks yeah oh omg lol todo fyi api
-url
+i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may june july
+august september october november december mr mrs ms dr prof ok wow hey hi thanks yeah oh omg lol todo fyi api url
 """,
         "origin": """
 african albanian algerian american arab argentine argentinian asian australian austrian bavarian belgian brazilian
 british bulgarian canadian catalan chilean chinese colombian croatian cuban czech danish dutch egyptian english
 estonian ethiopian european filipino finnish french german greek hungarian icelandic indian indonesian iranian iraqi
-irish israeli italian japanese kenyan korean latvian lebanese lithuanian malaysian mexican moroccan nigerian
-norwegian pakistani persian peruvian polish portuguese romanian russian scottish serbian singaporean slovak
-slovenian spanish swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh
-agnostic anglican atheist buddhist catholic christian hindu jewish lutheran mormon muslim orthodox protestant
+irish israeli italian japanese kenyan korean latvian lebanese lithuanian malaysian mexican moroccan nigerian norwegian
+pakistani persian peruvian polish portuguese romanian russian scottish serbian singaporean slovak slovenian spanish
+swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietnamese welsh agnostic anglican atheist
+buddhist catholic christian hindu jewish lutheran mormon muslim orthodox protestant
 """,
         "state": """
 able afraid alive alone angry asap available away awake aware back better blocked bored broke busy calm cancer
 capricorn certain cold confident confused content crazy curious cool dead deaf disappointed done down drunk early
 excited exhausted famous fine first free full gemini glad gone good grateful great happy healthy here home honored
-hopeful hot hungry ill impressed inspired in late later lazy left lost mad married maybe more nervous new next off
-okay old online out over pleased pregnant prepared proud quick ready retired right sad safe scared serious sick
-single sleepy slow sober sorry stuck stupid sure surprised thankful thirsty through tired today tomorrow tonight
-unable undecided unhappy unsure up upset vegan vegetarian warm weak well wet willing worried wrong young gay lesbian
-straight bisexual trans left-handed mother father mom dad mum mama papa student team batman legend superman santa
-admin analyst architect artist assistant ceo cfo chef coo cto consultant coach customer data designer dev developer
-devops director doctor editor engineer expert founder freelancer frontend backend fullstack head intern junior
-lawyer lead manager nurse owner principal product professor programmer project qa researcher sales senior software
-staff support teacher tester user writer
+hopeful hot hungry ill impressed inspired in late later lazy left lost mad married maybe more nervous new next off okay
+old online out over pleased pregnant prepared proud quick ready retired right sad safe scared serious sick single
+sleepy slow sober sorry stuck stupid sure surprised thankful thirsty through tired today tomorrow tonight unable
+undecided unhappy unsure up upset vegan vegetarian warm weak well wet willing worried wrong young gay lesbian straight
+bisexual trans left-handed mother father mom dad mum mama papa student team batman legend superman santa admin analyst
+architect artist assistant ceo cfo chef coo cto consultant coach customer data designer dev developer devops director
+doctor editor engineer expert founder freelancer frontend backend fullstack head intern junior lawyer lead manager
+nurse owner principal product professor programmer project qa researcher sales senior software staff support teacher
+tester user writer
 """,
         "name_like_state": "sterling irving fleming harding manning channing golding browning",
         "same_in_past": """
@@ -92,9 +90,9 @@ beat bet bid burst cast cost cut fit hit hurt let put quit read rid set shed shu
 """,
         "auxiliary_past": "was were had did",
         "light": """
-user users person people someone he she they his her their theirs him them its also really very quite generally
-usually typically currently now just rather still already much a lot lots kind sort thing things one ones get gets
-got go personally strongly actually please have has had will would should can could
+user users person people someone he she they his her their theirs him them its also really very quite generally usually
+typically currently now just rather still already much a lot lots kind sort thing things one ones get gets got go
+personally strongly actually please have has had will would should can could
 """,
         "wish": """
 want wants wanted plan plans planned hope hopes intend intends wish wishes aim aims dream dreams going
@@ -103,53 +101,52 @@ want wants wanted plan plans planned hope hopes intend intends wish wishes aim a
         "join": "and or",
         "before_name": "in on at to from of for with by into since until near",
         "never_noun": """
-am ask avoid become begin bring choose don't don’t eat forget get give go hear have keep know lose meet prefer
-put read say send sit speak take teach tell think understand write
+am ask avoid become begin bring choose don't don’t eat forget get give go hear have keep know lose meet prefer put read
+say send sit speak take teach tell think understand write
 """,
         "both": "both",
         "homograph": "i me via on an am all per",
         "verb": """
 accept add admit agree aim allow answer apply appreciate approve archive argue arrange arrive assign assume attend
-backup bake believe belong block book borrow breathe brew bring calculate call camp cancel care carry celebrate
-change charge chat check chop clean click climb close collect color colour comment commit communicate compare
-compete compile complain complete compose conduct configure confirm connect consider consume contact contain control
-convert count cover crave create cross cry dance debug decide dedicate delete deliver depend deploy describe deserve
-design develop direct discuss dislike display divide donate doubt download dread dress drop earn edit educate email
-embrace employ encourage encrypt enjoy enter escape establish evaluate examine execute expand expect experiment
-explain explore export fail fear feature fetch file fill finance finish fish fix focus follow form format garden
-gather glue grade grill groom guide handle happen hate help hike hope host hunt identify illustrate imagine import
-improve include increase insist inspect inspire install interview introduce invest investigate invite iron jog join
-judge juggle jump knit know label lack land last laugh launch learn lecture lift limit lint listen load loan locate
-lock log look maintain manage mark marry match matter measure mention mentor merge migrate mind miss mix model
-monitor move mow nail name nap negotiate note notice obey object observe obtain offer open operate oppose order organise
-organize outline oversee owe own pack paint park parse participate pass paste perform phone photograph pick pin ping
-plant play plow point possess post pour practice practise praise pray prefer prepare preserve press print profile
-program promise protect prove provide publish pull purchase push query quote raise rank rate reach react realise
-realize rebase reboot recall receive reckon recommend recover recycle reduce refactor refer refuse regret reject
-relax release relocate rely remember remind remove rename render renew rent repair repeat reply report represent
-request require rescue research reserve resolve respect respond rest restart restore restrict retire return review
-revise reward ride risk roast ruin sail sample save saw scan schedule screen search seek seem select serve settle
-sew share shave shop sign simplify skate sketch ski skip slice smell smile smoke snore solve sort sound speed spell
-sponsor stare store stretch structure struggle submit suffer suggest summarise summarize supervise supply support
-suppose surf survive suspect swap sweat swipe switch tackle talk target taste telecommute tend thank thrive tidy
-tolerate touch trace track trade train transfer translate treat trigger trim trust try tune turn tutor type uncover
-update upgrade upload use vacuum validate value verify view visit volunteer vote wait walk warn wash waste watch
-water wear weave weigh welcome whistle wish withdraw wonder worry wrap yell zoom
+backup bake believe belong block book borrow breathe brew bring calculate call camp cancel care carry celebrate change
+charge chat check chop clean click climb close collect color colour comment commit communicate compare compete compile
+complain complete compose conduct configure confirm connect consider consume contact contain control convert count
+cover crave create cross cry dance debug decide dedicate delete deliver depend deploy describe deserve design develop
+direct discuss dislike display divide donate doubt download dread dress drop earn edit educate email embrace employ
+encourage encrypt enjoy enter escape establish evaluate examine execute expand expect experiment explain explore export
+fail fear feature fetch file fill finance finish fish fix focus follow form format garden gather glue grade grill groom
+guide handle happen hate help hike hope host hunt identify illustrate imagine import improve include increase insist
+inspect inspire install interview introduce invest investigate invite iron jog join judge juggle jump knit know label
+lack land last laugh launch learn lecture lift limit lint listen load loan locate lock log look maintain manage mark
+marry match matter measure mention mentor merge migrate mind miss mix model monitor move mow nail name nap negotiate
+note notice obey object observe obtain offer open operate oppose order organise organize outline oversee owe own pack
+paint park parse participate pass paste perform phone photograph pick pin ping plant play plow point possess post pour
+practice practise praise pray prefer prepare preserve press print profile program promise protect prove provide publish
+pull purchase push query quote raise rank rate reach react realise realize rebase reboot recall receive reckon
+recommend recover recycle reduce refactor refer refuse regret reject relax release relocate rely remember remind remove
+rename render renew rent repair repeat reply report represent request require rescue research reserve resolve respect
+respond rest restart restore restrict retire return review revise reward ride risk roast ruin sail sample save saw scan
+schedule screen search seek seem select serve settle sew share shave shop sign simplify skate sketch ski skip slice
+smell smile smoke snore solve sort sound speed spell sponsor stare store stretch structure struggle submit suffer
+suggest summarise summarize supervise supply support suppose surf survive suspect swap sweat swipe switch tackle talk
+target taste telecommute tend thank thrive tidy tolerate touch trace track trade train transfer translate treat trigger
+trim trust try tune turn tutor type uncover update upgrade upload use vacuum validate value verify view visit volunteer
+vote wait walk warn wash waste watch water wear weave weigh welcome whistle wish withdraw wonder worry wrap yell zoom
 """,
         "perception_verb": "feel hear help let make see watch",
         "finite_verb": """
-am is are was were be do does did has have had can could will would shall should may might must ought needs need
-let's it's he's she's that's there's what's who's here's i'm you're we're they're i've you've we've they've i'll you'll
-he'll she'll it'll we'll they'll i'd you'd he'd she'd we'd they'd isn't aren't cannot gets got goes gone says
+am is are was were be do does did has have had can could will would shall should may might must ought needs need let's
+it's he's she's that's there's what's who's here's i'm you're we're they're i've you've we've they've i'll you'll he'll
+she'll it'll we'll they'll i'd you'd he'd she'd we'd they'd isn't aren't cannot gets got goes gone says
 """,
         "not_verb": """
-and but or so as the a an to in on at with for of that who if better left set put own last open like mind order
-note file mix head point show work
+and but or so as the a an to in on at with for of that who if better left set put own last open like mind order note
+file mix head point show work
 """,
         "looks_adverb": "ally apply bully comply fly imply multiply rally rely reply supply tally",
         "second_verb": """
-bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run
-share sleep spend start stay study take test travel use walk want work
+bike build commute cook cycle deploy drive go hate keep lead like live look love make manage need plan play run share
+sleep spend start stay study take test travel use walk want work
 """,
         "adverb": """
 always never also just still really usually often sometimes even actually already currently now only recently both
@@ -158,17 +155,16 @@ strongly typically almost hardly maybe perhaps quite rather sooner instead first
 """,
         "fixed_verb": """
 can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
-cant couldnt wont wouldnt shouldnt didnt wasnt hadnt needn't mustn't daren't ain't aint weren't
-was had did were and or to the a in on at with for of who that if but so as gonna ought better
+cant couldnt wont wouldnt shouldnt didnt wasnt hadnt needn't mustn't daren't ain't aint weren't was had did were and or
+to the a in on at with for of who that if but so as gonna ought better
 """,
         "looks_past": "need feed speed embed exceed proceed succeed heed seed weed shred breed bleed",
         "after_had": "better been",
         "before_base_form": "did do am can could should would will may must shall might",
         "title": "dr mr mrs ms prof st",
         "claim_generic": """
-use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want
-now new instead longer anymore actually decide decision agree reason today version please user no not never only
-also too
+use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want now
+new instead longer anymore actually decide decision agree reason today version please user no not never only also too
 """,
         "denial": "not never no don't doesn't won't can't cannot isn't aren't mustn't shouldn't without",
         "stance_neutral": """
@@ -176,14 +172,14 @@ always usually generally mostly still definitely really do does will can must sh
 """,
         "stance_synonym": "love",
         "appointment_time": """
-january february march april may june july august september october november december monday tuesday wednesday
-thursday friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
+january february march april may june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
 """,
         "correction_word": "sorry wait mean meant correction oops mistake wrong leave happen",
         "credential_word": """
-access account api auth aws bearer basic client cred credential db database default env export github header http
-https id key keys login name new old our pass passphrase password pin prod remember safe save secret set staging
-stripe token tokens url use user username using value wifi
+access account api auth aws bearer basic client cred credential db database default env export github header http https
+id key keys login name new old our pass passphrase password pin prod remember safe save secret set staging stripe token
+tokens url use user username using value wifi
 """,
         "name_part": "of the and",
         "always_grounded": """
@@ -191,68 +187,64 @@ user user's users assistant agent ai llm english german french spanish italian p
 ukrainian turkish arabic hebrew hindi chinese mandarin japanese korean swedish danish norwegian finnish czech greek
 """,
         "person_word": """
-i we you they he she it my our your their his her its me us them the a an user users team assistant is are was were
-am be been that this have has had do does did s re ve m
+i we you they he she it my our your their his her its me us them the a an user users team assistant is are was were am
+be been that this have has had do does did s re ve m
 """,
-        "denial_word": """
-not no never none nobody nothing without t cannot dont isnt arent wasnt longer stop stopped
-""",
+        "denial_word": "not no never none nobody nothing without t cannot dont isnt arent wasnt longer stop stopped",
         "time_word": """
-jan january feb february march apr april june july aug august sep sept september oct october nov november dec
-december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago
+jan january feb february march apr april june july aug august sep sept september oct october nov november dec december
+monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago
 """,
-        "number_word": """
-one two three four five six seven eight nine ten eleven twelve once twice dozen several
-""",
+        "number_word": "one two three four five six seven eight nine ten eleven twelve once twice dozen several",
         "untitled": """
-hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
-saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
-show check read write add fix done help work start stop let see hear love like want one two three four both half
-back still yet already morning evening night year guess maybe idea job point line lines run runs awesome amazing
-happy glad excited tough sound mean important special fun thankful lucky hard always means btw around others
-something together life moment part place reall
+hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday saturday
+sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look show check
+read write add fix done help work start stop let see hear love like want one two three four both half back still yet
+already morning evening night year guess maybe idea job point line lines run runs awesome amazing happy glad excited
+tough sound mean important special fun thankful lucky hard always means btw around others something together life
+moment part place reall
 """,
         "dummy_secret": """
 password passwd passphrase passcode pwd pass secret token key apikey accesskey secretkey clientsecret accesstoken
 authtoken credential credentials changeme changethis changeit replaceme fillme fillin setme example sample dummy
 placeholder redacted removed hidden masked omitted filtered censored test testing demo foo bar baz foobar todo tbd
-fixme null none nil undefined void true false yes no on off na empty blank unset default string str text char
-varchar bytes int integer number boolean bool object optional required mandatory any unknown value val var variable
-env input prompt ask bearer basic digest oauth oauth2 jwt saml ldap sso mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2
-sha1 sha256 sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted hashed generated random secure strong weak
-valid invalid incorrect wrong correct missing expired forgotten stored here user admin root
+fixme null none nil undefined void true false yes no on off na empty blank unset default string str text char varchar
+bytes int integer number boolean bool object optional required mandatory any unknown value val var variable env input
+prompt ask bearer basic digest oauth oauth2 jwt saml ldap sso mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2 sha1 sha256
+sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted hashed generated random secure strong weak valid invalid
+incorrect wrong correct missing expired forgotten stored here user admin root
 """,
         "not_passphrase": """
-add all any are ask asked been before being best better both but can change choose come could did does done down
-each enter every everybody few file find first five four get give given goes good has have here how if its keep kept
-know known later letter like long lost made make many may more most much never next nobody none nothing only other
-phrase pick random same seven several should show shown since six some something sometimes somewhere still take ten
-than that their them then there these they think three too two unless until used using was well were what when where
-which while who whole why will within without words would write written
+add all any are ask asked been before being best better both but can change choose come could did does done down each
+enter every everybody few file find first five four get give given goes good has have here how if its keep kept know
+known later letter like long lost made make many may more most much never next nobody none nothing only other phrase
+pick random same seven several should show shown since six some something sometimes somewhere still take ten than that
+their them then there these they think three too two unless until used using was well were what when where which while
+who whole why will within without words would write written
 """,
         "compound_part": """
 able access account admin age aged all always any api app application aware base brand bucket built cased char check
-client cloud code coded company config cookie credential credentials cross data date default defined dependent
-deploy device double driven end env environment ever exempt extra field file first form format fourth free friendly
-full generated github gitlab group half hand hard header hidden high host human input issued key kubernetes last
-length less level life line lived local login long low machine made manager name needed never new next non not notch
-number off old one only open opt optional out over own part party pass passphrase password plain policy post pre
-private project proof proxy public quality rate read real refresh request required reset role root rotated safe
-saved scope scoped second secret self semi server service session set setting sha shared short side signed single
-site sized space specific state stored store strength string strong style super system team tech temp temporary
-tenant term test text third three time tls token top two type ultra under unique unset user value vault verified
-version visible wallet weak web well wide word world write wrong year zero dev docker main master mysql postgres
-prod production redis release secrets stage staging valid the and for from with but are was has had his her its our
-out per too via yet you your this that than then them they into upon must need
+client cloud code coded company config cookie credential credentials cross data date default defined dependent deploy
+device double driven end env environment ever exempt extra field file first form format fourth free friendly full
+generated github gitlab group half hand hard header hidden high host human input issued key kubernetes last length less
+level life line lived local login long low machine made manager name needed never new next non not notch number off old
+one only open opt optional out over own part party pass passphrase password plain policy post pre private project proof
+proxy public quality rate read real refresh request required reset role root rotated safe saved scope scoped second
+secret self semi server service session set setting sha shared short side signed single site sized space specific state
+stored store strength string strong style super system team tech temp temporary tenant term test text third three time
+tls token top two type ultra under unique unset user value vault verified version visible wallet weak web well wide
+word world write wrong year zero dev docker main master mysql postgres prod production redis release secrets stage
+staging valid the and for from with but are was has had his her its our out per too via yet you your this that than
+then them they into upon must need
 """,
         "not_seed": """
-and are but did does for from had has her his how into its mine not our out she should than the their them these
-they those was were which while who whose why with without words would your yours
+and are but did does for from had has her his how into its mine not our out she should than the their them these they
+those was were which while who whose why with without words would your yours
 """,
         "harmless_name": """
-eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max
-min num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation
-pagination delimiter word sub by com en sur tres over under test no forgot public
+eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
+num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation pagination
+delimiter word sub by com en sur tres over under test no forgot public
 """,
     },
     rows={
@@ -355,9 +347,7 @@ has to = gotta
 like = dislike|hate|love; allowed = forbidden; allow = forbid|disallow; enabled = disabled; enable = disable;
 required = optional; public = private; true = false
 """,
-        "verb_of_noun": """
-fly = flight; arrive = arrival; depart = departure; deliver = delivery; pay = payment
-""",
+        "verb_of_noun": "fly = flight; arrive = arrival; depart = departure; deliver = delivery; pay = payment",
         "participle": "written = wrote",
         "numeral": """
 0 = zero; 0.5 = half; 1 = one; 2 = two; 3 = three; 4 = four; 5 = five; 6 = six; 7 = seven; 8 = eight; 9 = nine;
@@ -468,9 +458,7 @@ while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)
         "day_of": "of",
         "month_of": "of",
         "year_lead": "in|since|during",
-        "duration_lead": r"""
-one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst
-""",
+        "duration_lead": r"one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst",
         "duration_verb": r"was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed",
         "weekday_lead": "on",
         "day_time": "morning|afternoon|evening|night|noon",
@@ -880,9 +868,7 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
   |hang|chat|talk))
 ^i hope (?:you|it|that|your|things|everything)
 """,
-        "listener": r"""
-(?:you|you're|you've|you'd|you'll|your|yours|yourself|u|ya)
-""",
+        "listener": r"(?:you|you're|you've|you'd|you'll|your|yours|yourself|u|ya)",
         "offer": r"""
 ^(?:let me know|feel free|just let me know|don'?t hesitate|just ask|if you (?:need|want|have|ever|like|'d like)
   |i(?:'m| am) (?:here|always here|happy|glad)|i(?:'d| would) be (?:happy|glad)|happy to (?:help|assist|chat
@@ -1172,9 +1158,7 @@ we (?:use|run|have|host|own|support|target|maintain|rely on)
 ^(?:if|imagine|suppose|assuming|what if|maybe|perhaps|possibly|in case|say)
 (?:might|maybe|perhaps|possibly|i guess|i suppose|not sure|i wonder|could be|may be|i think maybe|probably not)
 """,
-        "self": r"""
-(?:i|i'm|i've|i'd|i'll|im|ive|me|my|mine|myself|we|we're|we've|we'd|we'll|our|ours|us)
-""",
+        "self": r"(?:i|i'm|i've|i'd|i'll|im|ive|me|my|mine|myself|we|we're|we've|we'd|we'll|our|ours|us)",
     },
     signals={
         "correction": r"""
