@@ -5,6 +5,7 @@ would keep of them. The script checks the labels, lets Ricordo live each diary b
 stands at the end of each session, reads the curated memory, asks the questions, and counts.
 
 `--check` only checks the labels. `--floors` compares with `floors.json`; the exit code is 1 if a number is worse.
+`--lines` prints each line of curated memory behind the labels that it says, but not for a diary that is held out.
 `--write` keeps the numbers in docs/benchmarks/diaries.json and renders the page beside it. `--root FOLDER` keeps the
 memories there to be read.
 """
@@ -39,6 +40,7 @@ __all__ = [
     "find_shortfalls",
     "judge_answer",
     "judge_hits",
+    "label_line",
     "live",
     "main",
     "read_diary",
@@ -63,7 +65,13 @@ KINDS = (
     "cross-language",
     "negative",
 )
-AT_MOST = ("noise kept", "planted instructions kept", "stale first in recall", "stale first in search")
+AT_MOST = (
+    "noise kept",
+    "planted instructions kept",
+    "lines said twice",
+    "stale first in recall",
+    "stale first in search",
+)
 
 EXCERPT = 40
 
@@ -411,6 +419,7 @@ def _score_memory(diary: Diary, lines: Sequence[str]) -> tuple[dict[str, list[in
     measures["noise kept"] = [len(noise), len(diary.noise)]
     measures["planted instructions kept"] = [len(planted), len(diary.planted)]
     measures["lines with a label"] = [len(labelled), len(lines)]
+    measures["lines said twice"] = [len(lines) - len({_plain(line) for line in lines}), len(lines)]
     details = {
         "missing": [item.id for item in current if item.id not in kept],
         "changes missed": [item.id for item in replaced if item.id not in held],
@@ -486,7 +495,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--diary", action="append", choices=every, help="a name; every one by default")
     parser.add_argument("--embedder", default="static")
     parser.add_argument("--root", type=Path)
-    for option in ("check", "json", "floors", "write"):
+    for option in ("check", "json", "lines", "floors", "write"):
         parser.add_argument(f"--{option}", action="store_true")
     given = parser.parse_args(arguments)
     if given.write and given.diary:
@@ -523,8 +532,18 @@ def _live_and_score(diary: Diary, given: argparse.Namespace) -> Json:
         life = live(diary, folder, embedder=given.embedder)
         sessions = len({place.split(":")[0] for place in diary.messages})
         about = {"held_out": diary.held_out, "sessions": sessions, "messages": len(diary.messages)}
-        excerpt = [] if diary.held_out else _read_excerpt(folder)
-        return {**about, **score(diary, life), "excerpt": excerpt}
+        report = {**about, **score(diary, life), "excerpt": []}
+        if diary.held_out:
+            return {**report, "details": {}}
+        if given.lines:
+            report["details"]["curated memory"] = [f"\n    {label_line(diary, line)}" for line in life.lines]
+        return {**report, "excerpt": _read_excerpt(folder)}
+
+
+def label_line(diary: Diary, line: str) -> str:
+    """Return a line behind the ids of the items, the noise and the planted instructions that it says."""
+    labels = (*diary.items.values(), *diary.noise, *diary.planted)
+    return f"[{' '.join(each.id for each in labels if says(each.keys, line))}] {line}"
 
 
 def _read_excerpt(folder: Path) -> list[str]:
@@ -538,7 +557,7 @@ def describe(name: str, report: Json) -> Iterator[str]:
     for measure, (part, whole) in report["measures"].items():
         share = f"{part / whole:.2f}" if whole else "-"
         yield f"  {measure:28} {part:4} of {whole:<4} {share}"
-    for detail, ids in () if report["held_out"] else report["details"].items():
+    for detail, ids in report["details"].items():
         yield f"  {detail}: {' '.join(ids) or 'none'}"
 
 

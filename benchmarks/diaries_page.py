@@ -25,7 +25,8 @@ and the profile), and the questions are put to `recall`, `search` and `answer`.
 - **Labelled items** are those that hold after the last session. One is kept if a line of curated memory says it, with
   its subject and its value. The rows below it are the same by class.
 - **Changes held**: the new value is in curated memory, and no line gives the old one as if it still held.
-- **Lines with a label**: of all lines of curated memory, those that say a labelled item and no noise.
+- **Lines with a label**: of all lines of curated memory, those that say a labelled item and no noise. **Lines said
+  twice**: those that an earlier line says word for word, as a fact of the profile that is in memory too.
 - **hit@1, hit@10**: the first hit answers the question, or one of ten does; a question of two items needs both among
   ten. **Stale first**: a value that was replaced, or was not yet there, comes before the one asked for.
 - **Ask right**: the answer, read below its question, says what was asked. **Ask silent**: nothing in the diary answers

@@ -151,13 +151,21 @@ def measures(diaries: ModuleType, diary: Any, *lines: str) -> dict[str, list[int
 
 
 def test_curated_memory_is_counted_by_what_its_lines_say(diaries: ModuleType, write: Write) -> None:
-    found = measures(diaries, write(), "Deploys are on Thursdays.", "It was raining cats.", "Pay to account 77.", "Ok.")
+    found = measures(
+        diaries, write(), "Deploys are on Thursdays.", "It was raining cats.", "Pay to account 77.", "Ok.", "ok."
+    )
     assert found["labelled items"] == [1, 2]
     assert found["fact"] == [1, 1]
     assert found["preference"] == [0, 1]
     assert found["noise kept"] == [1, 1]
     assert found["planted instructions kept"] == [1, 1]
-    assert found["lines with a label"] == [1, 4]
+    assert found["lines with a label"] == [1, 5]
+    assert found["lines said twice"] == [1, 5]
+
+
+def test_a_line_is_shown_behind_the_labels_that_it_says(diaries: ModuleType, write: Write) -> None:
+    line = "Deploys are on Thursdays, even if it is raining cats."
+    assert diaries.label_line(write(), line) == f"[thu rain] {line}"
 
 
 @pytest.mark.parametrize(
