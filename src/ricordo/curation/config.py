@@ -74,11 +74,11 @@ class ConsolidationConfig:
     fields of entries. MEMORY.md holds entries of at most `index_characters` characters, of any kind; a longer entry
     goes to a topic. A run that no user requested needs `signal_entries` new entries, and starts at least `min_gap`
     seconds after the last run. A run reads at most `batch_entries`. `min_confidence` (0..1) is the least confidence of
-    an extracted entry to be curated, `fact_confidence` that of a plain fact that was said once, and `exact_confidence`
-    that of a fact that holds a number, an identifier or a title, or answers a question. Two entries whose content words
-    have a similarity of `duplicate` (0..1) are duplicates. A name that `subject_entries` curated memories share can
-    become a topic. One run supersedes at most `max_superseded` memories. It retires at most `max_retired` memories that
-    have no replacement, or a tenth of the curated ones, whichever is more.
+    an extracted entry to be curated, `fact_confidence` that of a plain statement that was said once, and
+    `exact_confidence` that of one that holds a name, a number, an identifier or a title, or answers a question. Two
+    entries whose content words have a similarity of `duplicate` (0..1) are duplicates. A name that `subject_entries`
+    curated memories share can become a topic. One run supersedes at most `max_superseded` memories. It retires at most
+    `max_retired` memories that have no replacement, or a tenth of the curated ones, whichever is more.
 
     `model` is a name or a model for consolidation; without it the model of the agent is used. With `offline` the rules
     decide alone. `base_url` is the URL of a model given by name, `model_settings` are its settings.
@@ -99,8 +99,8 @@ class ConsolidationConfig:
     signal_entries: int = 1
     batch_entries: int = 1_000
     min_confidence: float = 0.6
-    fact_confidence: float = 0.65
-    exact_confidence: float = 0.55
+    fact_confidence: float = 0.7
+    exact_confidence: float = 0.6
     duplicate: float = 0.8
     subject_entries: int = 3
     max_superseded: int = 20

@@ -1,26 +1,29 @@
 """Importance: which entries are curated, and in which order. Pure.
 
-Every entry that was saved explicitly is curated. An extracted entry must be of a lasting kind, or a fact that is
-certain, was repeated, holds a number, an identifier or a title, or answers a question; people later ask for those as
-often as for the most certain. In a script that the rules can't read, a fact counts as exact. Facts about secrets, or
-about where somebody is this week, stay in the ledger. Except for use counts, the order depends on nothing that changes
-by itself.
+Every entry that was saved explicitly or confirmed is curated, and one that was repeated, corrects or replaces another.
+Any other extracted entry must be understandable alone and certain; it may be less certain if it is specific: it holds
+a name, a number, an identifier or a title, or answers a question, since people later ask for those as often as for the
+most certain. In a script that the rules can't read, an entry counts as specific. Facts about secrets, or about where
+somebody is this week, stay in the ledger. Except for use counts, the order depends on nothing that changes by itself.
 """
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from ricordo import language
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.language import Script, dominant_script
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.markdown import SPEAKER_LABEL
 
 __all__ = [
     "CORRECTION_TAG",
     "MERGED_FIELD",
     "REPLACED_FIELD",
+    "ROLE_NAMES",
     "entry_time",
     "field_ids",
     "is_explicit",
@@ -36,6 +39,8 @@ MERGED_FIELD = "merged"
 """The field with the ids of entries that said the same, newest last."""
 REPLACED_FIELD = "replaced"
 """The field with the ids of further replaced entries, in addition to `supersedes`."""
+ROLE_NAMES = frozenset({"Assistant", "User"})
+"""The names that the rules use for speakers without one."""
 _EXPLICIT_AUTHORS = frozenset({"user", "agent", "hand"})
 _LASTING_KINDS = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _EXCLUDED_KINDS = frozenset({"session-summary"})
@@ -58,9 +63,12 @@ _SENTENCE_END = lazy_compile(r"[.!?;]\s+\S")
 _ANNOTATION = lazy_compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
 # quotes mark titles, and the question that extraction puts before its answer
 _EXACT = lazy_compile(
-    r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
+    r"\d|\w[/_.@:]\w|<\w|`[^`\n]{1,80}`"
     r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
 )
+_QUOTE_PAIRS = ("«»", "「」", "『』", "《》")
+_STRAIGHT_QUOTE = lazy_compile(r"(?<!\d)\"")
+_MIN_CONTENT_WORDS = 2
 # the rules have no words for these scripts, so confidence is never high, and numbers may be words
 _SCRIPTS_WITHOUT_RULES: frozenset[Script] = frozenset(
     {"greek", "cyrillic", "hebrew", "arabic", "indic", "thai", "lao", "myanmar", "khmer", "hangul"}
@@ -87,27 +95,47 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     """Tell whether an entry, with the entries merged into it, should be curated."""
     if entry.state != "active" or entry.kind in _EXCLUDED_KINDS or entry.is_external:
         return False
-    if is_explicit(entry) or entry.pinned or entry.rule:
+    if is_explicit(entry) or entry.pinned or entry.rule or entry.confirmed:
         return True
-    lasting = (
-        entry.kind in _LASTING_KINDS
-        or CORRECTION_TAG in entry.tags
-        or entry.supersedes
-        or field_ids(entry, MERGED_FIELD)
-    )
-    if lasting:
+    if CORRECTION_TAG in entry.tags or entry.supersedes or field_ids(entry, MERGED_FIELD):
         return entry.confidence >= config.min_confidence
+    if entry.by == "flush" and not _stands_alone(entry.content):
+        return False
     min_confidence = config.fact_confidence
-    if entry.confidence < min_confidence and _is_exact(entry.content):
-        min_confidence = config.exact_confidence
+    if entry.confidence < min_confidence and _is_specific(entry.content):
+        min_confidence = min(min_confidence, config.exact_confidence)
+    if entry.kind in _LASTING_KINDS:
+        return entry.confidence >= max(min_confidence, config.min_confidence)
     return entry.confidence >= min_confidence and not _is_temporary(entry.content)
 
 
-def _is_exact(content: str) -> bool:
-    """Tell whether a fact answers a question, holds a number, identifier or title, or is in a script without rules."""
-    if dominant_script(content) in _SCRIPTS_WITHOUT_RULES:
+def _stands_alone(content: str) -> bool:
+    """Tell whether an extracted statement is understandable without its conversation.
+
+    It is not if it is a word or two, a quote that was cut, or a sentence whose subject is a pronoun. What follows a
+    speaker's name is the talk of several people, or comes with the question that it answers.
+    """
+    if any(content.count(pair[0]) != content.count(pair[1]) for pair in _QUOTE_PAIRS):
+        return False
+    if "„" not in content and len(_STRAIGHT_QUOTE.findall(content)) % 2:
+        return False
+    text = SPEAKER_LABEL.sub("", content, count=1)
+    has_question = "“" in content[: len(content) - len(text)]
+    # a statement in its own words has its speaker before it, and no rule knows which of its words mean something
+    words = language.content_words(text) if text == content else language.split_words(text)[_MIN_CONTENT_WORDS:]
+    if not has_question and len(words) < _MIN_CONTENT_WORDS and _EXACT.search(text) is None:
+        return False
+    # "It is on paper: the bounty starts in January" says what it is about
+    return ": " in content or not language.opens_with_pronoun(content, language.detect_language(content))
+
+
+def _is_specific(content: str) -> bool:
+    """Tell whether a statement answers a question, holds a name, number, identifier or title, or can't be read."""
+    if dominant_script(content) in _SCRIPTS_WITHOUT_RULES or _EXACT.search(_ANNOTATION.sub("", content)):
         return True
-    return _EXACT.search(_ANNOTATION.sub("", content)) is not None
+    return any(
+        mention.text not in ROLE_NAMES for mention in language.find_names(SPEAKER_LABEL.sub("", content, count=1))
+    )
 
 
 def _is_temporary(content: str) -> bool:

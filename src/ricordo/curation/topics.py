@@ -15,7 +15,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from ricordo.concurrency import yield_point
-from ricordo.curation.importance import usefulness
+from ricordo.curation.importance import ROLE_NAMES, usefulness
 from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
 from ricordo.language import find_names, split_identifier, split_words
 from ricordo.lazy import dataclass, lazy_compile
@@ -23,7 +23,7 @@ from ricordo.messages.json_text import decode_json
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
-from ricordo.workspace.markdown import POINTER_END, POINTER_START, TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
+from ricordo.workspace.markdown import POINTER_END, POINTER_START, SPEAKER_LABEL, TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
 from ricordo.workspace.titles import shorten_statement
 
 __all__ = [
@@ -51,8 +51,6 @@ __all__ = [
 ]
 
 
-# the rules use these names for speakers without a name; they are not subjects
-_ROLE_NAMES = frozenset({"Assistant", "User"})
 _TOPICS_FOLDER = TOPICS.removeprefix(f"{WORKSPACE}/")
 _TOPIC_LINK = lazy_compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
 _FRONT_MATTER_FIELD = lazy_compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
@@ -69,7 +67,6 @@ _DEFAULT_TOPIC = "More facts"
 _MAX_SLUG = 60
 _WORD_LIST = lazy_compile(r"\w+(?:, \w+){2,5}")
 """The form of a description that earlier versions made of the words that most entries share."""
-_SPEAKER = lazy_compile(r"([^\s:“”\"]{1,30})(?:, [^“”:]{1,20}“[^”]*”)?: ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,12 +227,12 @@ def _is_subject(name: str, count: int, contents: Sequence[str]) -> bool:
 
 def _find_subjects(entry: Entry) -> set[str]:
     yield_point()
-    return {mention.text for mention in find_names(entry.content)} - _ROLE_NAMES
+    return {mention.text for mention in find_names(entry.content)} - ROLE_NAMES
 
 
 def _find_speakers(entries: Sequence[Entry]) -> set[str]:
     """Return the folded names of speakers, which extraction writes before what they said."""
-    return {match[1].casefold() for entry in entries if (match := _SPEAKER.match(entry.content))}
+    return {match[1].casefold() for entry in entries if (match := SPEAKER_LABEL.match(entry.content))}
 
 
 def _group_by_first_word(names: Iterable[str]) -> dict[str, list[tuple[str, str]]]:

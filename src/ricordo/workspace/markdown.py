@@ -19,6 +19,7 @@ __all__ = [
     "BYTE_ORDER_MARK",
     "POINTER_END",
     "POINTER_START",
+    "SPEAKER_LABEL",
     "TOPIC_FRONT_MATTER",
     "TOPIC_LIST_LINE",
     "count_line_ends",
@@ -141,6 +142,8 @@ def _unescape_match(match: re.Match[str]) -> str:
     return _ESCAPE_LETTERS[letter] if letter is not None else str(mark)
 
 
+SPEAKER_LABEL: Final = lazy_compile(r"^([^\s:“”\"]{1,30})(?:, [^“”:]{1,20}“[^”]*”)?: ")
+"""The speaker before what was learned from talk, in group 1, and the question that it answers."""
 POINTER_START: Final = "   - "
 POINTER_END: Final = " →"
 TOPIC_LIST_LINE: Final = lazy_compile(

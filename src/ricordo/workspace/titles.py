@@ -27,6 +27,7 @@ from ricordo.language.words import is_generic
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.budget import clip_line
+from ricordo.workspace.markdown import SPEAKER_LABEL
 
 __all__ = ["extract_tags", "extract_title", "shorten_statement"]
 
@@ -57,7 +58,6 @@ class _TopicWords:
 
 _MIN_STATEMENT_CHARS = 40
 _CLAUSE_END = lazy_compile(r"[,;:] |[，；：]| [–—-] ")
-_LABEL = lazy_compile(r"[^\s:“”\"]{1,30}(?:, [^“”:]{1,20}“[^”]*”)?: ")
 
 
 def shorten_statement(content: str, limit: int = 100) -> str:
@@ -66,7 +66,7 @@ def shorten_statement(content: str, limit: int = 100) -> str:
     Longer text is cut after a clause, else after a word. A question and a short exclamation at the beginning are left
     out, unless there is nothing else, and a short sentence is followed by the next one.
     """
-    label = _LABEL.match(content)
+    label = SPEAKER_LABEL.match(content)
     text = content[label.end() :] if label else content
     sentences = [" ".join(sentence.text.split()) for sentence in split_sentences(text)]
     first = next(
