@@ -57,6 +57,15 @@ def test_the_opener_of_a_correction_goes_and_the_correction_stays() -> None:
     assert found.corrects
 
 
+def test_a_nameless_user_stays_the_user_when_a_nameless_agent_speaks_last() -> None:
+    said: tuple[tuple[Role, str], ...] = (
+        ("user", "I hate comments that repeat the code."),
+        ("assistant", "I'll remove them and keep to that."),
+    )
+    messages = [Message(role=role, time=SAID, parts=(Text(text=text),)) for role, text in said]
+    assert "User hates comments that repeat the code." in [found.content for found in extract(messages)]
+
+
 def test_what_a_nameless_agent_did_reads_as_done() -> None:
     said = "What fixed the connection error: wait for the database, which needs the healthcheck I added."
     (content,) = _learned(said, "assistant")

@@ -292,7 +292,7 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
     findings: list[Finding] = []
     seen: set[tuple[str, str]] = set()
     turns = tuple(build_turns(utterances, config))
-    names = {utterance.speaker: _display_name(utterance, utterances) for utterance in utterances}
+    names = {(each.role, each.speaker): _display_name(each, utterances) for each in utterances}
     for previous, turn, reply in zip((None, *turns), turns, (*turns[1:], None), strict=False):
         groups = (part for group in select_groups(turn, reply, config) for part in _split_group(turn, group))
         for selected in _add_subjects(turn, groups):
@@ -301,7 +301,7 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
             topic = _find_topic(turn, previous, selected.statements)
             if not (topic or selected.question or turn.among_people) and _is_incomplete(selected):
                 continue
-            finding = _build_finding(turn, selected, names[turn.utterance.speaker], topic)
+            finding = _build_finding(turn, selected, names[turn.utterance.role, turn.utterance.speaker], topic)
             key = (finding.kind, finding.content.casefold())
             if finding.confidence >= config.min_confidence and key not in seen:
                 seen.add(key)
