@@ -217,3 +217,47 @@ def test_a_long_line_with_two_subjects_becomes_two() -> None:
     contents = _learned(said)
     assert len(contents) == 2
     assert contents[1].startswith("Kornelia Stark")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The build always fails with ENOSPC at line 3 (a further six lines)",
+        "Der Build bricht immer mit ENOSPC ab (noch 12 weitere Zeilen)",
+        "El despliegue siempre falla con ENOSPC … (otras 12 líneas más)",
+        "Le build échoue toujours avec ENOSPC (encore 12 lignes)",
+        "La build fallisce sempre con ENOSPC (altre 12 righe)",
+        "Сборка всегда падает с ENOSPC (ещё 12 строк)",
+        "构建总是报 ENOSPC …（后面还有六行）",
+        "ビルドはいつも ENOSPC で失敗します（以下12行省略）",
+        "The config always says host = db … [truncated]",
+    ],
+)
+def test_a_text_that_was_cut_off_is_not_learned(said: str) -> None:
+    assert _learned(said) == []
+    assert _learned(said, "assistant") == []
+
+
+@pytest.mark.parametrize(
+    "said", ["how much is 7 percent of 1180", "who stays with Dad those days", "what do I tell Bo"]
+)
+def test_a_question_without_its_sign_states_nothing(said: str) -> None:
+    assert _learned(said) == []
+
+
+def test_the_items_of_a_list_carry_the_heading_that_names_them() -> None:
+    contents = _learned("Ports of staging:\n- always 8080 for the web\n- never 443 at all")
+    assert contents
+    assert all(content.startswith("Ports of staging: ") for content in contents)
+    general = _learned("Two things:\n- we never merge on Fridays\n- we always tag releases")
+    assert not any("Two things" in content for content in general)
+
+
+def test_another_topic_behind_anyway_is_another_statement() -> None:
+    said = (
+        "We always meet in the cellar of the old school, where the light is bad and the piano has never been tuned, "
+        "anyway, the concert fee is always twelve euros a month for each singer and only by transfer to Mirella."
+    )
+    contents = _learned(said)
+    assert len(contents) == 2
+    assert contents[1].startswith("The concert fee")

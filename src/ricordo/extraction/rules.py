@@ -195,6 +195,8 @@ def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetim
     if stated_at is not None:
         text = annotate_dates(text, stated_at.date())
     text = _one_line(text)
+    if statement.heading and lacks_subject(text, statement.language):
+        text = f"{statement.heading}: {text}"
     if statement.quoted:
         return _Sentence(text=f"“{text.strip(_QUOTATION_MARKS)}”", in_own_words=True)
     introduction = None if speaker.needs_name else find_introduction(text)
@@ -276,7 +278,10 @@ _MIN_TELLING_WORDS = 3
 _MAX_SEARCHED_CHARS = 20_000
 _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_CHARS, _MAX_TOPIC_WORDS, _MAX_ANNOUNCEMENT_WORDS = 3, 160, 3, 6
 _MAX_LINE_CHARS, _MIN_LINE_CHARS, _MIN_CLAUSE_CHARS, _MIN_OWN_WORDS = 200, 60, 12, 4
-_CLAUSE_OF_NAME = lazy_compile(r"; (?=[^\W\d_a-zà-öø-ÿ][^\W\d_]+\b)")
+_CLAUSE_OF_NAME = lazy_compile(
+    lambda: rf"; (?=(?-i:[^\W\d_a-zà-öø-ÿ])[^\W\d_]+\b)|, (?:{pack_phrases('topic_change')}),? (?=\w)", re.IGNORECASE
+)
+_BARE_WORD = lazy_compile(r"[a-zà-öø-ÿ]+")
 _PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
 _INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
 _BACKWARD = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
@@ -328,6 +333,8 @@ def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[Selec
     if group.question and _PASSES.search(group.question.text) and len(statements) > 1 and _is_short(statements[0]):
         del statements[0]
         group = replace(group, question=None)
+    while len(statements) > 1 and _BARE_WORD.fullmatch(statements[-1].text):
+        del statements[-1]
     if sum(len(statement.text) for statement in statements) <= _MAX_LINE_CHARS:
         yield replace(group, statements=statements)
         return

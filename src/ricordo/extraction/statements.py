@@ -22,10 +22,11 @@ from ricordo.language import (
     detect_acts,
     detect_language,
     find_introduction,
+    is_cut_off,
     split_sentences,
     strip_opener,
 )
-from ricordo.language.packs import pack_phrases
+from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
@@ -52,13 +53,15 @@ _NOISE_ACTS: frozenset[Act] = frozenset(
 )
 _POLITE_ACTS: frozenset[Act] = frozenset({"greeting", "thanks", "acknowledgement", "offer"})
 _MIN_NEWS_WORDS = 5
+_MAX_HEADING_CHARS, _POINTER_CHARS = 40, 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statement:
     """One sentence of a message with its acts and distinct content words; offsets refer to the message's text.
 
-    `item` is true for a list item, `quoted` for a sentence inside a quotation that begins before it.
+    `item` is true for a list item; its `heading` is the one above it that names a topic, else empty. `quoted` is true
+    for a sentence inside a quotation that begins before it.
     """
 
     text: str
@@ -69,6 +72,7 @@ class Statement:
     language: Language
     item: bool = False
     quoted: bool = False
+    heading: str = ""
 
 
 _LANGUAGE_MARGIN = 1.0
@@ -183,6 +187,9 @@ _ADDRESSES_MACHINE = lazy_compile(
 )
 _INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
+_UNMARKED_QUESTION = lazy_compile(
+    lambda: rf"(?:(?:{pack_phrases('linking')}) )*(?:{pack_phrases('unmarked_question')})(?!\w)", re.IGNORECASE
+)
 _LISTENER_ACTS: frozenset[Act] = frozenset({"praise"})
 
 
@@ -194,10 +201,23 @@ def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement])
         each
         for each in candidates
         if each.words
+        and not _is_cut_off(each, utterance.text)
+        and not _is_unmarked_question(each)
         and not any(start <= each.start < end for start, end in spans)
         and ("question" not in each.acts or "remember" in each.acts)
         and not (name and _is_introduction(each, name))
     )
+
+
+def _is_cut_off(sentence: Statement, text: str) -> bool:
+    behind = text[sentence.end : sentence.end + _POINTER_CHARS].lstrip()
+    return is_cut_off(sentence.text) or (behind[:1] in {"(", "（", "[", "【", "…"} and is_cut_off(behind))
+
+
+def _is_unmarked_question(sentence: Statement) -> bool:
+    """Return whether a sentence without a sign at its end asks: "how much is 7 percent of 1180"."""
+    text = sentence.text
+    return "remember" not in sentence.acts and text[-1:].isalnum() and _UNMARKED_QUESTION.match(text) is not None
 
 
 def find_machine_text(text: str) -> list[tuple[int, int]]:
@@ -218,17 +238,20 @@ def _apply_headings(sentences: Sequence[Statement]) -> list[Statement]:
     """Drop headings and add their acts to the statements below them."""
     statements: list[Statement] = []
     heading_acts: frozenset[Act] = frozenset()
+    topic = ""
     is_list = False
     for index, sentence in enumerate(sentences):
         next_sentence = sentences[index + 1] if index + 1 < len(sentences) else None
         if _is_heading(sentence, next_sentence):
             heading_acts = _heading_acts(sentence)
+            topic = _heading_topic(sentence)
             is_list = next_sentence is not None and next_sentence.item
             continue
         if is_list and not sentence.item:
-            heading_acts = frozenset()
+            heading_acts, topic = frozenset(), ""
         inherits = heading_acts and not sentence.acts & (_TRANSIENT_ACTS | _INHERITED_ACTS)
-        statements.append(replace(sentence, acts=sentence.acts | heading_acts) if inherits else sentence)
+        acts = sentence.acts | heading_acts if inherits else sentence.acts
+        statements.append(replace(sentence, acts=acts, heading=topic if is_list else ""))
     return statements
 
 
@@ -241,6 +264,13 @@ def _is_heading(sentence: Statement, next_sentence: Statement | None) -> bool:
 
 def _heading_acts(heading: Statement) -> frozenset[Act]:
     return frozenset[Act]({"convention"}) if "heading" in heading.acts else heading.acts & _INHERITED_ACTS
+
+
+def _heading_topic(heading: Statement) -> str:
+    """Return the few words of a heading that name what its list is about; empty for "Two things:" and for rules."""
+    text = heading.text.strip("*_: ：")
+    is_general = heading.words <= pack_words("generic") | pack_words("count")
+    return "" if heading.acts & LASTING_ACTS or is_general or len(text) > _MAX_HEADING_CHARS else text
 
 
 def _is_introduction(sentence: Statement, name: str) -> bool:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
         script_of,
     )
     from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
-    from ricordo.language.sentences import Sentence, SentenceKind, blank_quotes, split_sentences, strip_opener
+    from ricordo.language.sentences import (
+        Sentence,
+        SentenceKind,
+        blank_quotes,
+        is_cut_off,
+        split_sentences,
+        strip_opener,
+    )
     from ricordo.language.third_person import (
         attribute_to_speaker,
         drop_repeated_subject,
@@ -78,6 +85,7 @@ __all__ = [
     "find_names",
     "find_validity",
     "is_correction",
+    "is_cut_off",
     "is_english",
     "is_foreign",
     "is_stop_word",
@@ -108,7 +116,7 @@ __getattr__ = lazy_exports(
         ".dates": "DateGrain DateMention annotate_dates find_dates find_validity",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
-        ".sentences": "Sentence SentenceKind blank_quotes split_sentences strip_opener",
+        ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
         "lacks_subject mentions_name name_listener opens_with_pronoun to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "

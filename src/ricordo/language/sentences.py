@@ -14,7 +14,7 @@ from typing import Literal
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["Sentence", "SentenceKind", "blank_quotes", "split_sentences", "strip_opener"]
+__all__ = ["Sentence", "SentenceKind", "blank_quotes", "is_cut_off", "split_sentences", "strip_opener"]
 
 
 SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
@@ -172,3 +172,13 @@ _QUOTATION = lazy_compile(
 def blank_quotes(text: str) -> str:
     """Return the text with what stands in quotation marks or backticks replaced by as many spaces."""
     return _QUOTATION.sub(lambda match: " " * len(match.group()), text)
+
+
+_OMITTED = lazy_compile(
+    lambda: rf"(?:[(（\[【]|…|\.\.\.)\s*(?:…|\.\.\.|\+)?\s*(?:{pack_phrases('omitted')})", re.IGNORECASE
+)
+
+
+def is_cut_off(text: str) -> bool:
+    """Return whether a text says that part of it was left out: "ERROR at line 3 (a further six lines)"."""
+    return _OMITTED.search(text) is not None

@@ -188,6 +188,8 @@ PhraseKind = Literal[
     "side_unit",  # units that such a word may stand before
     "month_side",  # what names the nearest month of that name
     "ago",  # what stands behind a distance into the past
+    "omitted",  # what stands in parentheses for text that was left out
+    "topic_change",  # words behind a comma that begin another topic
     "no_date",  # idioms with a word of the calendar that name no day
     "each_time",  # words before a period that is one of many
     "recurring",  # words of what comes again each year

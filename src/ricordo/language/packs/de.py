@@ -136,6 +136,11 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "topic_change": "jedenfalls|übrigens",
+        "omitted": r"""
+(?:\w+ ){0,2}(?:weitere|noch) (?:\w+ ){0,2}(?:zeilen|einträge|seiten|zeichen)\b
+[\w ]{0,20}(?:gekürzt|ausgelassen|abgeschnitten)\b
+""",
         "recurring": "geburtstag|jahrestag|namenstag|hochzeitstag|jedes jahr|jährlich",
         "no_date": "von heute auf morgen",
         "asked_subject": r"""

@@ -367,6 +367,12 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
+        "topic_change": "anyway|by the way|oh and",
+        "omitted": r"""
+(?:\w+ )?(?:further|more|other|remaining) (?:[\w-]+ )?
+  (?:lines?|rows?|entries|items|pages|words|characters|messages)\b
+[\w ,]{0,20}(?:truncated|omitted|cut off|not shown)\b
+""",
         "narrated": "the",
         "recurring": "birthday|anniversary|name day|(?:every|each) year|annually|yearly",
         "each_time": r"once|twice|times|hours?|days?|\d+|euros?|dollars?|pounds?",
@@ -435,6 +441,7 @@ actually (?=(?:the|my|our|we|i|it|he|she|they)\b)
 """,
         "announcement_lead": "(?:also|and|oh|ok|okay|then|so|but)[, ]+",
         "announcement": r"""
+so (?:that )?you know(?: [\w'’]+){0,3}
 (?:good|bad|some) news(?: first)?|for (?:your|the|our|my) (?:planning|calendar|notes?|plan|records?)
 (?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?(?: (?:thing|point|note
   |rule))?(?: (?:about|on|for) [\w ]{1,40})?|before (?:you|we) \w+(?: \w+){0,4}
@@ -630,7 +637,9 @@ i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|
         "objection": "not",
         "question_tag": "right|correct|ok(?:ay)?|yes|no",
         "unmarked_question": r"""
-(?:what|where|when|who|why|how|which \w+)(?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b
+(?:what|where|when|who|why|how|how (?:much|many|long|often|far)|which \w+)
+  (?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b
+who [a-z]{3,}s\b
 """,
         "past_question": r"""
 ^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b

@@ -116,6 +116,10 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "omitted": r"""
+(?:y )?(?:otras )?\w+ (?:líneas|filas|páginas) más\b
+[\w ]{0,20}(?:omitido|truncado|recortado)s?\b
+""",
         "recurring": "cumpleaños|aniversario|santo|cada año|todos los años",
         "no_date": "hoy en día|hoy por hoy",
         "asked_subject": r"""

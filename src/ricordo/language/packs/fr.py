@@ -109,6 +109,10 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "omitted": r"""
+(?:et )?(?:encore \w+|\w+ autres) (?:lignes|pages|entrées)\b|\w+ (?:lignes|pages|entrées) (?:de plus|suivantes)\b
+[\w ]{0,20}(?:tronqué|coupé|omis)e?s?\b
+""",
         "recurring": "anniversaire|chaque année|tous les ans",
         "no_date": r"au jour d['’]aujourd['’]hui",
         "asked_subject": r"""

@@ -99,6 +99,7 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "omitted": r"(?:e )?altre \w+ (?:righe|voci|pagine)\b|[\w ]{0,20}(?:troncato|omesso|tagliato)\b",
         "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
         "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",
         "asked_subject": r"""

@@ -93,6 +93,7 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "omitted": r"(?:e )?mais \w+ (?:linhas|páginas)\b|[\w ]{0,20}(?:truncado|omitido|cortado)\b",
         "recurring": "aniversário|todo ano|todos os anos",
         "no_date": "hoje em dia",
         "pronoun_subject": r"(?:ele|ela|eles|elas|isso|isto)\b",
