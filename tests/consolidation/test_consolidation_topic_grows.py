@@ -1,5 +1,6 @@
 """A topic that grows says something else of itself, which rejects no run; nor do two small subjects in one topic."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationI
 pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CONFIG = ConsolidationConfig()
 NO_ROOM = ConsolidationConfig(max_lines=4)
 TOPIC = "workspace/memory/topics/more-lessons.md"
 
@@ -89,9 +91,11 @@ def test_a_long_memory_has_a_line_in_the_index_that_states_it_in_short() -> None
     lines = memory.split("<!--")[0].splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("1. "))
     assert lines[at : at + 3] == [
-        "1. [Kornelia](memory/topics/kornelia.md): Two gates keep the goats of Kornelia out of the garden.",
+        "1. [Kornelia](memory/topics/kornelia.md): Two gates keep the goats of Kornelia out of the garden."
+        " Behind the second one grow beans…",
         "   - We carried the tax papers with Kornelia to the archive of the town. →",
-        "   - The boats of Kornelia are in the northern harbour now, next to the crane. →",
+        "   - The boats of Kornelia are in the northern harbour now, next to the crane."
+        " Captains pay there by the week… →",
     ]
     # a person removes one of the bullets and adds a line
     documents = {path: data for path, data in made.documents.items() if data is not None}
@@ -103,6 +107,43 @@ def test_a_long_memory_has_a_line_in_the_index_that_states_it_in_short() -> None
     assert find_faults(changed, more, config) == []
     after = (more.documents["workspace/MEMORY.md"] or b"").decode()
     assert ("archive" in after, "My own arrow" in after, after.count(" →\n")) == (False, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "stated"),
+    [
+        (
+            "Bad news on that: Parapet wrote on Monday, their handheld shelf only takes demos up to 650 MB, and we want"
+            " that shelf, so from now on that is our ceiling, basta.",
+            "Parapet wrote on Monday, their handheld shelf only takes demos up to 650 MB",
+        ),
+        (
+            "“people behind some vpn can't join since yesterday, the log is on the box, have a look”: Players behind a"
+            " VPN were lost with a datagram error; quinn needs initial_mtu(1200), a smaller snapshot was not enough.",
+            "quinn needs initial_mtu(1200)",
+        ),
+        (
+            "Honestly a van would be useful for all of us and for the dogs, as everybody says. Since Polpetta went to"
+            " the breaker's, Cova takes bus 15 on each day of the week and reads.",
+            "Since Polpetta went to the breaker's, Cova takes bus 15",
+        ),
+    ],
+)
+@pytest.mark.req("HE-C2")
+def test_the_line_of_a_long_memory_states_its_names_and_numbers_and_not_its_opening(said: str, stated: str) -> None:
+    """Also in place of a description of an earlier version, which stated the opening."""
+    material = ConsolidationInput(fresh=[fresh(1, said, "fact"), fresh(2, GARDEN, "fact"), fresh(3, ARCHIVE, "fact")])
+    made = propose(material, ConsolidationConfig())
+    documents = {path: data for path, data in made.documents.items() if data is not None}
+    (line,) = [line for line in documents["workspace/MEMORY.md"].decode().splitlines() if stated in line]
+    assert line.endswith(" →")
+    assert len(line) <= 150
+    (topic,) = [path for path in documents if "topics" in path]
+    earlier = re.sub(rb"(?m)^description: .*$", b'description: "Two gates keep the goats"', documents[topic])
+    later = propose(
+        ConsolidationInput(documents=documents | {topic: earlier}, fresh=[fresh(4, HARBOUR, "fact")]), CONFIG
+    )
+    assert b'"Two gates keep the goats"' not in b"".join(filter(None, later.documents.values()))
 
 
 def test_memories_leave_the_topic_of_their_kind_when_they_have_a_subject() -> None:

@@ -24,7 +24,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
 from ricordo.workspace.markdown import POINTER_END, POINTER_START, SPEAKER_LABEL, TOPIC_FRONT_MATTER, TOPIC_LIST_LINE
-from ricordo.workspace.titles import shorten_statement
+from ricordo.workspace.titles import DESCRIPTION_CHARS, POINTER_CHARS, shorten_statement
 
 __all__ = [
     "FURTHER_TOPICS",
@@ -149,7 +149,7 @@ def has_generated_description(path: str, document: bytes) -> bool:
     if not is_generated(document):
         return False
     description, entries = read_topic(path, document).description, _active_entries(path, document)
-    return description == _describe_entries(entries) or _is_word_list(description, entries)
+    return description == _describe_entries(entries) or _is_earlier_form(description, entries)
 
 
 def is_generated(document: bytes) -> bool:
@@ -181,7 +181,8 @@ def add_pointers(topics: Sequence[Topic], long_entries: Mapping[str, Sequence[En
         topic.path: [
             (text, entry)
             for entry in long_entries.get(topic.path, ())
-            if (text := _state_entry(entry)) and text != topic.description
+            if (text := _state_entry(entry, POINTER_CHARS))
+            and _state_entry(entry, DESCRIPTION_CHARS) != topic.description
         ]
         for topic in topics
     }
@@ -291,16 +292,20 @@ def _to_one_line(text: str) -> str:
 
 def _describe_entries(entries: Sequence[Entry]) -> str:
     """Return the most useful entry in short; empty without entries."""
-    return _state_entry(max(entries, key=usefulness)) if entries else ""
+    return _state_entry(max(entries, key=usefulness), DESCRIPTION_CHARS) if entries else ""
 
 
-def _state_entry(entry: Entry) -> str:
-    """Return an entry in short, on one line."""
+def _state_entry(entry: Entry, limit: int) -> str:
+    """Return an entry in short, on one line of at most `limit` characters."""
     yield_point()
-    return _to_one_line(shorten_statement(entry.content))
+    return _to_one_line(shorten_statement(entry.content, limit))
 
 
-def _is_word_list(description: str, entries: Sequence[Entry]) -> bool:
+def _is_earlier_form(description: str, entries: Sequence[Entry]) -> bool:
+    """Tell whether an earlier version made the description: part of an entry, or words that most entries share."""
+    part = description.strip("…")
+    if part and any(part in _to_one_line(entry.content) for entry in entries):
+        return True
     if not _WORD_LIST.fullmatch(description):
         return False
     return {*description.split(", ")} <= {word for entry in entries for word in split_words(entry.content)}

@@ -6,7 +6,8 @@ Words that occur in several messages count most, names and identifiers more than
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from itertools import pairwise
 
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.language import (
@@ -29,7 +30,7 @@ from ricordo.messages import Message, get_mark
 from ricordo.messages.tokens.budget import clip_line
 from ricordo.workspace.markdown import SPEAKER_LABEL
 
-__all__ = ["extract_tags", "extract_title", "shorten_statement"]
+__all__ = ["DESCRIPTION_CHARS", "POINTER_CHARS", "extract_tags", "extract_title", "shorten_statement"]
 
 
 _MAX_TITLE_CHARS = 80
@@ -56,36 +57,88 @@ class _TopicWords:
     spellings: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-_MIN_STATEMENT_CHARS = 40
+DESCRIPTION_CHARS, POINTER_CHARS = 100, 130
+"""The maximum lengths of a memory in short: as the description of a topic, and in a line of its own below it."""
 _CLAUSE_END = lazy_compile(r"[,;:] |[，；：]| [–—-] ")
+_REQUEST = lazy_compile(r"“[^”]*”: ")
+_FACT = lazy_compile(r"`[^`]+`|\w*\d[\w.,:%-]*|\w+[/_.@]\w[\w/.@-]*")
+_FACT_WEIGHT = 2.0
+_FACT_NAME_WEIGHT = 1.5
+_WORD_WEIGHT = 0.5
+_QUESTION_FACTOR = 0.2
+_START_BONUS = 3.0
+_OPENING_BONUS = 1.0
+_END_BONUS = 0.5
+_POINTER_PENALTY = 2.0
 
 
-def shorten_statement(content: str, limit: int = 100) -> str:
-    """Return what a memory states first, in one line of at most `limit` characters.
+@dataclass(frozen=True, kw_only=True)
+class _Clause:
+    """A clause between two positions of a text; whether a sentence starts or ends there, and how much it states."""
 
-    Longer text is cut after a clause, else after a word. A question and a short exclamation at the beginning are left
-    out, unless there is nothing else, and a short sentence is followed by the next one.
+    start: int
+    end: int
+    is_first: bool
+    is_last: bool
+    score: float
+
+
+def shorten_statement(content: str, limit: int) -> str:
+    """Return the part of a memory that states most, in one line of at most `limit` characters.
+
+    A longer memory is shortened to consecutive clauses: those with the most names, numbers, dates and content words,
+    preferably from the beginning of a sentence, which has the subject. `…` marks where a sentence was cut. A speaker
+    and a quoted request before the statement are left out.
     """
+    text = " ".join(_strip_lead(content).split())
+    if len(text) <= limit:
+        return text
+    clauses = _split_clauses(text)
+    best, span = -1.0, (0, 0)
+    for at, first in enumerate(clauses):
+        score = _START_BONUS * first.is_first + _OPENING_BONUS * (at == 0)
+        for end, last in enumerate(clauses[at:], at):
+            if last.end - first.start > limit - 2 and end > at:
+                break
+            score += last.score
+            if score + _END_BONUS * last.is_last > best:
+                best, span = score + _END_BONUS * last.is_last, (at, end)
+    first, last = clauses[span[0]], clauses[span[1]]
+    start, end = first.start, last.end
+    if end - start > limit - 2:
+        space = text.rfind(" ", start + limit // 2, start + limit - 2)
+        end, last = (space if space > 0 else start + limit - 2), replace(last, is_last=False)
+    return f"{'' if first.is_first else '…'}{text[start:end].rstrip(' ,;:，；：–—-')}{'' if last.is_last else '…'}"
+
+
+def _strip_lead(content: str) -> str:
     label = SPEAKER_LABEL.match(content)
     text = content[label.end() :] if label else content
-    sentences = [" ".join(sentence.text.split()) for sentence in split_sentences(text)]
-    first = next(
-        (
-            at
-            for at, each in enumerate(sentences)
-            if not each.endswith(("?", "？")) and len(content_words(each)) >= _MIN_CONTENT_WORDS
-        ),
-        0,
-    )
-    sentence = "".join(sentences[first : first + 1])
-    for following in sentences[first + 1 :]:
-        if len(sentence) < _MIN_STATEMENT_CHARS:
-            sentence = f"{sentence} {following}"
-    if len(sentence) <= limit:
-        return sentence
-    ends = [match.start() for match in _CLAUSE_END.finditer(sentence) if limit // 2 <= match.start() < limit]
-    cut = ends[-1] if ends else sentence.rfind(" ", limit // 2, limit)
-    return f"{sentence[: cut if cut > 0 else limit - 1].rstrip()}…"
+    request = _REQUEST.match(text)
+    return text[request.end() :] if request else text
+
+
+def _split_clauses(text: str) -> list[_Clause]:
+    names = find_names(text)
+    clauses: list[_Clause] = []
+    for sentence in split_sentences(text):
+        start = text.find(sentence.text, clauses[-1].end if clauses else 0)
+        start, length = (start, len(sentence.text)) if start >= 0 else (clauses[-1].end if clauses else 0, 0)
+        inner = [start + match.end() for match in _CLAUSE_END.finditer(sentence.text)]
+        bounds = [start, *inner, start + length]
+        for before, after in pairwise(bounds):
+            part = text[before:after]
+            facts = sum(1 for _ in _FACT.finditer(part))
+            # the first word of a sentence has a capital anyway
+            named = sum(before + (before == start) <= name.start < after for name in names)
+            score = _FACT_WEIGHT * facts + _FACT_NAME_WEIGHT * named + _WORD_WEIGHT * len(set(content_words(part)))
+            if sentence.text.endswith(("?", "？")):
+                score *= _QUESTION_FACTOR
+            is_first, is_last = before == start, after == start + length
+            if is_first and _PRONOUN_OPENING.match(part):
+                score -= _POINTER_PENALTY
+            clauses.append(_Clause(start=before, end=after, is_first=is_first, is_last=is_last, score=score))
+    return clauses
 
 
 def extract_title(messages: Sequence[Message]) -> str:

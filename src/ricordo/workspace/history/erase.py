@@ -43,7 +43,7 @@ from ricordo.workspace.history.repetition import ErasePatterns
 from ricordo.workspace.history.tombstones import ForgottenStatements, Tombstone, content_digest, read_tombstones
 from ricordo.workspace.layout import TOMBSTONES
 from ricordo.workspace.ledger import find_entries
-from ricordo.workspace.titles import shorten_statement
+from ricordo.workspace.titles import DESCRIPTION_CHARS, POINTER_CHARS, shorten_statement
 
 __all__ = [
     "ERASING_FOLDER",
@@ -115,7 +115,11 @@ async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry
     """Return all texts to erase from a root for these versions of an entry."""
     texts = {entry.content for entry in entries} | {entry.source.quote for entry in entries if entry.source.quote}
     # earlier versions of MEMORY.md may state a long one in short
-    short_texts = {shorten_statement(entry.content).rstrip("…") for entry in entries}
+    short_texts = {
+        shorten_statement(entry.content, limit).strip("…")
+        for entry in entries
+        for limit in (DESCRIPTION_CHARS, POINTER_CHARS)
+    }
     texts |= {text for text in short_texts if len(text) >= _MIN_SHORT_CHARS}
     if entries:
         texts |= {*(await find_copies(root.files, entries, key=root.key)).texts}
