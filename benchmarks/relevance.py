@@ -35,7 +35,7 @@ WORTH = frozenset("FDRPLCA")
 _KIND_OF_LABEL = {"F": "fact", "A": "fact", "D": "decision", "R": "convention", "P": "preference", "L": "lesson"}
 _LABEL = re.compile(r"\[([FDRPLCATQMSHN])(?::([^\]]*))?\]")
 _LINE = re.compile(r"(?P<role>[UAR])(?:@(?P<name>[^:]+))?:\s*(?P<rest>.*)")
-_KEEP_PENALTY, _KIND_PENALTY = 2.0, 2.0
+_KEEP_PENALTY, _KIND_PENALTY = 1.4, 2.0
 _ROUNDS = 150
 _FOLDS = 6
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -189,6 +189,7 @@ def _build_contexts(
         StatementContext(
             statement=statement,
             index=index,
+            count=len(statements),
             by_user=line.role == "U",
             previous=statements[index - 1] if index else None,
             following=statements[index + 1] if index + 1 < len(statements) else None,

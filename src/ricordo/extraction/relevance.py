@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import combinations, islice, pairwise
 from zlib import crc32
 
-from ricordo.extraction.statements import Statement
+from ricordo.extraction.statements import YES_NO_QUESTION, Statement, is_next_step_question
 from ricordo.language import Language, find_dates, is_unsegmented
 from ricordo.language.packs import WordKind, pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
@@ -35,10 +35,11 @@ __all__ = [
 
 KINDS = ("fact", "decision", "convention", "preference", "lesson")
 """The kinds that the model tells apart, in the order of its weights."""
-KEEP_BITS, KIND_BITS = 15, 13
+KEEP_BITS, KIND_BITS = 17, 13
 """How many bits of a feature's hash choose its weight: for the score, and for each kind."""
 _MAX_WORDS = 60
 _MAX_CUES = 3
+_MAX_COUNT = 6
 _MIN_SHOWN_CHARS = 4
 _CUE_WORDS = {
     "act remember": "a request to remember",
@@ -58,18 +59,20 @@ _CUE_WORDS = {
     "lasting_word": "a word for what always holds",
     "role_word": "what somebody or something is or does",
 }
-_GRAM_SHARES = {"word": 3.0, "part": 1.5}
+_GRAM_SHARES = {"word": 3.0, "part": 1.5, "asked": 1.5}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatementContext:
-    """What a statement is judged with: the whole message's sentences, its index in them, and the question before it.
+    """What a statement is judged with: its index among the sentences of its message, and the question before it.
 
-    `by_user` is false for a statement of the assistant; `previous` and `following` are its neighbours in the message.
+    `count` is how many sentences the message has; `by_user` is false for a statement of the assistant; `previous` and
+    `following` are its neighbours in the message.
     """
 
     statement: Statement
     index: int
+    count: int
     by_user: bool
     previous: Statement | None = None
     following: Statement | None = None
@@ -167,20 +170,27 @@ def _load_model() -> RelevanceModel:
 
 
 def weigh_features(context: StatementContext) -> dict[str, float]:
-    """Return the features of a statement with their values; all n-grams of a group share a fixed sum of squares."""
-    side = "u" if context.by_user else "a"
-    text = context.statement.text
-    features = dict.fromkeys((f"cue {side} {cue}" for cue in _iter_cues(context)), 1.0)
-    for group, grams in (("word", _iter_word_grams(text)), ("part", _iter_parts(text))):
-        names = dict.fromkeys(f"{group} {side} {gram}" for gram in grams)
-        features.update(dict.fromkeys(names, _GRAM_SHARES[group] / math.sqrt(len(names) + 3)))
+    """Return the features of a statement with their values; all n-grams of a group share a fixed sum of squares.
+
+    A statement of the assistant has each feature twice: as anybody's, and as the assistant's, which corrects it.
+    """
+    tokens = _split_tokens(context.statement.text)
+    groups = {"cue": _iter_cues(context, tokens), "word": _iter_word_grams(tokens), "part": _iter_parts(tokens)}
+    if context.question and not context.index:
+        groups["asked"] = _iter_word_grams(_split_tokens(context.question.text))
+    features: dict[str, float] = {}
+    for group, grams in groups.items():
+        names = dict.fromkeys(grams)
+        value = _GRAM_SHARES[group] / math.sqrt(len(names) + 3) if group in _GRAM_SHARES else 1.0
+        for side in ("u",) if context.by_user else ("u", "a"):
+            features.update(dict.fromkeys((f"{group} {side} {name}" for name in names), value))
     return features
 
 
-def _iter_cues(context: StatementContext) -> Iterator[str]:
+def _iter_cues(context: StatementContext, tokens: list[str]) -> Iterator[str]:
     yield "any"
     yield from _iter_act_cues(context.statement)
-    yield from _iter_form_cues(context.statement)
+    yield from _iter_form_cues(context.statement, tokens)
     yield from _iter_place_cues(context)
 
 
@@ -192,10 +202,9 @@ def _iter_act_cues(statement: Statement) -> Iterator[str]:
         yield "no act"
 
 
-def _iter_form_cues(statement: Statement) -> Iterator[str]:
+def _iter_form_cues(statement: Statement, tokens: list[str]) -> Iterator[str]:
     text = statement.text
-    tokens = _split_tokens(text)
-    yield f"length {_bucket(len(tokens))}"
+    yield f"length {_bucket(_count_tokens(tokens))}"
     yield f"content {_bucket(len(statement.words))}"
     if statement.item:
         yield "item"
@@ -214,13 +223,18 @@ def _iter_form_cues(statement: Statement) -> Iterator[str]:
 
 def _iter_place_cues(context: StatementContext) -> Iterator[str]:
     yield "later" if context.index else "first"
+    yield f"of {min(context.count, _MAX_COUNT)}"
     if context.question and context.index:
         yield "after answer"
     elif context.question:
+        asked = context.question.text
         yield "answers"
-        yield f"answers {_bucket(len(_split_tokens(context.statement.text)))}"
+        yield f"answers {_bucket(_count_tokens(_split_tokens(context.statement.text)))}"
         yield from (f"asked {act}" for act in sorted(context.question.acts))
-        yield from (f"asked word {word}" for word in _split_tokens(context.question.text)[:3])
+        yield "asked yes" if YES_NO_QUESTION.match(asked) else "asked open"
+        yield "asked step" if is_next_step_question(context.question) else "asked fact"
+    if context.previous and len(context.previous.words) <= 2:
+        yield "before short"
     for name, other in (("before", context.previous), ("after", context.following)):
         if other is None or not other.acts:
             yield f"{name} no act" if other else f"{name} none"
@@ -252,21 +266,29 @@ def _token(token: str) -> str:
     return folded
 
 
-def _iter_word_grams(text: str) -> Iterator[str]:
-    tokens = ["^", *_split_tokens(text), "$"]
-    yield from tokens[1:-1]
-    for first, second in pairwise(tokens):
+def _iter_word_grams(tokens: list[str]) -> Iterator[str]:
+    """Yield words and pairs of words; where words have no spaces, one to three signs stand for them."""
+    row = ["^", *("§" if is_unsegmented(token[-1]) else token for token in tokens), "$"]
+    for token in tokens:
+        if is_unsegmented(token[-1]):
+            yield from (token[at : at + size] for size in (1, 2, 3) for at in range(len(token) - size + 1))
+        else:
+            yield token
+    for first, second in pairwise(row):
         yield f"{first} {second}"
 
 
-def _iter_parts(text: str) -> Iterator[str]:
-    """Yield pieces of words: of four letters, and of one to three signs where words have no spaces."""
-    for token in _split_tokens(text):
+def _iter_parts(tokens: list[str]) -> Iterator[str]:
+    """Yield pieces of four signs, and how a run of words without spaces begins and ends."""
+    for token in tokens:
         if is_unsegmented(token[-1]):
-            for size in (1, 2, 3):
-                for at in range(len(token) - size + 1):
-                    yield token[at : at + size]
-        elif len(token) > 4:
-            padded = f"<{token}>"
-            for at in range(len(padded) - 3):
-                yield padded[at : at + 4]
+            yield f"<{token[:2]}"
+            yield f"{token[-2:]}>"
+        padded = token if is_unsegmented(token[-1]) else f"<{token}>"
+        if len(token) > 4 or padded is token:
+            yield from (padded[at : at + 4] for at in range(len(padded) - 3))
+
+
+def _count_tokens(tokens: list[str]) -> int:
+    """Return the number of words; two signs count as one where words have no spaces."""
+    return sum((len(token) + 1) // 2 if is_unsegmented(token[-1]) else 1 for token in tokens)

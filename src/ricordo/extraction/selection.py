@@ -112,7 +112,7 @@ class RatedStatement:
     """A statement with its relevance. `is_asked` marks a request to remember or a name, whatever its score.
 
     `is_kept` says that it is worth a finding: by its score, or because it was asked. `is_answer` marks the sentence
-    that directly answers a question.
+    that directly answers a question, and `is_topic` a first word or two that says what the message is about: "Price."
     """
 
     statement: Statement
@@ -120,6 +120,7 @@ class RatedStatement:
     is_kept: bool
     is_asked: bool = False
     is_answer: bool = False
+    is_topic: bool = False
 
 
 def rate_statements(turn: ConversationTurn, min_relevance: float) -> tuple[RatedStatement, ...]:
@@ -133,6 +134,7 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
     context = StatementContext(
         statement=statement,
         index=index,
+        count=len(sentences),
         by_user=turn.utterance.role == "user",
         previous=sentences[index - 1] if index else None,
         following=sentences[index + 1] if index + 1 < len(sentences) else None,
@@ -146,7 +148,14 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
         is_kept=is_asked or relevance.score >= min_relevance,
         is_asked=is_asked,
         is_answer=index == 0 and answers_question(turn),
+        is_topic=index == 0 and turn.question is None and _is_topic(statement, following=context.following),
     )
+
+
+def _is_topic(statement: Statement, *, following: Statement | None) -> bool:
+    is_short = len(statement.words) <= _MAX_TOPIC_WORDS and len(statement.text) <= _MAX_TOPIC_CHARS
+    is_ended = statement.text.rstrip().endswith((".", "。", ":", "："))
+    return following is not None and is_short and is_ended and not statement.acts & (_REMARKS | _NOT_TOPIC)
 
 
 def explain_relevance(utterances: Sequence[Utterance], quote: str) -> Relevance | None:
@@ -180,16 +189,18 @@ def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -
         points_back = points_to_object or _POINTS_BACK.match(text) or _INCOMPLETE.match(text)
         is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
         goes_on = is_fragment or (fits and points_back and _can_be_subject(groups[-1]))
-        if fits and not each.statement.item and (goes_on or (each.is_kept and _is_short_answer(groups[-1]))):
+        if fits and not each.statement.item and (goes_on or (each.is_kept and _introduces(groups[-1]))):
             groups[-1].append(each)
         else:
             groups.append([each])
     return [group for group in _merge_weak(_merge_denials(groups), max_chars) if _is_worth_keeping(group, min_joined)]
 
 
-def _is_short_answer(group: Sequence[RatedStatement]) -> bool:
-    """Return whether a group is one likely answer, too little alone: "Kidneys." before what the vet said."""
+def _introduces(group: Sequence[RatedStatement]) -> bool:
+    """Return whether a group is a topic, or one likely answer too little alone: "Kidneys." before what the vet said."""
     first = group[0]
+    if first.is_topic:
+        return len(group) == 1
     if len(group) > 1 or not first.is_answer or first.is_kept or first.statement.acts & _REMARKS:
         return False
     return len(first.statement.words) <= _MAX_FRAGMENT_WORDS and first.relevance.score >= _MIN_WEAK
@@ -259,9 +270,11 @@ _KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preferen
 _KINDS_AMONG_PEOPLE: tuple[Act, ...] = ("decision", "goal", "preference", "lesson")
 _MIN_OWN_WORDS, _MAX_FRAGMENT_WORDS = 2, 4
 _OWN_ACTS = frozenset[Act]((*_KINDS, "remember", "fact", "correction"))
+_MAX_TOPIC_WORDS, _MAX_TOPIC_CHARS = 2, 24
 _MIN_WEAK, _MIN_JOINED = 0.25, 0.5
 _REMARKS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "praise", "reaction", "thanks", "request"})
 _SPECIFIC = lazy_compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
+_NOT_TOPIC: frozenset[Act] = frozenset({"denial", "farewell", "moment", "wish"})
 _REFERENCE_DAY = date(2000, 1, 1)
 _REMEMBER_CONFIDENCE = 0.95
 _AGENT_SHARE = 0.7

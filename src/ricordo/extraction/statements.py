@@ -39,6 +39,7 @@ __all__ = [
     "build_turns",
     "find_last_question",
     "find_machine_text",
+    "is_next_step_question",
     "preceding_question",
     "read_statements",
     "select_chat_statements",
@@ -340,9 +341,12 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
 
 def answers_question(turn: ConversationTurn) -> bool:
     """Return whether the message follows a factual question, rather than a question about the next step."""
-    if turn.question is None:
-        return False
-    return _CHOICE_QUESTION.search(turn.question.text) is not None or not _NEXT_STEP_QUESTION.search(turn.question.text)
+    return turn.question is not None and not is_next_step_question(turn.question)
+
+
+def is_next_step_question(question: Statement) -> bool:
+    """Return whether a question is about the next step of a task, rather than about a fact or a choice."""
+    return not _CHOICE_QUESTION.search(question.text) and _NEXT_STEP_QUESTION.search(question.text) is not None
 
 
 def preceding_question(turn: ConversationTurn) -> tuple[Statement, ...]:
