@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import relevance as bench
+from ricordo.curation.config import ConsolidationConfig
 from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract, extract_from_utterances
 from ricordo.extraction.selection import explain_relevance
 from ricordo.extraction.tool_lessons import extract_tool_lessons
@@ -153,3 +154,81 @@ def test_a_higher_least_relevance_keeps_less() -> None:
     message = Message(role="user", id="m", parts=(Text(text="The importer is owned by Ravi."),))
     assert extract([message])
     assert extract([message], RuleExtractionConfig(min_relevance=1.0)) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "confirmed", "expected"),
+    [
+        ("根因是旧进程占着端口，先 pm2 delete 再启动就通过了。", "就是它，谢了。", "pm2 delete"),
+        ("原因は古い設定が残っていたことで、build を消すと直りました。", "それだ、ありがとう。", "build"),
+        ("Er brach ab, weil die Datei in cp1252 vorliegt; mit `--encoding cp1252` läuft er durch.", "passt", "cp1252"),
+    ],
+)
+def test_a_lesson_that_somebody_confirms_counts_more_in_every_language(
+    said: str, confirmed: str, expected: str
+) -> None:
+    (before,) = (each for each in _chat("?", f"A: {said}") if expected in each.content)
+    (lesson,) = (each for each in _chat("?", f"A: {said}", confirmed) if expected in each.content)
+    assert lesson.kind == "lesson"
+    assert lesson.confidence > before.confidence
+    assert lesson.confidence >= ConsolidationConfig().min_confidence
+
+
+def test_a_code_between_signs_without_spaces_tells_of_a_problem() -> None:
+    messages = [
+        Message(role="user", id="u", parts=(Text(text="洗衣机屏幕上是E18了"),)),
+        *_tool(1, "search E18", "E18: drain"),
+        Message(
+            role="assistant", id="a", parts=(Text(text="E18 是排水堵了，拧开右下角的滤网清干净，再长按启动键复位。"),)
+        ),
+    ]
+    (lesson,) = extract_tool_lessons(messages)
+    assert "滤网" in lesson.content
+
+
+@pytest.mark.parametrize("said", ["这个我记得是三倍来着", "这事全公司都记得"])
+def test_a_recollection_is_no_request_to_remember(said: str) -> None:
+    assert not any(finding.confidence >= 0.95 for finding in _chat(said))
+
+
+def test_a_topic_stands_with_what_is_said_about_it() -> None:
+    (content,) = _contents("Ticket price. From March it's 14.50, we never go below that.")
+    assert "Ticket price" in content
+    assert "14.50" in content
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Tests go in tests/, one file per module.", "My dentist number 0 is Dr. Ng.", "单测放 tests/，一个模块一个文件。"],
+)
+def test_short_rules_and_contacts_are_kept(said: str) -> None:
+    assert len(_contents(said)) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Which ear is his good one?", "izquierda"),
+        ("How many pupils are they?", "ventuno"),
+        ("旁观的人最多几个？", "五个"),
+        ("承認は誰ですか？", "佐藤さん"),
+    ],
+)
+def test_a_short_answer_is_kept_with_its_question(asked: str, said: str) -> None:
+    (content,) = _contents(f"A: {asked}", said)
+    assert asked in content
+    assert said in content
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "214 people came to the open day.",
+        "If I were rich I'd buy the bakery and sleep in the oven.",
+        "Sure, and my cat will review it.",
+        "据说园区要搬到郊区。",
+        "今天走了两万步，腿断了。",
+    ],
+)
+def test_a_moment_hearsay_or_irony_is_not_kept(said: str) -> None:
+    assert _contents(said) == []

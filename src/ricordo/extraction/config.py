@@ -64,7 +64,7 @@ class RuleExtractionConfig:
     confidence of statements by a nameless assistant; 0 ignores them.
     """
 
-    min_relevance: float = 0.42
+    min_relevance: float = 0.45
     min_salience: float = 1.1
     min_confidence: float = 0.3
     max_entry_chars: int = 700

@@ -79,7 +79,10 @@ class StatementContext:
     question: Statement | None = None
 
 
-_TOKEN = lazy_compile(r"`[^`]*`|[\w]+(?:[-_./:@'’&+\\]+[\w]+)*(?:\+\+|#)?|[?？!！…:：()（）\"“”«»「」—–;]")
+_JOINED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = lazy_compile(
+    rf"`[^`]*`|[{_JOINED}]+|[^\W{_JOINED}]+(?:[-_./:@'’&+\\]+[^\W{_JOINED}]+)*(?:\+\+|#)?|[?？!！…:：()（）\"“”«»「」—–;]"
+)
 _CODE = lazy_compile(r"`|\w[/_]\w|\w\.\w|\w\(\)|--\w|[a-z][A-Z]|\\")
 _FORMS = (
     ("number", lazy_compile(r"\d")),

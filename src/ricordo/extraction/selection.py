@@ -23,7 +23,7 @@ from ricordo.extraction.statements import (
     build_turns,
     preceding_question,
 )
-from ricordo.language import Act, find_dates, find_introduction, find_names
+from ricordo.language import Act, find_dates, find_introduction, find_names, is_unsegmented
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 
@@ -155,7 +155,8 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
 def _is_topic(statement: Statement, *, following: Statement | None) -> bool:
     is_short = len(statement.words) <= _MAX_TOPIC_WORDS and len(statement.text) <= _MAX_TOPIC_CHARS
     is_ended = statement.text.rstrip().endswith((".", "。", ":", "："))
-    return following is not None and is_short and is_ended and not statement.acts & (_REMARKS | _NOT_TOPIC)
+    is_remark = is_unsegmented(statement.text[0]) or statement.acts & (_REMARKS | _NOT_TOPIC)
+    return following is not None and is_short and is_ended and not is_remark
 
 
 def explain_relevance(utterances: Sequence[Utterance], quote: str) -> Relevance | None:
@@ -279,6 +280,7 @@ _REFERENCE_DAY = date(2000, 1, 1)
 _REMEMBER_CONFIDENCE = 0.95
 _AGENT_SHARE = 0.7
 _AGREEMENT_BONUS = 0.15
+_MIN_CONFIRMED = 0.65
 _NOT_OF_AGENT: frozenset[Act] = frozenset({"doubt", "moment", "offer", "request"})
 _REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
 _TO_DO = lazy_compile(lambda: rf"\b(?:{pack_phrases('to_do')})\b", re.IGNORECASE)
@@ -368,7 +370,8 @@ def _select_of_agent(
     for group in group_rated([each for each in rated if not _is_report(each.statement)], config):
         best = max(group, key=lambda each: each.relevance.score)
         confidence = _confidence_of_relevance(best.relevance.score) * config.assistant_trust
-        confidence += _AGREEMENT_BONUS * _is_taken_up(reply)
+        if _is_taken_up(reply):
+            confidence = max(confidence + _AGREEMENT_BONUS, _MIN_CONFIRMED)
         yield SelectedGroup(
             statements=[each.statement for each in group],
             kind="decision" if best.relevance.kind == "decision" else "lesson",

@@ -55,7 +55,7 @@ _ERROR_LINE = lazy_compile(r"(?m)^(?:[\w./-]{1,40}: )?(?:error|fatal|failed|trac
 _REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
 _PROBLEM = lazy_compile(
     lambda: (
-        r"\b[A-Z]{1,4}-?\d{2,4}\b"
+        r"(?<![A-Za-z0-9])[A-Z]{1,4}-?\d{2,4}(?![A-Za-z0-9])"
         rf"|(?<!\w)(?:{pack_phrases('problem', edges=True)})(?!\w)|{pack_phrases('problem', edges=False)}"
     ),
     re.IGNORECASE,

@@ -244,8 +244,10 @@ umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verleg
         "no_in_rule": "nein",
         "points_back": "das|dies|weil|sonst",
         "rule": "nie(?:mals)?|immer",
-        "contradiction": "nein",
-        "agreement": "gut|genau|ja",
+        "contradiction": "nein|stimmt nicht|falsch|geht (?:immer noch )?nicht",
+        "agreement": r"""
+gut|genau|ja|passt|super|klappt|läuft|geht(?: jetzt| wieder)?|das war['’]?s|gelöst|perfekt|stimmt
+""",
         "introduction": "ich bin",
         "next_step": "ich|mir",
         "choice_or": "oder",

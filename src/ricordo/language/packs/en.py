@@ -619,6 +619,8 @@ no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don[
 """,
         "agreement": r"""
 good|great|nice|yes|yep|right|exactly|agreed|perfect|super|ok|okay|true|put|write|note|keep|remember
+that was it|that(?:['’]s| is| did| was) (?:it|the trick)|(?:it )?works?|worked|fixed|solved|bingo
+(?:and )?there it is|it['’]s (?:back|green|up)
 """,
         "introduction": "i['’]m|i am|my name is|this is|it['’]s",
         "introduction_end": "here",

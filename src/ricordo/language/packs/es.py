@@ -181,7 +181,7 @@ claro|listo
         "own_subject": r"nuestr\w+",
         "points_back": "eso|esto|porque",
         "rule": "nunca|siempre",
-        "agreement": "sí",
+        "agreement": "sí|ya está|era eso|perfecto|funciona|resuelto|arreglado|exacto|vale",
         "introduction": "soy",
         "choice_or": "o",
         "question_tag": "verdad",

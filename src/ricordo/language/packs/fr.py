@@ -177,8 +177,10 @@ merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bi
         "no_in_rule": "non",
         "points_back": "cela|c'est",
         "rule": "jamais|toujours",
-        "contradiction": "non",
-        "agreement": "oui",
+        "contradiction": "non|faux|toujours pas",
+        "agreement": r"""
+oui|parfait|c['’]était ça|ça marche|exact|résolu|super
+""",
         "introduction": "je suis",
         "next_step": "je|puis-je",
         "choice_or": "ou",

@@ -107,6 +107,8 @@ EUR 1 = euro; share 1 = per cento
   (?P<subject> (?:il |lo |la |i |gli |le |l['’])[^?,;:]{2,60}?)\?
 """,
         "pronoun_subject": r"(?:lui|lei|loro|ciò|quest[oa] (?:è|era)|quell[oa] (?:è|era))\b",
+        "contradiction": "no|sbagliato|ancora niente",
+        "agreement": "sì|perfetto|era quello|funziona|risolto|esatto|ecco",
         "problem": r"""
 errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|ancora niente
 """,

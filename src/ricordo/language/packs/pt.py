@@ -146,7 +146,7 @@ tudo bem
         "no_in_rule": "não",
         "points_back": "isso",
         "contradiction": "não",
-        "agreement": "sim",
+        "agreement": "sim|perfeito|era isso|resolvido|funciona|exato|já está",
         "next_step": "posso",
         "no_in_summary": "não",
         "question_tag": "né",
