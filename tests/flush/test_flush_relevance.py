@@ -37,8 +37,8 @@ def _contents(*lines: str, name: str | None = None) -> list[str]:
 def test_held_out_conversations_are_noted_with_good_precision_and_recall() -> None:
     scores = bench.score_extraction("test")
     everything = scores["all"]
-    assert everything.precision >= 0.68, scores
-    assert everything.recall >= 0.70, scores
+    assert everything.precision >= 0.71, scores
+    assert everything.recall >= 0.74, scores
 
 
 def test_the_weights_are_those_that_the_conversations_give(tmp_path: Path) -> None:
@@ -206,17 +206,17 @@ def test_short_rules_and_contacts_are_kept(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "said", "subject"),
     [
-        ("Which ear is his good one?", "izquierda"),
-        ("How many pupils are they?", "ventuno"),
-        ("旁观的人最多几个？", "五个"),
-        ("承認は誰ですか？", "佐藤さん"),
+        ("Which ear is his good one?", "izquierda", "ear"),
+        ("How many pupils are they?", "ventuno", "pupils"),
+        ("旁观的人最多几个？", "五个", "旁观"),
+        ("承認は誰ですか？", "佐藤さん", "承認"),
     ],
 )
-def test_a_short_answer_is_kept_with_its_question(asked: str, said: str) -> None:
+def test_a_short_answer_is_kept_with_its_question(asked: str, said: str, subject: str) -> None:
     (content,) = _contents(f"A: {asked}", said)
-    assert asked in content
+    assert subject in content
     assert said in content
 
 

@@ -156,7 +156,7 @@ def _is_topic(statement: Statement, *, following: Statement | None) -> bool:
     is_short = len(statement.words) <= _MAX_TOPIC_WORDS and len(statement.text) <= _MAX_TOPIC_CHARS
     is_ended = statement.text.rstrip().endswith((".", "。", ":", "："))
     is_remark = is_unsegmented(statement.text[0]) or statement.acts & (_REMARKS | _NOT_TOPIC)
-    return following is not None and is_short and is_ended and not is_remark
+    return is_short and is_ended and not is_remark and following is not None and "question" not in following.acts
 
 
 def explain_relevance(utterances: Sequence[Utterance], quote: str) -> Relevance | None:
