@@ -56,7 +56,7 @@ LAZY_IMPORTS = {
     "ricordo.search.segments.CorpusSearcher.missing_vectors": "only an embedder needs vectors",
     "ricordo.stores.layered.LayeredDriver.forget": "few processes forget",
     "ricordo.stores.layered.LayeredDriver.forget_matching": "few processes forget",
-    "ricordo.stores.layered.RootSessions.close": "only agents close sessions",
+    "ricordo.stores.root_reader.RootSessions.close": "only agents close sessions",
     "ricordo.workspace.history.change_sets._revert_lines": "few processes undo",
     "ricordo.workspace.history.change_sets._revert_profile": "few processes undo",
     "ricordo.workspace.history.checks._find_broken_records": "few processes check profiles",

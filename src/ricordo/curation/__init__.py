@@ -7,7 +7,7 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
-    from ricordo.curation.marks import EntryUpdate, mark_entry, update_entry
+    from ricordo.curation.marks import EntryUpdate, mark_entry, mark_fact, update_entry, update_fact
     from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
     from ricordo.curation.profile.updater import ProfileUpdater
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
@@ -38,10 +38,12 @@ __all__ = [
     "UserProfile",
     "find_faults",
     "mark_entry",
+    "mark_fact",
     "propose",
     "resolve_history_item",
     "undo_change",
     "update_entry",
+    "update_fact",
 ]
 
 __getattr__ = lazy_exports(
@@ -49,7 +51,7 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
-        ".marks": "EntryUpdate mark_entry update_entry",
+        ".marks": "EntryUpdate mark_entry mark_fact update_entry update_fact",
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",

@@ -31,7 +31,13 @@ from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, TOPICS, WORKSPACE, i
 from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile, dump_profile_json, parse_profile
 from ricordo.workspace.session_files import parse_session, update_session
 
-__all__ = ["add_room_edits", "add_topic_list_edits", "build_profile_edits", "build_session_edits"]
+__all__ = [
+    "add_room_edits",
+    "add_topic_list_edits",
+    "build_profile_edits",
+    "build_session_edits",
+    "render_edited_profile",
+]
 
 
 async def add_topic_list_edits(
@@ -247,7 +253,7 @@ def _remove_facts(
         rest = remove_partial_statement(rest, content) if by_hand else rest
     if not removed_ids and rest == profile:
         return data
-    return _render_document(decode_json(data), removed_ids, rest)
+    return render_edited_profile(decode_json(data), removed_ids, rest)
 
 
 def _states_same(fact: Fact, entry: Entry) -> bool:
@@ -267,8 +273,11 @@ def _states_similar(fact: Fact, entry: Entry, message_ids: Collection[tuple[str,
     return is_brief and repeats_any(fact.content, [entry.content])
 
 
-def _render_document(document: dict[str, JsonValue], removed_ids: set[str], rest: Profile) -> bytes:
-    """Return the document without the facts `removed_ids`, and with the summaries of `rest`."""
+def render_edited_profile(document: dict[str, JsonValue], removed_ids: Collection[str], rest: Profile) -> bytes:
+    """Return the document of a profile without the facts `removed_ids`, and with the summaries of `rest`.
+
+    Everything else in it stays, also what can't be read.
+    """
     facts = document.get("facts")
     if isinstance(facts, list):
         document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in removed_ids)]

@@ -65,35 +65,62 @@ async def forget(
 
 async def forget_entries(
     files: FileStore, changes: ChangeSets, entry_ids: Collection[str], *, key: bytes, who: str, why: str = "",
-    config: ConsolidationConfig | None = None,
+    config: ConsolidationConfig | None = None, facts: Sequence[LocatedEntry] = (),
+    part_of: str = "",
 ) -> Change:  # fmt: skip
-    """Remove entries, by their full ids, from every document, add tombstones, and return the one change set.
+    """Remove entries, by their full ids, and `facts` of profiles from every document, and return the one change set.
 
-    Lines that a consolidation had merged with them get their original text back, which may be longer. Lines that then
-    exceed the bounds of `config` move from MEMORY.md to topics. Entries that are forgotten meanwhile are left out.
-    Raises: EntryNotFound if none is left; StorageBusy if a consolidation does not end in time.
+    Tombstones are added. Lines that a consolidation had merged with them get their original text back, which may be
+    longer. Lines that then exceed the bounds of `config` move from MEMORY.md to topics. Entries that are forgotten
+    meanwhile are left out. The change is undone together with the change `part_of`. Raises: EntryNotFound if none is
+    left; StorageBusy if a consolidation does not end in time.
     """
     bounds = config or ConsolidationConfig()
     make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
+    fact_entries = [one.entry for one in facts]
 
     async def plan() -> list[Edit]:
         located_entries = await _locate_entries(files, entry_ids)
-        if not located_entries:
+        if not located_entries and not facts:
             raise EntryNotFound(f"The memory {', '.join(entry_ids)} was forgotten meanwhile.")
-        copies = await find_copies(files, [one.entry for one in located_entries], key=key)
-        if duplicates := await _find_same_statements(files, located_entries, copies.near, key):
-            located_entries += duplicates
-            copies = await find_copies(files, [one.entry for one in located_entries], key=key)
-        return await add_room_edits(
-            files,
-            await _build_removal_edits(files, located_entries, copies, make_tombstone, bounds),
-            bounds,
-            best_effort=True,
+        return await _plan_forgetting(
+            files, located_entries, fact_entries, key=key, make_tombstone=make_tombstone, bounds=bounds
         )
 
     # the lock orders this with other writers: earlier writes are found here, and later writers skip the entries
     async with files.lock(CURATION_LOCK):
-        return await changes.rebase(plan, act="forget", who=who, why=why)
+        return await changes.rebase(plan, act="forget", who=who, why=why, part_of=part_of)
+
+
+async def _plan_forgetting(
+    files: FileStore,
+    located_entries: list[LocatedEntry],
+    others: Sequence[Entry],
+    *,
+    key: bytes,
+    make_tombstone: _TombstoneFactory,
+    bounds: ConsolidationConfig,
+    user: str | None = None,
+) -> list[Edit]:
+    """Return the edits that remove these entries, `others`, and the learned entries that say the same.
+
+    `others` are facts of a profile, or entries of another root. With a `user`, learned entries of other users stay.
+    """
+    entries = [*others, *(one.entry for one in located_entries)]
+    copies = await find_copies(files, entries, key=key)
+    duplicates = await _find_same_statements(files, entries, copies.near, key)
+    duplicates = [one for one in duplicates if user is None or _belongs_to(one.entry, user)]
+    if duplicates:
+        located_entries = located_entries + duplicates
+        entries += [one.entry for one in duplicates]
+        copies = await find_copies(files, entries, key=key)
+    edits = await _build_removal_edits(files, located_entries, bounds) if located_entries else []
+    edits += await _build_record_edits(files, entries, copies, make_tombstone)
+    return await add_room_edits(files, edits, bounds, best_effort=True) if located_entries else edits
+
+
+def _belongs_to(entry: Entry, user: str) -> bool:
+    return entry.scope is None or entry.scope.user in {None, user}
 
 
 async def _locate_entries(files: FileStore, ids: Collection[str]) -> list[LocatedEntry]:
@@ -104,33 +131,38 @@ async def _locate_entries(files: FileStore, ids: Collection[str]) -> list[Locate
 
 
 async def forget_copies(
-    files: FileStore, changes: ChangeSets, entries: Sequence[Entry], *, key: bytes, who: str, why: str = ""
-) -> Change | None:
-    """Remove entries of another root from the records of this root, add tombstones, and return the change set.
+    files: FileStore, changes: ChangeSets, entries: Sequence[Entry], *, key: bytes, who: str, why: str = "",
+    user: str = "", always: bool = False, part_of: str = "", config: ConsolidationConfig | None = None,
+) -> Change | None:  # fmt: skip
+    """Remove what says the same as `entries` of another root from this root, add tombstones, and return the change set.
 
-    Returns None if the records do not mention them. Raises: StorageBusy.
+    The records of this root lose their words, and so do its profiles; entries of `user`, or of no user, that were
+    learned from the same statement are removed. Returns None if nothing here mentions them, unless `always`: then the
+    statement is not learned here later. The change is undone together with the change `part_of`. Raises: StorageBusy.
     """
-
+    bounds = config or ConsolidationConfig()
     make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        copies = await find_copies(files, entries, key=key)
-        return await _build_record_edits(files, entries, copies, make_tombstone)
+        return await _plan_forgetting(
+            files, [], entries, key=key, make_tombstone=make_tombstone, bounds=bounds, user=user
+        )
 
     async with files.lock(CURATION_LOCK):
-        is_mentioned = (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1
-        return await changes.rebase(plan, act="forget", who=who, why=why) if is_mentioned else None
+        if not (always or (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1):
+            return None
+        return await changes.rebase(plan, act="forget", who=who, why=why, part_of=part_of)
 
 
 async def _find_same_statements(
-    files: FileStore, located_entries: Sequence[LocatedEntry], message_ids: Collection[tuple[str, str]], key: bytes
+    files: FileStore, entries: Sequence[Entry], message_ids: Collection[tuple[str, str]], key: bytes
 ) -> list[LocatedEntry]:
     """Return entries with other ids that say the same: in the same words, or learned from one of the messages
     `message_ids`.
 
     An entry that a person saved again is not included.
     """
-    contents = [one.entry.content for one in located_entries]
+    contents = [entry.content for entry in entries]
     digests, statements, ids = {content_digest(content, key) for content in contents}, ContentIndex(contents), set()
     for one in await find_extracted_or_similar(files, contents):
         content, source = one.entry.content, one.entry.source
@@ -140,18 +172,14 @@ async def _find_same_statements(
         is_same = one.entry.by != "user" and content_digest(content, key) in digests
         if is_same or (is_near and any(is_repetition(content, each) for each in statements.candidates(content))):
             ids.add(one.entry.id)
-    ids -= {one.entry.id for one in located_entries}
+    ids -= {entry.id for entry in entries}
     return sorted(await _locate_entries(files, ids), key=lambda one: one.entry.id)
 
 
 async def _build_removal_edits(
-    files: FileStore,
-    located_entries: Sequence[LocatedEntry],
-    copies: RecordCopies,
-    make_tombstone: _TombstoneFactory,
-    config: ConsolidationConfig,
+    files: FileStore, located_entries: Sequence[LocatedEntry], config: ConsolidationConfig
 ) -> list[Edit]:
-    """Return the edits that remove these entries from all documents and add the tombstones."""
+    """Return the edits that remove these entries from curated memory, the ledgers and the files of long entries."""
     edits = []
     for path in dict.fromkeys(located.path for located in located_entries):
         stored = await files.read(path)
@@ -161,7 +189,6 @@ async def _build_removal_edits(
         edits.append(Edit(path=path, expected_hash=stored.version, data=remaining))
     edits = await _restore_own_words(files, edits, {located.entry.id for located in located_entries})
     edits = await add_topic_list_edits(files, edits, config)
-    edits += await _build_record_edits(files, [located.entry for located in located_entries], copies, make_tombstone)
     long_paths = dict.fromkeys(f"{WORKSPACE}/{located.long_path}" for located in located_entries if located.long_path)
     # the pending proposal of a model may contain the entry
     long_paths |= {PROPOSAL_PATH: None}

@@ -4,19 +4,24 @@ The entry's line is rewritten in every document that holds it, in one change set
 that it was found by.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from anyio.to_thread import run_sync
 
 from ricordo.concurrency import compute
-from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits
+from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits, render_edited_profile
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
+from ricordo.curation.profile.updates import remove_statement
 from ricordo.curation.rewording import REWORDED_FIELD
-from ricordo.errors import EntryNotFound, FileMissing
+from ricordo.errors import EntryNotFound, FileMissing, InvalidEntry
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
+from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore
 from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, with_metadata
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
@@ -24,9 +29,13 @@ from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeS
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, long_entry_path
 from ricordo.workspace.ledger import find_entries, find_entry, is_long
 from ricordo.workspace.markdown import has_any_id
+from ricordo.workspace.profile import category_for_kind, format_profile_time, kind_for_category, parse_profile
 from ricordo.workspace.redaction import guarded_length, redact_entry
 
-__all__ = ["EntryUpdate", "MarkAct", "MarkResult", "mark_entry", "update_entry"]
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue
+
+__all__ = ["EntryUpdate", "MarkAct", "MarkResult", "mark_entry", "mark_fact", "update_entry", "update_fact"]
 
 
 _AT_ONCE = 20_000
@@ -131,6 +140,81 @@ async def update_entry(
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="update", who=who)
     return MarkResult(entry=updated, path=located.path, change=change)
+
+
+async def mark_fact(
+    files: FileStore, changes: ChangeSets, fact: LocatedEntry, act: MarkAct, *, now: datetime, who: str
+) -> Entry:
+    """Pin, unpin or confirm a fact of a profile at the time `now`, and return it."""
+    marked = _set_mark(fact.entry, act, now)
+    if marked == fact.entry:
+        return marked
+
+    async def plan() -> list[Edit]:
+        return [await _rewrite_fact(files, fact.path, marked, now, confirms=act == "confirm")]
+
+    await changes.rebase(plan, act=act, who=who)
+    return marked
+
+
+async def update_fact(
+    files: FileStore, changes: ChangeSets, fact: LocatedEntry, update: EntryUpdate, copies: Collection[str], *,
+    redactor: Redactor, now: datetime, who: str,
+) -> Entry:  # fmt: skip
+    """Give a fact of a profile new values, and the learned entries `copies` that say the same, and return the fact.
+
+    The summaries of the profile and the session files no longer say the old content. Raises: InvalidEntry, also for
+    tags and metadata, which a fact does not have.
+    """
+    if update.tags is not None or update.metadata is not None:
+        raise InvalidEntry("A fact of the profile has no tags and no metadata: its text and its kind can be changed.")
+    old = fact.entry
+    updated = redact_entry(replace(update.apply(old, now), id=""), redactor).validate()
+    updated = replace(updated, id=old.id)
+    if updated == old:
+        return old
+
+    async def plan() -> list[Edit]:
+        edits = [await _rewrite_fact(files, fact.path, updated, now, confirms=updated.content != old.content)]
+        for name in copies:
+            for path in dict.fromkeys(_document_paths(await _locate(files, name))):
+                rewrite = partial(_apply_to_copy, update=update, now=now, redactor=redactor)
+                edits.append(await _rewrite_bullets(files, path, name, rewrite))
+        return edits + await build_session_edits(files, [old.content], {old.id, *copies})
+
+    async with files.lock(CURATION_LOCK):
+        await changes.rebase(plan, act="update", who=who)
+    return updated
+
+
+def _apply_to_copy(entry: Entry, *, update: EntryUpdate, now: datetime, redactor: Redactor) -> Entry:
+    return replace(redact_entry(update.apply(entry, now), redactor), id=entry.id)
+
+
+async def _rewrite_fact(files: FileStore, path: str, fact: Entry, now: datetime, *, confirms: bool) -> Edit:
+    """Return the edit that gives a fact the content, the kind and the pin of `fact`; the rest of the document stays."""
+    stored = await files.read(path)
+
+    def rewritten() -> bytes:
+        document, profile = decode_json(stored.data), parse_profile(stored.data, path).profile
+        old = profile.find_fact(fact.id)
+        facts = document.get("facts")
+        if old is None or not isinstance(facts, list):
+            raise EntryNotFound(f"The memory {fact.id} was forgotten meanwhile.")
+        time = format_profile_time(now)
+        values: dict[str, JsonValue] = {"content": fact.content, "pinned": fact.pinned}
+        values |= {"updatedAt": time, "revision": old.revision + 1}
+        if kind_for_category(old.category) != fact.kind:
+            values["category"] = category_for_kind(fact.kind)
+        if confirms:
+            values |= {"confidence": 1.0, "lastConfirmedAt": time, "confirmationCount": old.confirmations + 1}
+        for each in facts:
+            if isinstance(each, dict) and each.get("id") == fact.id:
+                each.update(values)
+        rest = profile if fact.content == old.content else remove_statement(profile, old.content)
+        return render_edited_profile(document, (), rest)
+
+    return Edit(path=path, expected_hash=stored.version, data=await run_sync(rewritten))
 
 
 async def _locate(files: FileStore, name: str) -> list[LocatedEntry]:

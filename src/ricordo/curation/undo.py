@@ -316,8 +316,9 @@ async def undo_change(
     *,
     who: str,
     config: ConsolidationConfig | None = None,
+    part_of: str = "",
 ) -> Change:
-    """Reverse the write `item` and return the change set of the undo.
+    """Reverse the write `item` and return the change set of the undo, which belongs to the undo `part_of`.
 
     Lines that then exceed the bounds of `config` move from MEMORY.md to topics; lines that a person wrote are restored
     unchanged. Raises: UndoRefused if it was undone already, or later changes changed the same lines; StorageBusy if a
@@ -357,7 +358,7 @@ async def undo_change(
     # one undo at a time, because the records say what is undone; and none during a forget or a consolidation, which
     # would write what they read before the undo
     async with files.lock(_UNDO_LOCK), files.lock(CURATION_LOCK):
-        return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+        return await changes.rebase(plan, act="undo", who=who, undoes=item.id, part_of=part_of)
 
 
 def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:

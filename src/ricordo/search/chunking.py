@@ -7,7 +7,6 @@ Invariant: rows depend only on the document's name, its bytes and the root's key
 `is_self_contained` is true, the rows of an appended tail equal those that the whole document would give.
 """
 
-import json
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +15,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ricordo import messages
-from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage
+from ricordo.errors import InvalidMessage
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.bm25 import place_key
 from ricordo.search.contract import Chunk
 from ricordo.search.documents import SearchDocument, neighbour_terms, own_terms
-from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import (
     LocatedEntry,
     iter_bullets,
@@ -34,10 +32,8 @@ from ricordo.workspace.markdown import decode_lines, find_frame_lines, find_writ
 
 if TYPE_CHECKING:
     from ricordo.messages.types import Message, Part
-    from ricordo.workspace.profile import Fact
 
 __all__ = [
-    "FACT_TAG",
     "MAX_PIECE_CHARS",
     "SORTS_WITH_ENTRIES",
     "ChunkRow",
@@ -396,42 +392,21 @@ def _message_chunk(document: SearchDocument, message: "Message", number: int, re
     )
 
 
-FACT_TAG = "profile"
-"""The tag of profile facts."""
-_NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
-
-
 def chunk_profile(document: SearchDocument, data: bytes, redactor: Redactor) -> list[Chunk]:
     """Return the non-empty facts of a profile in line order, without secrets."""
-    from ricordo.workspace.profile import parse_profile
+    from ricordo.workspace.profile import locate_facts
 
-    try:
-        facts = parse_profile(data, document.path).profile.facts
-    except DocumentInvalid:
-        return []
-    text, at, line = data.decode("utf-8", "replace"), 0, 1
-    chunks = []
-    for fact in facts:
-        if not fact.content.strip():
-            continue
-        found = _find_fact(text, fact.content, at)
-        line, at = line + text.count("\n", at, found), found
-        chunks.append(_fact_chunk(document, fact, line, redactor))
-    return chunks
+    return [_fact_chunk(document, located, redactor) for located in locate_facts(data, document.path)]
 
 
-def _find_fact(text: str, content: str, start: int) -> int:
-    """Return the offset of the content from `start` on; `start` if it is encoded in another way."""
-    written = (json.dumps(content, ensure_ascii=ascii_only) for ascii_only in (False, True))
-    return next((at for each in written if (at := text.find(each, start)) >= 0), start)
-
-
-def _fact_chunk(document: SearchDocument, fact: "Fact", line: int, redactor: Redactor) -> Chunk:
-    entry = _fact_entry(fact, redactor)
+def _fact_chunk(document: SearchDocument, located: LocatedEntry, redactor: Redactor) -> Chunk:
+    fact = located.entry
+    quote = fact.source.quote and redactor.clean(fact.source.quote)
+    entry = replace(fact, id="", content=redactor.clean(fact.content), source=replace(fact.source, quote=quote))
     return Chunk(
         path=document.path,
-        line_number=line,
-        end_line=line,
+        line_number=located.line,
+        end_line=located.end_line,
         content=entry.content,
         document_type=document.document_type,
         markup=render_entry(entry),
@@ -441,36 +416,6 @@ def _fact_chunk(document: SearchDocument, fact: "Fact", line: int, redactor: Red
         time=entry.said_at,
         session=entry.source.session or "",
     )
-
-
-def _fact_entry(fact: "Fact", redactor: Redactor) -> Entry:
-    from ricordo.workspace.profile import kind_for_category, parse_profile_time
-
-    has_session = fact.source.thread not in _NOT_SESSIONS
-    quote = fact.source.quote and redactor.clean(fact.source.quote)
-    plain = Entry(
-        content=redactor.clean(fact.content.strip()), tags=(FACT_TAG,), by="user" if fact.is_protected else "flush"
-    )
-    entry = Entry(
-        content=plain.content,
-        kind=kind_for_category(fact.category),
-        tags=plain.tags,
-        time=parse_profile_time(fact.updated_at) or parse_profile_time(fact.created_at),
-        by=plain.by,
-        confidence=fact.confidence,
-        confirmed=parse_profile_time(fact.confirmed_at),
-        pinned=fact.pinned,
-        source=Source(
-            session=fact.source.thread if has_session else None,
-            messages=tuple(filter(None, fact.source.messages)) if has_session else (),
-            quote=(quote or None) if has_session else None,
-        ),
-    )
-    try:
-        return entry.validate()
-    except InvalidEntry:
-        # a fact that a person edited may not be a valid entry
-        return plain
 
 
 def embedding_text(chunk: Chunk) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from anyio.to_thread import run_sync
@@ -28,9 +28,12 @@ from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
+from ricordo.stores.profile_facts import find_facts, find_ledger_copies, profile_of, read_fact_view, read_facts
 from ricordo.stores.root_reader import (
+    EmptyRoots,
     EntryPage,
     RootReader,
+    RootSessions,
     merge_duplicates,
     newest_key,
     read_entry_page,
@@ -39,48 +42,24 @@ from ricordo.stores.root_reader import (
 )
 from ricordo.workspace.entry import Entry, EntryFilter, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
-from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
-from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, WORKSPACE
+from ricordo.workspace.layout import MEMORY_PATH, is_profile
 from ricordo.workspace.ledger import append_entries, find_entries, read_all_entries
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
+    from ricordo.workspace.history.change_sets import Change
     from ricordo.workspace.history.versions import ChangeDiff
-    from ricordo.workspace.session_catalog import SessionCatalog, SessionRow
 
 __all__ = [
-    "SUMMARIZE_ACT",
-    "EmptyRoots",
     "LayeredDriver",
     "LayeredStore",
-    "RootSessions",
     "RootSet",
     "curated_keys",
     "entry_keys",
     "has_content",
 ]
-
-
-class EmptyRoots:
-    """Remembers which places were empty at the last check; a place with content is not checked again."""
-
-    def __init__(self) -> None:
-        """Start without any known place."""
-        self._empty: frozenset[str] = frozenset()
-        self._nonempty: set[str] = set()
-
-    def exclude_empty(self, places: Sequence[MemoryRoot]) -> list[MemoryRoot]:
-        """Return the places to search: the first, and those of the others that were not empty."""
-        return [place for number, place in enumerate(places) if number == 0 or place.label not in self._empty]
-
-    def refresh(self, places: Sequence[MemoryRoot]) -> bool:
-        """Check which places are empty now; return whether one of them no longer is. It blocks on the disk."""
-        before, wider = self._empty, [place for place in places[1:] if place.label not in self._nonempty]
-        self._empty = frozenset(place.label for place in wider if not place.has_documents())
-        self._nonempty |= {place.label for place in wider} - self._empty
-        return not before <= self._empty
 
 
 def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
@@ -109,52 +88,6 @@ def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
 def entry_keys(entry: Entry) -> set[str]:
     """Return the id and the words of an entry; a prefix tells words from ids."""
     return {entry.id, f": {normalize_words(entry.content)}"}
-
-
-SUMMARIZE_ACT = "summarize"
-"""The name of a change set that wrote a session file."""
-
-
-class RootSessions:
-    """The session files of one place, cached until they change."""
-
-    def __init__(self, place: MemoryRoot) -> None:
-        """Create the object without reading any file."""
-        self._root = place
-
-    @cached_property
-    def _catalog(self) -> "SessionCatalog":
-        recording = partial(self._root.changes.apply, act=SUMMARIZE_ACT, who="closing")
-        files, redactor = self._root.files, self._root.redactor
-        return workspace.SessionCatalog(files, f"{WORKSPACE}/", recording, redactor=redactor)
-
-    async def rows(self) -> "list[SessionRow]":
-        """Return a row for each session, newest first."""
-        return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
-
-    async def close(self, notes: SessionNotes) -> str:
-        """Write the file of a session, index it, and return its path; empty for an empty session.
-
-        Entries forgotten since the notes were made are left out. Raises: StorageError.
-        """
-
-        from ricordo.stores.session_drafts import close_session_file, remove_forgotten
-
-        async with self._catalog.lock(), self._root.files.lock(CURATION_LOCK):
-            notes = remove_forgotten(notes, await self._root.read_forgotten())
-            row = await self._catalog.find_row(notes.session)
-            if row is None and not notes.summary.strip():
-                return ""
-            start = notes.started or (row.date if row else self._root.clock.now())
-            change = partial(close_session_file, notes=notes, draft=None, start=start, parts=self._root)
-            path = await self._catalog.write(row, change, start)
-            await self._catalog.write_index()
-        await self._root.index.refresh()
-        return f"{WORKSPACE}/{path}"
-
-    async def pending_ids(self) -> tuple[str, ...]:
-        """Return the ids of the sessions that have no summary yet, oldest first."""
-        return tuple(row.session for row in reversed(await self.rows()) if row.is_pending and row.session)
 
 
 _RECENT_CHANGES = (1, 32, None)
@@ -370,19 +303,29 @@ class LayeredDriver(RootTombstones):
         return await self._sessions.pending_ids()
 
     async def entries(self) -> list[Entry]:
-        """Return all entries of all visible places, newest first, each once.
+        """Return all entries of all visible places, and the facts of the profiles, newest first, each once.
 
-        An entry that is in curated memory is returned in that version.
+        An entry that is in curated memory is returned in that version; a fact stands for the entries of ledgers that
+        were learned as the same statement.
         """
-        read = [(place, await read_all_entries(place.files)) for place in await self.places()]
-        return await run_sync(lambda: visible_entries((place, merge_duplicates(located)) for place, located in read))
+        places = await self.places()
+        view = await read_fact_view(places, self._scope)
+        read = [(place, await read_all_entries(place.files)) for place in places]
+        return await run_sync(
+            lambda: visible_entries(
+                [(place, view.without_copies(place, merge_duplicates(located))) for place, located in read]
+                + [(place, [fact]) for place, fact in view.facts]
+            )
+        )
 
     async def entry_page(self, limit: int, after: Entry | str | None = None) -> EntryPage:
         """Return the newest `limit` entries of all visible places, after the entry `after` or the one with this id.
 
         They are those of `entries`. Raises: EntryNotFound if none has the id.
         """
-        page = await read_entry_page(await self.places(), limit, after)
+        places = await self.places()
+        view = await read_fact_view(places, self._scope)
+        page = await read_entry_page(places, limit, after) if not view.facts else None
         if page is not None:
             return page
         entries = await self.entries()
@@ -393,74 +336,90 @@ class LayeredDriver(RootTombstones):
     async def entries_as_of(self, moment: datetime) -> list[Entry]:
         """Return the entries of all visible places as of `moment`, newest first."""
         places = await self.places()
-        then = [(place, await workspace.read_entries_as_of(place.files, place.changes, moment)) for place in places]
+        then = [
+            (place, await workspace.read_entries_as_of(
+                place.files, place.changes, moment, profile=profile_of(place, self._scope)
+            ))
+            for place in places
+        ]  # fmt: skip
         return await run_sync(visible_entries, then)
 
     async def get(self, entry_id: str) -> Entry:
-        """Return one entry, in the version of curated memory if it has one. Raises `EntryNotFound`."""
+        """Return one entry, in the version of curated memory if it has one, or a fact. Raises `EntryNotFound`."""
         rows = await self._locate(entry_id)
         place = rows[0][0]
         (entry,) = merge_duplicates([located for root, located in rows if root.label == place.label])
         return await place.outward_async(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Remove an entry from every document of every place, with a change set for each place.
+        """Remove an entry or a fact from every document of every place, with a change set for each place.
 
         Raises `EntryNotFound`.
         """
-        from ricordo.curation.forget import forget_copies, forget_entries
-
         rows = await self._locate(entry_id)
         removed = await rows[0][0].outward_async(rows[0][1].entry)
-        holding_places = {place.label: place for place, _ in rows}
-        reason = self._root.redactor.clean(why)
-        for place in await self.places():
-            # a conversation in one place may quote an entry of another; users who share the place do not see the
-            # reason
-            if place.label not in holding_places:
-                copied, visible_reason = [rows[0][1].entry], reason if place.scope.user else ""
-                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=visible_reason):
-                    await self._refresh(place)
-        for place in holding_places.values():
-            await forget_entries(
-                place.files, place.changes, [removed.id], key=place.key, who=who, why=reason, config=self._config
-            )
-            await self._refresh(place)
+        await self._forget_everywhere(rows, who=who, why=why)
         return removed
 
     async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
-        """Remove the matching entries of one place, by default the narrowest, in one change set.
+        """Remove the matching entries and facts of one place, by default the narrowest, in one change set.
 
         Raises: ScopeMismatch; ReasonRequired.
         """
-        from ricordo.curation.forget import forget_copies, forget_entries
-
         place = await self._roots.root_for(scope or self._scope)
-        entries = [
-            entry
-            for entry in visible_entries([(place, merge_duplicates(await read_all_entries(place.files)))])
-            if wanted.matches(entry)
-        ]
+        located = [*await read_all_entries(place.files), *await read_facts(place, self._scope)]
+        entries = [entry for entry in visible_entries([(place, merge_duplicates(located))]) if wanted.matches(entry)]
         if not entries:
             return DeleteResult()
-        reason = self._root.redactor.clean(why)
-        for other in await self.places():
-            if other.label != place.label:
-                visible_reason = reason if other.scope.user else ""
-                if await forget_copies(other.files, other.changes, entries, key=other.key, who=who, why=visible_reason):
-                    await self._refresh(other)
         ids = {entry.id for entry in entries}
-        change = await forget_entries(
-            place.files, place.changes, ids, key=place.key, who=who, why=reason, config=self._config
+        change_id = await self._forget_everywhere(
+            [(place, one) for one in located if one.entry.id in ids], who=who, why=why
         )
-        await self._refresh(place)
-        return DeleteResult(entries=tuple(entries), change_id=change.id)
+        return DeleteResult(entries=tuple(entries), change_id=change_id)
+
+    async def _forget_everywhere(self, rows: Sequence[tuple[MemoryRoot, LocatedEntry]], *, who: str, why: str) -> str:
+        """Remove these entries and facts from their places, and before that what says the same from the others.
+
+        Returns the id of the last change; the others are undone together with it.
+        """
+        from ricordo.curation.forget import forget_copies, forget_entries
+
+        entries = [*{one.entry.id: one.entry for _, one in rows}.values()]
+        reason, first, last = self._root.redactor.clean(why), "", ""
+        places = await self.places()
+        holding = {place.label: place for place, _ in rows}
+        for place in [*(each for each in places if each.label not in holding), *holding.values()]:
+            held = [one for root, one in rows if root.label == place.label]
+            if held:
+                ids = {one.entry.id for one in held if not is_profile(one.path)}
+                change: Change | None = await forget_entries(
+                    place.files, place.changes, ids, key=place.key, who=who, why=reason, config=self._config,
+                    facts=[one for one in held if is_profile(one.path)], part_of=first,
+                )  # fmt: skip
+            else:
+                # users who share the place do not see the reason; in the narrowest place it must not be learned again
+                change = await forget_copies(
+                    place.files, place.changes, entries, key=place.key, who=who,
+                    why=reason if place.scope.user else "", user=self._scope.user or "",
+                    always=place.label == self._root.label, part_of=first, config=self._config,
+                )  # fmt: skip
+            if change:
+                first, last = first or change.id, change.id
+                await self._refresh(place)
+        return last
 
     async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values in every place that has it, a change set for each."""
         rows = await self._locate(entry_id)
         place, located = rows[0]
         now, updated = truncate_to_milliseconds(self._root.clock.now()), located.entry
+        if is_profile(located.path):
+            fact = await curation.update_fact(
+                place.files, place.changes, located, update, await find_ledger_copies(place.files, [located.entry]),
+                redactor=place.redactor, now=now, who=who,
+            )  # fmt: skip
+            await place.index.refresh()
+            return await place.outward_async(fact)
         for root in reversed([*{each.label: each for each, _ in rows}.values()]):
             result = await curation.update_entry(
                 root.files, root.changes, located.entry.id, update,
@@ -475,6 +434,10 @@ class LayeredDriver(RootTombstones):
         rows = await self._locate(entry_id)
         place, located = rows[0]
         now = truncate_to_milliseconds(self._root.clock.now())
+        if is_profile(located.path):
+            fact = await curation.mark_fact(place.files, place.changes, located, act, now=now, who=who)
+            await place.index.refresh()
+            rows, located = [], replace(located, entry=fact)
         for root in {each.label: each for each, _ in rows}.values():
             marked = await curation.mark_entry(
                 root.files, root.changes, located.entry.id, act, now=now, who=who, config=self._config
@@ -507,15 +470,35 @@ class LayeredDriver(RootTombstones):
         return [item for _, item in await self._collect_history(limit=limit, others=True)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Undo one write, by default the newest act of the scope's own user.
+        """Undo one write, with its parts in other places, by default the newest act of the scope's own user.
 
         Acts of an agent or the background must be named; acts of other users can't be undone. Raises: ChangeNotFound;
         UndoRefused.
         """
         place, item = await self._select_change(change_id)
-        await curation.undo_change(place.files, place.changes, item, who=who, config=self._config)
-        await self._refresh(place)
+        first = ""
+        for root, part in [(place, item), *await self._find_parts(place, item)]:
+            change = await curation.undo_change(
+                root.files, root.changes, part, who=who, config=self._config, part_of=first
+            )
+            first = first or change.id
+            await self._refresh(root)
         return item
+
+    async def _find_parts(self, place: MemoryRoot, item: HistoryItem) -> list[tuple[MemoryRoot, HistoryItem]]:
+        """Return the changes of other places that belong to the same act as `item`, and are not undone."""
+        with suppress(ChangeNotFound):
+            change = await place.changes.get_change(item.id)
+            group = change.part_of or change.id
+            others = [each for each in await self.places() if each.label != place.label]
+            return [
+                (root, part)
+                for root in others
+                for ids in [{each.id for each in await root.changes.list_changes() if group in {each.id, each.part_of}}]
+                for part in (await list_history(root.files, root.changes) if ids else ())
+                if part.id in ids and not part.is_undone
+            ]
+        return []
 
     async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what one write did to each of its files; the newest write of the scope's own user without an id."""
@@ -586,9 +569,13 @@ class LayeredDriver(RootTombstones):
         return next(row for row in rows if row[1] is item)
 
     async def _locate(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
-        """Return all positions of the entry with this id or beginning of an id. Raises `EntryNotFound`."""
+        """Return all positions of the entry or fact with this id or part of an id. Raises `EntryNotFound`."""
         rows = [
-            (place, located) for place in await self.places() for located in await find_entries(place.files, entry_id)
-        ]
+            (place, located)
+            for place in await self.places()
+            for located in (
+                *await find_entries(place.files, entry_id), *await find_facts(place, self._scope, entry_id)
+            )
+        ]  # fmt: skip
         full_id = await self.resolve_id(entry_id, [located.entry.id for _, located in rows])
         return [row for row in rows if row[1].entry.id == full_id]

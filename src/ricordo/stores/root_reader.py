@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import partial
-from typing import TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio.to_thread import run_sync
 
+from ricordo import workspace
 from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError, VersionConflict
 from ricordo.guard import has_secret
@@ -25,15 +26,32 @@ from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.parsed_files import ParsedFile, log_damage
 from ricordo.workspace.entry import Entry, contradicted_ids, find_contradictions
 from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries, without_field_comment
+from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.checks import find_damage
 from ricordo.workspace.history.log import count_saved, may_be_saved
-from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
+from ricordo.workspace.layout import (
+    LEDGERS,
+    MEMORY_PATH,
+    SESSIONS,
+    TOPICS,
+    WORKSPACE,
+    is_ledger,
+    is_memory,
+    ledger_date,
+)
 from ricordo.workspace.ledger import is_curated, load_long_entry, resolve_id
 from ricordo.workspace.markdown import to_utf8
 
+if TYPE_CHECKING:
+    from ricordo.stores.contract import SessionNotes
+    from ricordo.workspace.session_catalog import SessionCatalog, SessionRow
+
 __all__ = [
+    "SUMMARIZE_ACT",
+    "EmptyRoots",
     "EntryPage",
     "RootReader",
+    "RootSessions",
     "merge_duplicates",
     "newest_key",
     "read_entry_page",
@@ -397,3 +415,69 @@ def _merge_versions(places: Sequence[LocatedEntry]) -> Entry:
         return entry
     quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
     return replace(entry, source=replace(entry.source, quote=quote))
+
+
+class EmptyRoots:
+    """Remembers which places were empty at the last check; a place with content is not checked again."""
+
+    def __init__(self) -> None:
+        """Start without any known place."""
+        self._empty: frozenset[str] = frozenset()
+        self._nonempty: set[str] = set()
+
+    def exclude_empty(self, places: Sequence[MemoryRoot]) -> list[MemoryRoot]:
+        """Return the places to search: the first, and those of the others that were not empty."""
+        return [place for number, place in enumerate(places) if number == 0 or place.label not in self._empty]
+
+    def refresh(self, places: Sequence[MemoryRoot]) -> bool:
+        """Check which places are empty now; return whether one of them no longer is. It blocks on the disk."""
+        before, wider = self._empty, [place for place in places[1:] if place.label not in self._nonempty]
+        self._empty = frozenset(place.label for place in wider if not place.has_documents())
+        self._nonempty |= {place.label for place in wider} - self._empty
+        return not before <= self._empty
+
+
+SUMMARIZE_ACT = "summarize"
+"""The name of a change set that wrote a session file."""
+
+
+class RootSessions:
+    """The session files of one place, cached until they change."""
+
+    def __init__(self, place: MemoryRoot) -> None:
+        """Create the object without reading any file."""
+        self._root = place
+
+    @cached_property
+    def _catalog(self) -> "SessionCatalog":
+        recording = partial(self._root.changes.apply, act=SUMMARIZE_ACT, who="closing")
+        files, redactor = self._root.files, self._root.redactor
+        return workspace.SessionCatalog(files, f"{WORKSPACE}/", recording, redactor=redactor)
+
+    async def rows(self) -> "list[SessionRow]":
+        """Return a row for each session, newest first."""
+        return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
+
+    async def close(self, notes: "SessionNotes") -> str:
+        """Write the file of a session, index it, and return its path; empty for an empty session.
+
+        Entries forgotten since the notes were made are left out. Raises: StorageError.
+        """
+
+        from ricordo.stores.session_drafts import close_session_file, remove_forgotten
+
+        async with self._catalog.lock(), self._root.files.lock(CURATION_LOCK):
+            notes = remove_forgotten(notes, await self._root.read_forgotten())
+            row = await self._catalog.find_row(notes.session)
+            if row is None and not notes.summary.strip():
+                return ""
+            start = notes.started or (row.date if row else self._root.clock.now())
+            change = partial(close_session_file, notes=notes, draft=None, start=start, parts=self._root)
+            path = await self._catalog.write(row, change, start)
+            await self._catalog.write_index()
+        await self._root.index.refresh()
+        return f"{WORKSPACE}/{path}"
+
+    async def pending_ids(self) -> tuple[str, ...]:
+        """Return the ids of the sessions that have no summary yet, oldest first."""
+        return tuple(row.session for row in reversed(await self.rows()) if row.is_pending and row.session)

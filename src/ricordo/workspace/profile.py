@@ -9,21 +9,25 @@ object is an error, not an empty profile.
 
 import json
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import count
 
-from ricordo.errors import DocumentInvalid, InvalidInput
+from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidInput
+from ricordo.language import split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import JsonValue
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.layout import CORRECTION, FACT_ID_PREFIX, HISTORY_SUMMARIES, USER_SUMMARIES
 
 __all__ = [
     "CATEGORIES",
     "CORRECTION",
     "FACT_ID_PREFIX",
+    "FACT_TAG",
     "HISTORY_SUMMARIES",
     "USER_SUMMARIES",
     "BrokenRecord",
@@ -36,8 +40,11 @@ __all__ = [
     "create_fact_id",
     "create_profile",
     "dump_profile_json",
+    "fact_entry",
+    "find_fact_copies",
     "format_profile_time",
     "kind_for_category",
+    "locate_facts",
     "parse_facts",
     "parse_profile",
     "parse_profile_time",
@@ -76,6 +83,9 @@ def kind_for_category(category: str) -> str:
     return _KIND_BY_CATEGORY.get(category, "fact")
 
 
+FACT_TAG = "profile"
+"""The tag of profile facts, where they are shown as entries."""
+_NOT_SESSIONS = frozenset({"", "unknown", "manual", "import", "consolidation"})
 CATEGORIES = ("preference", "knowledge", "context", "behavior", "goal", CORRECTION)
 """The predefined categories; any other one is stored unchanged."""
 
@@ -175,6 +185,87 @@ def create_fact_id(content: str, used_ids: Collection[str]) -> str:
         f"{FACT_ID_PREFIX}{blake2b(b'%d:' % attempt + data, digest_size=4).hexdigest()}" for attempt in count()
     )
     return next(each for each in candidates if each not in used_ids)
+
+
+def fact_entry(fact: Fact) -> Entry:
+    """Return a fact as an entry with the same id; only the id, the text and the author of one that is no valid entry.
+
+    A fact that a person edited may be no valid entry.
+    """
+    plain = Entry(
+        content=fact.content.strip(), tags=(FACT_TAG,), by="user" if fact.is_protected else "flush", pinned=fact.pinned
+    )
+    has_session = fact.source.thread not in _NOT_SESSIONS
+    entry = replace(
+        plain,
+        kind=kind_for_category(fact.category),
+        time=parse_profile_time(fact.updated_at) or parse_profile_time(fact.created_at),
+        confidence=fact.confidence,
+        confirmed=parse_profile_time(fact.confirmed_at),
+        source=Source(
+            session=fact.source.thread if has_session else None,
+            messages=tuple(filter(None, fact.source.messages)) if has_session else (),
+            quote=(fact.source.quote or None) if has_session else None,
+        ),
+    )
+    try:
+        return replace(entry.validate(), id=fact.id)
+    except InvalidEntry:
+        return replace(plain, id=fact.id)
+
+
+def locate_facts(data: bytes, path: str) -> list[LocatedEntry]:
+    """Return the facts with content of the profile at `path` as entries, with their lines; none if it can't be read."""
+    try:
+        facts = parse_profile(data, path).profile.facts
+    except DocumentInvalid:
+        return []
+    text, at, line = data.decode("utf-8", "replace"), 0, 1
+    located = []
+    for fact in facts:
+        if fact.content.strip():
+            found = _find_content(text, fact.content, at)
+            line, at = line + text.count("\n", at, found), found
+            located.append(
+                LocatedEntry(entry=fact_entry(fact), path=path, line=line, end_line=line, offset=0, length=0)
+            )
+    return located
+
+
+def find_fact_copies(facts: Sequence[Entry], entries: Iterable[Entry]) -> dict[str, str]:
+    """Return which of `entries` were learned as the same statement as one of `facts`: the id of the fact by their ids.
+
+    An entry and a fact that extraction made of one statement have the same words, or the same source and quote.
+    """
+    by_text = {_text_key(fact.content): fact.id for fact in facts}
+    by_message: dict[tuple[str | None, str], list[Entry]] = {}
+    for fact in facts:
+        if fact.source.messages:
+            by_message.setdefault((fact.source.session, fact.source.messages[0]), []).append(fact)
+    copies = {}
+    for entry in entries if facts else ():
+        if entry.by == "flush" and entry.state == "active" and not entry.pinned:
+            fact_id = by_text.get(_text_key(entry.content))
+            first_message = (entry.source.session, next(iter(entry.source.messages), ""))
+            for fact in by_message.get(first_message, ()) if fact_id is None else ():
+                fact_id = fact.id if _quoted_words(fact) == _quoted_words(entry) else fact_id
+            if fact_id is not None:
+                copies[entry.id] = fact_id
+    return copies
+
+
+def _text_key(content: str) -> str:
+    return content.strip(" .!?…。").casefold()
+
+
+def _quoted_words(entry: Entry) -> tuple[str, ...]:
+    return split_words(entry.source.quote or entry.content)
+
+
+def _find_content(text: str, content: str, start: int) -> int:
+    """Return the offset of the content from `start` on; `start` if it is encoded in another way."""
+    written = (json.dumps(content, ensure_ascii=ascii_only) for ascii_only in (False, True))
+    return next((at for each in written if (at := text.find(each, start)) >= 0), start)
 
 
 def parse_profile_time(written_time: str) -> datetime | None:

@@ -205,6 +205,7 @@ class ChangeSets:
         who: str,
         why: str = "",
         undoes: str | None = None,
+        part_of: str = "",
     ) -> Change:
         """Apply the edits that `plan` returns, and plan again, a few times at most, if a file changed in between.
 
@@ -212,10 +213,10 @@ class ChangeSets:
         """
         for tried in range(_MAX_TRIES):
             with suppress(VersionConflict):
-                return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+                return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes, part_of=part_of)
             # a random pause, so that two writers do not collide again
             await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
-        return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+        return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes, part_of=part_of)
 
     async def recover(self) -> int:
         """Roll back interrupted change sets and return how many there were."""
@@ -355,11 +356,16 @@ async def read_newest_change_id(files: FileStore) -> str:
     return max((name for name in names if decode_id(name) is not None), default="")
 
 
-async def iter_replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
-    """Yield the path and content of each memory document that a change replaced, if history still holds both."""
+async def iter_replaced_memory(
+    files: FileStore, holds: Callable[[str], bool] = is_memory
+) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield the path and content of each document that a change replaced, if history still holds both.
+
+    `holds` chooses documents by their paths, by default those with entries.
+    """
     for change in await _read_changes(files):
         for changed in change.files:
-            if is_memory(changed.path):
+            if holds(changed.path):
                 with suppress(FileMissing, DocumentInvalid):
                     yield changed.path, await _read_content(files, changed.before) or b""
 

@@ -41,7 +41,7 @@ from ricordo.workspace.history.change_sets import (
 from ricordo.workspace.history.copies import find_copies
 from ricordo.workspace.history.repetition import ErasePatterns
 from ricordo.workspace.history.tombstones import ForgottenStatements, Tombstone, content_digest, read_tombstones
-from ricordo.workspace.layout import TOMBSTONES
+from ricordo.workspace.layout import TOMBSTONES, WORKSPACE, is_profile
 from ricordo.workspace.ledger import find_entries
 from ricordo.workspace.titles import DESCRIPTION_CHARS, POINTER_CHARS, shorten_statement
 
@@ -102,13 +102,30 @@ class EraseTarget:
 
 
 async def find_entry_versions(root: EraseTarget, entry_id: str) -> list[Entry]:
-    """Return the current and earlier versions of the entry with this id, each once."""
+    """Return the current and earlier versions of the entry or profile fact with this id, each once."""
     versions = [one.entry for one in await find_entries(root.files, entry_id) if one.entry.id == entry_id]
     name = f"^{entry_id}".encode()
     async for path, data in iter_replaced_memory(root.files):
         if name in data:
             versions += [one.entry for one in await run_sync(parse_entries, data, path) if one.entry.id == entry_id]
+    versions += await _find_fact_versions(root.files, entry_id)
     return [*{(entry.content, entry.source): entry for entry in versions}.values()]
+
+
+async def _find_fact_versions(files: FileStore, fact_id: str) -> list[Entry]:
+    from ricordo.workspace.profile import locate_facts
+
+    paths = [info.path for info in await files.list(WORKSPACE) if is_profile(info.path)]
+    documents = [(path, (await files.read(path)).data) for path in paths]
+    documents += [row async for row in iter_replaced_memory(files, is_profile)]
+    name = f'"{fact_id}"'.encode()
+    return [
+        one.entry
+        for path, data in documents
+        if name in data
+        for one in await run_sync(locate_facts, data, path)
+        if one.entry.id == fact_id
+    ]
 
 
 async def collect_erase_texts(root: EraseTarget, entries: Sequence[Entry], entry_id: str) -> set[str]:

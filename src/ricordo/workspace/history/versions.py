@@ -21,8 +21,9 @@ from ricordo.workspace.entry import Entry, reopen
 from ricordo.workspace.entry_codec import LocatedEntry, inline_fields, parse_entries
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
-from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, ledger_date
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, is_profile, ledger_date
 from ricordo.workspace.ledger import is_curated, read_all_entries
+from ricordo.workspace.profile import find_fact_copies, locate_facts, parse_profile
 
 __all__ = [
     "ChangeDiff",
@@ -34,10 +35,13 @@ __all__ = [
 ]
 
 
-async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: datetime) -> list[Entry]:
+async def read_entries_as_of(
+    files: FileStore, changes: ChangeSets, moment: datetime, *, profile: str = ""
+) -> list[Entry]:
     """Return the entries as of `moment`, newest first, each once; the version in curated memory is preferred.
 
-    `moment` has an offset. Raises: ChangeNotFound if history no longer holds the content replaced since then.
+    `profile` is the path of the profile whose facts are among them; empty for none. `moment` has an offset. Raises:
+    ChangeNotFound if history no longer holds the content replaced since then.
     """
     later = [change for change in await changes.list_changes() if change.at > moment]
     first: dict[str, str] = {}
@@ -46,6 +50,7 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
     paths = {MEMORY_PATH, *(info.path for info in await files.list(LEDGERS)), *first}
     past_files = _PastFiles(files, changes, first, moment)
     entries: dict[str, Entry] = {}
+    curated_ids: set[str] = set()
     # the last one wins: curated memory
     for path in sorted(filter(_holds_entries, paths), key=lambda path: (is_curated(path), path)):
         data = await past_files.content(path)
@@ -55,13 +60,23 @@ async def read_entries_as_of(files: FileStore, changes: ChangeSets, moment: date
             )
             entry = await past_files.load_entry(located)
             entries[entry.id] = replace(entry, source=replace(entry.source, quote=quote))
+            curated_ids |= {entry.id} if is_curated(path) else set()
     now = {located.entry.id: located.entry for located in reversed(await read_all_entries(files))}
     entries |= {name: entry for name, entry in now.items() if name not in entries and _is_imported_later(entry, moment)}
+    facts = await _read_facts_as_of(past_files, profile, moment) if profile else []
+    learned = {**entries, **{fact.id: fact for fact in facts}}
+    for name in find_fact_copies(facts, [entry for name, entry in entries.items() if name not in curated_ids]):
+        del learned[name]
     return sorted(
-        (_with_state_of(entry, now, moment) for entry in entries.values()),
+        (_with_state_of(entry, now, moment) for entry in learned.values()),
         key=lambda entry: (entry.time.timestamp() if entry.time else 0.0, entry.id),
         reverse=True,
     )
+
+
+async def _read_facts_as_of(past_files: "_PastFiles", profile: str, moment: datetime) -> list[Entry]:
+    facts = [located.entry for located in await run_sync(locate_facts, await past_files.content(profile), profile)]
+    return [fact for fact in facts if fact.time is None or fact.time <= moment]
 
 
 def _is_imported_later(entry: Entry, moment: datetime) -> bool:
@@ -127,11 +142,21 @@ def _parse_until(data: bytes, path: str, moment: datetime) -> list[LocatedEntry]
 
 
 async def find_entry_changes(changes: ChangeSets, entry_id: str) -> set[str]:
-    """Return the ids of the changes that rewrote or removed the line of an entry, as far as history holds both."""
+    """Return the ids of the changes that rewrote or removed the line of an entry or a profile fact.
+
+    A change counts as far as history holds both versions.
+    """
     mark, change_ids = f"^{entry_id}".encode(), set[str]()
     for change in await changes.list_changes():
         for changed in change.files:
-            if is_memory(changed.path):
+            if is_profile(changed.path):
+                with suppress(FileMissing, DocumentInvalid):
+                    old, new = [
+                        await changes.read_content(version) or b"{}" for version in (changed.before, changed.after)
+                    ]
+                    if _find_fact(old, entry_id) != _find_fact(new, entry_id):
+                        change_ids |= {change.id, change.part_of}
+            elif is_memory(changed.path):
                 with suppress(FileMissing, DocumentInvalid):
                     before, after = [
                         await changes.read_content(version) or b"" for version in (changed.before, changed.after)
@@ -139,6 +164,10 @@ async def find_entry_changes(changes: ChangeSets, entry_id: str) -> set[str]:
                     if _entry_bullets(before, mark, changed.path) != _entry_bullets(after, mark, changed.path):
                         change_ids |= {change.id, change.part_of}
     return change_ids - {""}
+
+
+def _find_fact(document: bytes, fact_id: str) -> object:
+    return parse_profile(document).profile.find_fact(fact_id) if fact_id.encode() in document else None
 
 
 def _entry_bullets(data: bytes, mark: bytes, path: str) -> list[bytes]:
