@@ -82,5 +82,5 @@ async def test_an_entry_is_found_by_its_id_or_enough_of_it_also_one_written_by_h
         await find_entry(files, entry.id[:-1])
     with pytest.raises(EntryNotFound):
         await find_entry(files, "")
-    with pytest.raises(EntryNotFound, match="is a fact of the profile and no memory: `ricordo profile`"):
+    with pytest.raises(EntryNotFound, match="has the fact fact_4acc033d: `ricordo profile show`"):
         await find_entry(files, "fact_4acc033d")

@@ -285,13 +285,20 @@ class SourceMessage:
 async def locate_entry(target: Target, entry_id: str) -> FileLocation | None:
     """Return where the memory stands; None when it stands in no file."""
     from ricordo.runtime.workspace import root_files
+    from ricordo.workspace.layout import WORKSPACE, is_profile
     from ricordo.workspace.ledger import find_entry
+    from ricordo.workspace.profile import locate_facts
 
     for label, folder in target.folders().items():
         if folder.is_dir():
+            files = root_files(folder)
             with suppress(EntryNotFound):
-                located = await find_entry(root_files(folder), entry_id)
+                located = await find_entry(files, entry_id)
                 return FileLocation(file=target.display_path(located.path, label), line=located.line)
+            for path in [info.path for info in await files.list(WORKSPACE) if is_profile(info.path)]:
+                for fact in locate_facts((await files.read(path)).data, path):
+                    if fact.entry.id == entry_id:
+                        return FileLocation(file=target.display_path(path, label), line=fact.line)
     return None
 
 

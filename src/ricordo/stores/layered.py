@@ -28,15 +28,18 @@ from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.stores.base import RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
-from ricordo.stores.profile_facts import find_facts, find_ledger_copies, profile_of, read_fact_view, read_facts
 from ricordo.stores.root_reader import (
     EmptyRoots,
     EntryPage,
     RootReader,
     RootSessions,
+    find_facts,
     merge_duplicates,
     newest_key,
+    profile_of,
     read_entry_page,
+    read_fact_view,
+    read_facts,
     skip_to,
     visible_entries,
 )
@@ -45,7 +48,7 @@ from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
 from ricordo.workspace.layout import MEMORY_PATH, is_profile
-from ricordo.workspace.ledger import append_entries, find_entries, read_all_entries
+from ricordo.workspace.ledger import append_entries, find_entries, find_ledger_copies, read_all_entries
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct

@@ -3,6 +3,9 @@
 Which documents and bullets are read follows from the outlines that the index stores. Damage is checked in documents
 that changed, and logged once by a process; `doctor` checks all of them. A page of entries is read in the same way.
 
+A fact of a profile stands for the entries of ledgers that were learned as the same statement: they are not listed
+beside it.
+
 Invariant: results equal the content of the files, even after an edit by a person or by another process.
 """
 
@@ -20,6 +23,7 @@ from ricordo.context.preamble import MAX_SAVED
 from ricordo.errors import FileMissing, PathRefused, StorageError, VersionConflict
 from ricordo.guard import has_secret
 from ricordo.lazy import dataclass, lazy_compile
+from ricordo.scope import Scope
 from ricordo.search.documents import Checksum
 from ricordo.search.memory_root import BulletOutline, DocumentOutline, MemoryRoot, OutlineIndex, read_outlines
 from ricordo.storage import FileInfo, FileStore
@@ -38,8 +42,9 @@ from ricordo.workspace.layout import (
     is_ledger,
     is_memory,
     ledger_date,
+    profile_path_for,
 )
-from ricordo.workspace.ledger import is_curated, load_long_entry, resolve_id
+from ricordo.workspace.ledger import find_ledger_copies, is_curated, load_long_entry, matches_id, resolve_id
 from ricordo.workspace.markdown import to_utf8
 
 if TYPE_CHECKING:
@@ -50,11 +55,16 @@ __all__ = [
     "SUMMARIZE_ACT",
     "EmptyRoots",
     "EntryPage",
+    "FactView",
     "RootReader",
     "RootSessions",
+    "find_facts",
     "merge_duplicates",
     "newest_key",
+    "profile_of",
     "read_entry_page",
+    "read_fact_view",
+    "read_facts",
     "skip_to",
     "visible_entries",
 ]
@@ -481,3 +491,49 @@ class RootSessions:
     async def pending_ids(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
         return tuple(row.session for row in reversed(await self.rows()) if row.is_pending and row.session)
+
+
+def profile_of(place: MemoryRoot, scope: Scope) -> str:
+    """Return the path of the profile that `scope` has in a place; empty without one."""
+    return profile_path_for(place.scope, scope) if place.finds_profile else ""
+
+
+async def read_facts(place: MemoryRoot, scope: Scope) -> list[LocatedEntry]:
+    """Return the facts of the profile that `scope` has in a place; none if it can't be read, which `doctor` reports."""
+    path = profile_of(place, scope)
+    with suppress(FileMissing, StorageError):
+        if path:
+            from ricordo.workspace.profile import locate_facts
+
+            return await run_sync(locate_facts, (await place.files.read(path)).data, path)
+    return []
+
+
+async def find_facts(place: MemoryRoot, scope: Scope, entry_id: str) -> list[LocatedEntry]:
+    """Return the facts with this id, or whose id begins or ends with these six or more characters."""
+    facts = await read_facts(place, scope)
+    return [located for located in facts if entry_id and matches_id(entry_id, located.entry.id)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactView:
+    """The visible facts, with their places, and the ids of the entries for which they stand, by place."""
+
+    facts: Sequence[tuple[MemoryRoot, Entry]]
+    copies: Mapping[str, Collection[str]]
+
+    def without_copies(self, place: MemoryRoot, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the entries of a place for which no fact stands."""
+        return [entry for entry in entries if entry.id not in self.copies.get(place.label, ())]
+
+
+async def read_fact_view(places: Sequence[MemoryRoot], scope: Scope) -> FactView:
+    """Return the facts of all places, and the entries for which they stand."""
+    rows: list[tuple[MemoryRoot, Entry]] = []
+    copies: dict[str, Collection[str]] = {}
+    for place in places:
+        facts = [located.entry for located in await read_facts(place, scope)]
+        rows += [(place, fact) for fact in facts]
+        if facts:
+            copies[place.label] = frozenset(await find_ledger_copies(place.files, facts))
+    return FactView(facts=rows, copies=copies)

@@ -6,7 +6,7 @@ leading or trailing characters, without parsing documents that can't contain it.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, StorageError
 from ricordo.guard.redact import Redactor
+from ricordo.language.words import split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore, SupportsAppend
 from ricordo.workspace.entry import Entry
@@ -28,6 +29,7 @@ from ricordo.workspace.layout import (
     WORKSPACE,
     is_ledger,
     is_memory,
+    ledger_date,
     ledger_path,
     long_entry_path,
 )
@@ -43,6 +45,8 @@ __all__ = [
     "find_entries",
     "find_entry",
     "find_extracted_or_similar",
+    "find_fact_copies",
+    "find_ledger_copies",
     "find_newest_id",
     "is_curated",
     "is_long",
@@ -269,7 +273,7 @@ def resolve_id(ids: Sequence[str], requested: str) -> str:
         )
     if not matching and requested.startswith(FACT_ID_PREFIX):
         raise EntryNotFound(
-            f"{requested} is a fact of the profile and no memory: `ricordo profile` edits and removes it."
+            f"No profile that is seen here has the fact {requested}: `ricordo profile show` shows the ids."
         )
     if not matching:
         raise EntryNotFound(f"No memory has the id {requested}: `ricordo memory list` shows the ids.")
@@ -284,3 +288,57 @@ async def find_entry(files: FileStore, entry_id: str) -> LocatedEntry:
     located = await find_entries(files, entry_id)
     full_id = resolve_id([item.entry.id for item in located], entry_id)
     return next(item for item in located if item.entry.id == full_id)
+
+
+_FIRST_MESSAGE = lazy_compile(rb"\[from:: [^\]#]*#([^\],]+)")
+
+
+async def find_ledger_copies(files: FileStore, facts: Sequence[Entry]) -> dict[str, str]:
+    """Return the ids of the entries that only ledgers hold and for which one of the `facts` stands, with its id."""
+    messages = {fact.source.messages[0].encode() for fact in facts if fact.source.messages}
+    texts = [fact.content.strip(" .!?…。").encode() for fact in facts if not fact.source.messages]
+
+    def may_be_copy(bullet: bytes) -> bool:
+        first = _FIRST_MESSAGE.search(bullet)
+        return (first is not None and first[1] in messages) or any(text in bullet for text in texts)
+
+    candidates = await read_all_entries(files, only=may_be_copy)
+    learned = [one.entry for one in candidates if ledger_date(one.path) is not None]
+    copies = find_fact_copies(facts, learned)
+    if not copies:
+        return {}
+    marks = {f"^{name}".encode(): name for name in copies}
+    curated = await read_all_entries(files, only=lambda bullet: any(mark in bullet for mark in marks))
+    for name in {one.entry.id for one in curated if is_curated(one.path)} & copies.keys():
+        del copies[name]
+    return copies
+
+
+def find_fact_copies(facts: Sequence[Entry], entries: Iterable[Entry]) -> dict[str, str]:
+    """Return which of `entries` were learned as the same statement as one of `facts`: the id of the fact by their ids.
+
+    An entry and a fact that extraction made of one statement have the same words, or the same source and quote.
+    """
+    by_text = {_text_key(fact.content): fact.id for fact in facts}
+    by_message: dict[tuple[str | None, str], list[Entry]] = {}
+    for fact in facts:
+        if fact.source.messages:
+            by_message.setdefault((fact.source.session, fact.source.messages[0]), []).append(fact)
+    copies = {}
+    for entry in entries if facts else ():
+        if entry.by == "flush" and entry.state == "active" and not entry.pinned:
+            fact_id = by_text.get(_text_key(entry.content))
+            first_message = (entry.source.session, next(iter(entry.source.messages), ""))
+            for fact in by_message.get(first_message, ()) if fact_id is None else ():
+                fact_id = fact.id if _quoted_words(fact) == _quoted_words(entry) else fact_id
+            if fact_id is not None:
+                copies[entry.id] = fact_id
+    return copies
+
+
+def _text_key(content: str) -> str:
+    return content.strip(" .!?…。").casefold()
+
+
+def _quoted_words(entry: Entry) -> tuple[str, ...]:
+    return split_words(entry.source.quote or entry.content)

@@ -9,14 +9,13 @@ object is an error, not an empty profile.
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import count
 
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidInput
-from ricordo.language import split_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.entry import Entry, Source
@@ -41,7 +40,6 @@ __all__ = [
     "create_profile",
     "dump_profile_json",
     "fact_entry",
-    "find_fact_copies",
     "format_profile_time",
     "kind_for_category",
     "locate_facts",
@@ -230,36 +228,6 @@ def locate_facts(data: bytes, path: str) -> list[LocatedEntry]:
                 LocatedEntry(entry=fact_entry(fact), path=path, line=line, end_line=line, offset=0, length=0)
             )
     return located
-
-
-def find_fact_copies(facts: Sequence[Entry], entries: Iterable[Entry]) -> dict[str, str]:
-    """Return which of `entries` were learned as the same statement as one of `facts`: the id of the fact by their ids.
-
-    An entry and a fact that extraction made of one statement have the same words, or the same source and quote.
-    """
-    by_text = {_text_key(fact.content): fact.id for fact in facts}
-    by_message: dict[tuple[str | None, str], list[Entry]] = {}
-    for fact in facts:
-        if fact.source.messages:
-            by_message.setdefault((fact.source.session, fact.source.messages[0]), []).append(fact)
-    copies = {}
-    for entry in entries if facts else ():
-        if entry.by == "flush" and entry.state == "active" and not entry.pinned:
-            fact_id = by_text.get(_text_key(entry.content))
-            first_message = (entry.source.session, next(iter(entry.source.messages), ""))
-            for fact in by_message.get(first_message, ()) if fact_id is None else ():
-                fact_id = fact.id if _quoted_words(fact) == _quoted_words(entry) else fact_id
-            if fact_id is not None:
-                copies[entry.id] = fact_id
-    return copies
-
-
-def _text_key(content: str) -> str:
-    return content.strip(" .!?…。").casefold()
-
-
-def _quoted_words(entry: Entry) -> tuple[str, ...]:
-    return split_words(entry.source.quote or entry.content)
 
 
 def _find_content(text: str, content: str, start: int) -> int:

@@ -145,7 +145,11 @@ async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Ent
 
 def _parse_entries(document: bytes | None, path: str) -> "dict[str, Entry]":
     from ricordo.workspace.entry_codec import parse_entries
+    from ricordo.workspace.layout import is_profile
+    from ricordo.workspace.profile import locate_facts
 
+    if document is not None and is_profile(path):
+        return {located.entry.id: located.entry for located in locate_facts(document, path)}
     if document is None or not path.endswith(".md"):
         return {}
     return {located.entry.id: located.entry for located in parse_entries(document, path)}

@@ -133,7 +133,9 @@ def remove(
 
     async def take_out(memory: "Memory") -> "Fact":
         profile = memory.profile()
-        return await profile.remove_fact(await _resolve_fact_id(profile, fact_id), why=reason)
+        fact = await profile.fact(await _resolve_fact_id(profile, fact_id))
+        await memory.forget(fact.id, reason=reason)
+        return fact
 
     _print_fact("Removed", with_memory(target, take_out), as_json=as_json)
 

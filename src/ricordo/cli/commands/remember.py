@@ -52,8 +52,8 @@ _LONGEST = 160
 
 def removal_command(item: "Remaining", options: "Sequence[str]" = ()) -> str:
     """Return the command that takes it out; `options` such as `--root` are added."""
-    acts = {"memory": ["forget", item.id], "fact": ["profile", "remove", item.id]}
-    return shlex.join(["ricordo", *acts.get(item.kind, ["erase", "--text", item.text]), *options])
+    act = ["forget", item.id] if item.kind in {"memory", "fact"} else ["erase", "--text", item.text]
+    return shlex.join(["ricordo", *act, *options])
 
 
 def remaining_documents(remaining: "Sequence[Remaining]", options: "Sequence[str]") -> "list[JsonValue]":

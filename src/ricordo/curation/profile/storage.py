@@ -26,10 +26,11 @@ from ricordo.lazy import dataclass
 from ricordo.scope import Scope
 from ricordo.storage import ABSENT, FileInfo, FileStore, compute_version
 from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry_codec import remove_entries
 from ricordo.workspace.history.change_sets import CURATION_LOCK, ChangeSets, Edit
 from ricordo.workspace.history.tombstones import Tombstone, content_digest, read_tombstones
 from ricordo.workspace.layout import LEDGERS, TOMBSTONES, profile_path_for
-from ricordo.workspace.ledger import append_block, read_entries, render_block
+from ricordo.workspace.ledger import append_block, find_entries, find_ledger_copies, read_entries, render_block
 from ricordo.workspace.merge import has_same_content, merge_profiles, stamp_changes
 from ricordo.workspace.profile import (
     BrokenRecord,
@@ -37,6 +38,7 @@ from ricordo.workspace.profile import (
     Profile,
     create_profile,
     dump_profile_json,
+    fact_entry,
     kind_for_category,
     parse_profile,
     parse_profile_time,
@@ -388,6 +390,7 @@ class FileProfileStore:
         async with self._files.lock(CURATION_LOCK):
             if by == LEARNING_AUTHOR and await self._says_forgotten(saved, current.profile):
                 raise _ForgottenMeanwhile(f"{self.path} would say again what was forgotten meanwhile.")
+            edits += await self._ledger_edits(removed)
             change = await self._changes.apply(
                 edits, act=_SAVE_ACT, who=by, why=self._redactor.clean(why), user=self._user
             )
@@ -436,6 +439,17 @@ class FileProfileStore:
             if (digest := content_digest(fact.content, self._key)) not in remaining_digests
         ]  # fmt: skip
         return Edit(path=TOMBSTONES, expected_hash=tombstones.version, data=tombstones.render_with(new))
+
+    async def _ledger_edits(self, removed: Sequence[Fact]) -> list[Edit]:
+        """Return the edits that remove the entries of ledgers for which the facts `removed` stood."""
+        copies = await find_ledger_copies(self._files, [fact_entry(fact) for fact in removed]) if removed else {}
+        located = [one for name in copies for one in await find_entries(self._files, name)]
+        edits = []
+        for path in dict.fromkeys(one.path for one in located):
+            stored = await self._files.read(path)
+            rest = await run_sync(remove_entries, stored.data, path, {*copies})
+            edits.append(Edit(path=path, expected_hash=stored.version, data=rest))
+        return edits
 
     async def _move_aside(self, author: str) -> _LoadedProfile:
         """Rename an unreadable document, in its own change set."""

@@ -22,8 +22,8 @@ from ricordo.workspace.entry_codec import LocatedEntry, inline_fields, parse_ent
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import HistoryItem, find_undone_ids, iter_appends
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, WORKSPACE, is_memory, is_profile, ledger_date
-from ricordo.workspace.ledger import is_curated, read_all_entries
-from ricordo.workspace.profile import find_fact_copies, locate_facts, parse_profile
+from ricordo.workspace.ledger import find_fact_copies, is_curated, read_all_entries
+from ricordo.workspace.profile import locate_facts, parse_profile
 
 __all__ = [
     "ChangeDiff",
