@@ -24,6 +24,13 @@ def test_the_sentences_that_say_it_are_taken_out(summary: str, left: str) -> Non
     assert found.summaries["workContext"] == ProfileSummary()
 
 
+def test_a_statement_of_several_sentences_takes_out_only_these() -> None:
+    summary = "Builds ships. User likes tea. It is green. Sails on Sundays."
+    profile = Profile(summaries={**Profile().summaries, "topOfMind": ProfileSummary(summary=summary)})
+    found = remove_statement(profile, "User likes tea. It is green.")
+    assert found.summaries["topOfMind"].summary == "Builds ships. Sails on Sundays."
+
+
 def test_what_says_nothing_takes_nothing_out() -> None:
     profile = Profile(summaries={**Profile().summaries, "topOfMind": ProfileSummary(summary="Builds ships ...")})
     assert remove_statement(profile, " ... ") == profile

@@ -282,12 +282,17 @@ def without_forgotten(update: ProfileUpdate, is_forgotten: Callable[[str], bool]
 
 
 def _remove_sentences(text: str, statement: str) -> str:
-    """Return the text without the sentences that contain `statement`; empty if `statement` spans several sentences."""
-    sentences = split_sentences(text)
-    remaining = [sentence for sentence in sentences if statement not in _normalize(sentence.text)]
-    if len(remaining) == len(sentences):
-        return ""
-    return " ".join(sentence.text for sentence in remaining)
+    """Return the text without the sentences that contain `statement`, also where it spans several sentences."""
+    sentences = [sentence.text for sentence in split_sentences(text)]
+    remaining = [sentence for sentence in sentences if statement not in _normalize(sentence)]
+    while statement in _normalize(" ".join(remaining)):
+        # the shortest run of sentences that says it
+        first = max(at for at in range(len(remaining)) if statement in _normalize(" ".join(remaining[at:])))
+        last = next(
+            at for at in range(first, len(remaining)) if statement in _normalize(" ".join(remaining[first : at + 1]))
+        )
+        del remaining[first : last + 1]
+    return " ".join(remaining)
 
 
 def _remove_partial_sentences(text: str, content: str) -> str:
