@@ -16,7 +16,7 @@ from ricordo.agent.tools.memory import render_hits
 from ricordo.context import MemorySnapshot, SavedEntry, compose_preamble
 from ricordo.guard import parse_fence
 from ricordo.messages import Tokens, estimate_text
-from ricordo.runtime.memory import read_preamble
+from ricordo.runtime.finding import read_preamble
 from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
 from ricordo.workspace import render_entry
 from ricordo.workspace.entry import CONTRADICTS_NEXT, CONTRADICTS_PREVIOUS, name_contradiction

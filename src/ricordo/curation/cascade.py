@@ -17,18 +17,21 @@ from anyio.to_thread import run_sync
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.memory_document import parse_memory_document
 from ricordo.curation.placement import is_movable, place_entries, update_topic_list
-from ricordo.curation.profile.updates import remove_partial_statement, remove_statement
+from ricordo.curation.profile.updates import (
+    remove_partial_statement,
+    remove_statement,
+    render_edited_profile,
+)
 from ricordo.curation.topics import FURTHER_TOPICS
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.language import content_words, split_words
 from ricordo.messages.json_text import decode_json
-from ricordo.messages.types import JsonValue
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.change_sets import Edit
 from ricordo.workspace.history.repetition import ContentIndex, mask_session, repeats_any, repeats_partly
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, TOPICS, WORKSPACE, is_profile
-from ricordo.workspace.profile import HISTORY_SUMMARIES, USER_SUMMARIES, Fact, Profile, dump_profile_json, parse_profile
+from ricordo.workspace.profile import Fact, parse_profile
 from ricordo.workspace.session_files import parse_session, update_session
 
 __all__ = [
@@ -36,7 +39,6 @@ __all__ = [
     "add_topic_list_edits",
     "build_profile_edits",
     "build_session_edits",
-    "render_edited_profile",
 ]
 
 
@@ -187,7 +189,6 @@ def _remove_mentions(
 
 _NEAR_OVERLAP = 0.5
 _MAX_LENGTH_RATIO = 2
-_SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
 
 
 async def build_profile_edits(
@@ -271,21 +272,3 @@ def _states_similar(fact: Fact, entry: Entry, message_ids: Collection[tuple[str,
         )
     is_brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
     return is_brief and repeats_any(fact.content, [entry.content])
-
-
-def render_edited_profile(document: dict[str, JsonValue], removed_ids: Collection[str], rest: Profile) -> bytes:
-    """Return the document of a profile without the facts `removed_ids`, and with the summaries of `rest`.
-
-    Everything else in it stays, also what can't be read.
-    """
-    facts = document.get("facts")
-    if isinstance(facts, list):
-        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in removed_ids)]
-    for level, names in _SUMMARY_LEVELS.items():
-        sections = document.get(level)
-        for name in names if isinstance(sections, dict) else ():
-            section = sections.get(name) if isinstance(sections, dict) else None
-            if isinstance(section, dict):
-                section["summary"] = rest.summaries[name].summary
-    document["revision"] = rest.revision + 1
-    return dump_profile_json(document)

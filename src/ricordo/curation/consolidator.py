@@ -315,7 +315,7 @@ class Consolidator:
             await save_dream_state(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
             return Proposal(), f"{REJECTED}: {run.advice.flaw}"
         proposal = await run_sync(propose, inputs.material, self._config, run.advice, abandon_on_cancel=True)
-        if not proposal.documents and not inputs.read and not run.deep:
+        if not (proposal.documents or proposal.profiles or inputs.read or run.deep):
             return proposal, NOTHING_NEW
         return proposal, ""
 
@@ -335,10 +335,11 @@ class Consolidator:
         Raises: VersionConflict if a document changed.
         """
         change_id = ""
-        if proposal.documents:
+        written = {**proposal.documents, **proposal.profiles}
+        if written:
             edits = [
                 Edit(path=path, expected_hash=inputs.versions.get(path, ABSENT), data=data)
-                for path, data in sorted(proposal.documents.items())
+                for path, data in sorted(written.items())
             ]
             reason = (
                 f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"

@@ -7,6 +7,7 @@ change set, and no longer has it before the next one or in its current version.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from anyio.to_thread import run_sync
 
@@ -31,7 +32,10 @@ from ricordo.storage import FileStore, compute_version
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.history.change_sets import Change, ChangeSets
 from ricordo.workspace.history.tombstones import Tombstones, find_tombstone, read_tombstones
-from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, ledger_date
+from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, TOPICS, WORKSPACE, is_ledger, is_profile, ledger_date
+from ricordo.workspace.ledger import find_ledger_copies
+from ricordo.workspace.markdown import has_any_id
+from ricordo.workspace.profile import locate_facts
 from ricordo.workspace.redaction import redact_entry
 
 __all__ = ["CONSOLIDATE_ACT", "GatheredInput", "Gatherer", "find_deleted_by_hand"]
@@ -144,6 +148,9 @@ class Gatherer:
         }
         batch, waiting = _take_batch(unread, self.config.batch_entries)
         edited = await run_sync(_find_edited, batch, live_ledgers, cursor)
+        profiles = await self._read_profiles(versions)
+        facts = [one.entry for path, data in profiles.items() for one in await run_sync(locate_facts, data, path)]
+        fact_ids = await find_ledger_copies(self.files, facts) if facts else {}
         return GatheredInput(
             material=ConsolidationInput(
                 documents=documents,
@@ -156,6 +163,15 @@ class Gatherer:
                 forgotten=tombstones.ids,
                 held=await self._find_filled_sections(documents.get(MEMORY_PATH, b"")),
                 deep=deep,
+                profiles=profiles,
+                stated=[
+                    await self._make_candidate(one, edited=False)
+                    for path, data in ledgers.items()
+                    if fact_ids
+                    for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(fact_ids)))
+                    if one.entry.id in fact_ids and not self._is_forgotten(one, tombstones)
+                ],
+                fact_ids=fact_ids,
             ),
             versions=versions,
             cursor=cursor,
@@ -177,6 +193,15 @@ class Gatherer:
                 continue
             documents[path], versions[path] = stored.data, stored.version
         return documents, versions
+
+    async def _read_profiles(self, versions: dict[str, str]) -> dict[str, bytes]:
+        """Return the readable profiles of the root."""
+        profiles = {}
+        for path in [info.path for info in await self.files.list(WORKSPACE) if is_profile(info.path)]:
+            with suppress(FileMissing, StorageError):
+                stored = await self.files.read(path)
+                profiles[path], versions[path] = stored.data, stored.version
+        return profiles
 
     async def _read_ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
         """Return the readable ledgers, and the paths of the unreadable ones, which are skipped."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from anyio.to_thread import run_sync
 
 from ricordo.concurrency import compute
-from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits, render_edited_profile
+from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
-from ricordo.curation.profile.updates import remove_statement
+from ricordo.curation.profile.updates import remove_statement, render_edited_profile
 from ricordo.curation.rewording import REWORDED_FIELD
 from ricordo.errors import EntryNotFound, FileMissing, InvalidEntry
 from ricordo.guard import Redactor

@@ -26,6 +26,7 @@ from ricordo.curation.placement import (
     place_entries,
     render_part,
 )
+from ricordo.curation.profile.updates import without_facts
 from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.rewording import is_reworded
 from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, is_generated
@@ -51,6 +52,9 @@ class ConsolidationInput:
     are the entries that no run has read, without forgotten ones; `forgotten` are ids that must not come back. `held`
     are the sections of MEMORY.md in which the last run left a memory: if one is empty, it can be removed. With `deep`
     all curated entries are decided again. `used` gives the use of an entry by id.
+
+    `profiles` are the profiles by path. `stated` are the entries of ledgers for which a fact of a profile stands: the
+    profile is their place, and curated memory does not repeat them. `fact_ids` gives the id of that fact by their ids.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -60,6 +64,9 @@ class ConsolidationInput:
     held: Collection[str] = ()
     deep: bool = False
     used: Mapping[str, int] = field(default_factory=dict)
+    profiles: Mapping[str, bytes] = field(default_factory=dict)
+    stated: Sequence[CandidateEntry] = ()
+    fact_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -88,14 +95,19 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     ]
     person_ids = _find_fixed(documents)
     fixed = person_ids | (_find_edited(curated, material.ledgers) if material.deep or advice else set())
-    fresh = [_with_validity(one) for one in material.fresh]
+    fresh_ids = {one.entry.id for one in material.fresh}
+    # what the profile states is decided about with the rest, so that it replaces, and is replaced
+    stated = [one for one in material.stated if one.entry.id not in fresh_ids]
+    fresh = [_with_validity(one) for one in (*material.fresh, *stated)]
     reconciliation = reconcile(curated, fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     curated_ids = {one.entry.id for one in curated}
     marks = _state_marks(reconciliation)
     removal_marks = _merge_marks(reconciliation, curated_ids) | marks
     unrecorded_ids = _find_without_ledger(removal_marks, material.ledgers)
-    links = map_links(reconciliation.undecided)
-    written_links = map_links(reconciliation.undecided, person_ids)
+    in_profile = _find_in_profile(material, reconciliation, curated_ids)
+    undecided = tuple(pair for pair in reconciliation.undecided if in_profile.isdisjoint(pair))
+    links = map_links(undecided)
+    written_links = map_links(undecided, person_ids)
     documents = {
         path: link_contradictions(
             _apply_reconciliation(document, reconciliation, removal_marks, unrecorded_ids), written_links
@@ -105,7 +117,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     new = [
         replace(one, entry=with_links(one.entry, written_links.get(name, ())))
         for name, one in reconciliation.active.items()
-        if name not in curated_ids
+        if name not in curated_ids and name not in in_profile
     ]
     if new or reconciliation.changed or removal_marks:
         # an emptied section alone is no reason to write: the change that emptied it may still be undone
@@ -130,15 +142,45 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     )
     return Proposal(
         documents={**_find_changed_documents(material.documents, after), **_mark_ledgers(material.ledgers, marks)},
+        profiles=_without_replaced_facts(material, reconciliation, in_profile),
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=reconciliation.merged,
         superseded=reconciliation.superseded,
-        left=reconciliation.left,
+        left=tuple(sorted({*reconciliation.left, *(in_profile & fresh_ids)})),
         retired=reconciliation.retired,
         refused=reconciliation.refused,
         cap=placement.cap,
-        undecided=reconciliation.undecided,
+        undecided=undecided,
     )
+
+
+def _find_in_profile(
+    material: ConsolidationInput, reconciliation: Reconciliation, curated_ids: Collection[str]
+) -> set[str]:
+    """Return the ids of the active entries whose place is the profile.
+
+    An entry that a person saved has its place in curated memory, and so has one that is curated already.
+    """
+    stated_ids = material.fact_ids.keys()
+    return {
+        name
+        for name, one in reconciliation.active.items()
+        if name not in curated_ids
+        and not is_explicit(one.entry)
+        and not stated_ids.isdisjoint({name, *field_ids(one.entry, MERGED_FIELD)})
+    }
+
+
+def _without_replaced_facts(
+    material: ConsolidationInput, reconciliation: Reconciliation, in_profile: Collection[str]
+) -> dict[str, bytes]:
+    """Return the profiles that lose facts: those that curated memory now states, or that a later statement replaced."""
+    kept = {name for one in in_profile for name in (one, *field_ids(reconciliation.active[one].entry, MERGED_FIELD))}
+    gone = {*reconciliation.merged, *(one.old for one in reconciliation.superseded)} - kept
+    lost_ids = {material.fact_ids[name] for name in gone & material.fact_ids.keys()}
+    lost_ids -= {material.fact_ids[name] for name in kept & material.fact_ids.keys()}
+    changed = {path: without_facts(data, path, lost_ids) for path, data in material.profiles.items() if lost_ids}
+    return {path: data for path, data in changed.items() if data != material.profiles[path]}
 
 
 def _with_validity(one: CandidateEntry) -> CandidateEntry:

@@ -147,6 +147,7 @@ class _LazyExtraction:
 
 
 _DEFAULT_NAME = "User"
+_PROJECT_KINDS = frozenset({"lesson", "decision"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,16 +227,18 @@ async def _apply_answer(
 
 
 def _extract_facts(section_input: SectionInput) -> list[NewFact]:
-    """Return the findings about the user, which the rules begin with the speaker's name, or "User" without a name.
+    """Return the findings about the person: preferences, habits, goals and facts of the user.
 
-    Findings about the project go to its own memory.
+    The rules begin them with the speaker's name, or with "User" without a name. What somebody said about the project,
+    and lessons and decisions, go to its own memory.
     """
     names = {
         _DEFAULT_NAME,
         *(message.name for message in section_input.messages if message.role == "user" and message.name),
     }
     # a sentence begins with a capital letter, even if the name does not
-    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
+    # and a name before a colon, or with the question that was asked, only says who spoke
+    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b(?!:|, )", re.IGNORECASE)
     return [
         NewFact(
             content=finding.content,
@@ -244,7 +247,7 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )
         for finding in section_input.findings
-        if about_user.match(finding.content)
+        if finding.kind not in _PROJECT_KINDS and about_user.match(finding.content)
     ]
 
 

@@ -1,29 +1,36 @@
 """Finding in an open memory: recall, search, explanation and answer over all visible places."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from ricordo import search
-from ricordo.context.preamble import SavedEntry, compose_preamble
+from ricordo.context.config import PREAMBLE_BUDGET
+from ricordo.context.preamble import Preamble, PreambleItem, SavedEntry, ShownEntry, compose_preamble
+from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageError
+from ricordo.guard import Trust
 from ricordo.lazy import dataclass
-from ricordo.messages.tokens import Tokens
+from ricordo.messages.tokens import Tokens, estimate_text
+from ricordo.runtime import Settings
 from ricordo.runtime.models import embed_new_passages
+from ricordo.runtime.validation import check_budget
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
-from ricordo.stores.contract import LayeredMemory, record_shown
+from ricordo.stores.contract import LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
 
 if TYPE_CHECKING:
-    from ricordo.stores.root_reader import EntryPage
+    from ricordo.curation import UserProfile
 
-__all__ = ["Finder", "compose_past_preamble", "list_entries", "read_entry_page"]
+__all__ = ["Finder", "compose_past_preamble", "list_entries", "read_entry_page", "read_preamble"]
 
 
 _CANDIDATES_PER_HIT = 4
 _EMBEDDING_SECONDS = 0.5
+_PROFILE_SHARE = 2
 
 
 def compose_past_preamble(entries: Iterable[Entry], budget: Tokens | None) -> str:
@@ -151,6 +158,33 @@ class _OpenMemory(Protocol):
     def _layers(self) -> LayeredMemory: ...
 
 
-async def read_entry_page(memory: _OpenMemory, limit: int) -> "EntryPage":
-    """Return the newest `limit` entries of a memory, and the ids of all."""
-    return await memory._layers.entry_page(limit)
+class _MemoryWithProfile(Protocol):
+    """The parts of an open `Memory` that a prompt shows."""
+
+    _settings: Settings | None
+
+    @property
+    def _workspace(self) -> Workspace: ...
+
+    def profile(self) -> "UserProfile": ...
+
+
+async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None) -> Preamble:
+    """Return the profile and the preamble of a memory as one preamble: its text, its items, and what is omitted.
+
+    The profile takes at most half of the budget; without the setting `injection` it is left out.
+    """
+    settings, root = memory._settings, memory._workspace.memory_root
+    total = check_budget(budget) or (Tokens(settings.preamble_tokens) if settings else PREAMBLE_BUDGET)
+    text, shown_ids = "", tuple[str, ...]()
+    if total.count > 1 and root.finds_profile and (settings is None or settings.injection is not None):
+        with suppress(ScopeMismatch, DocumentInvalid, StorageError):
+            profile = await memory.profile().render(budget=Tokens(total.count // _PROFILE_SHARE))
+            text, shown_ids = root.redactor.clean(profile.text), profile.shown
+    rest = Tokens(max(total.count - estimate_text(text), 0)) if text else total
+    preamble = await build_preamble(memory._workspace.store, rest)
+    if not text:
+        return preamble
+    entries = tuple(ShownEntry(id=name) for name in shown_ids)
+    item = PreambleItem(text=text, source="profile.json", trust=Trust.AGENT, entries=entries)
+    return replace(preamble, text="\n\n".join(filter(None, (text, preamble.text))), items=(item, *preamble.items))

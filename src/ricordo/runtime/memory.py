@@ -14,7 +14,7 @@ from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismat
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
-from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries
+from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, read_preamble
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.validation import (
     MetadataFilter,
@@ -33,7 +33,7 @@ from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
-from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage, build_preamble
+from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage
 from ricordo.workspace.entry import Author, Entry, with_metadata
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.history.usage import MemoryUsage
@@ -42,7 +42,6 @@ from ricordo.workspace.redaction import redact_for_display
 
 if TYPE_CHECKING:
     from ricordo.context.memory_excerpt import MemoryCut
-    from ricordo.context.preamble import Preamble
     from ricordo.curation import UserProfile
     from ricordo.jobs import BackgroundRun
     from ricordo.messages import Message
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.history.checks import Check
     from ricordo.workspace.session_search import SessionInfo
 
-__all__ = ["Memory", "read_preamble"]
+__all__ = ["Memory"]
 
 
 class Memory:
@@ -316,7 +315,7 @@ class Memory:
         return await self._finder.answer(question)
 
     async def preamble(self, budget: Tokens | None = None, *, as_of: Moment | None = None) -> str:
-        """Return the fenced text for the system prompt, within `budget` tokens.
+        """Return the fenced text for the system prompt, within `budget` tokens: the profile, then memory.
 
         None stands for the setting `preamble_tokens`, by default 4,000. A budget of 0 gives no preamble. With `as_of`
         it has the active entries of `entries(as_of=...)`, newest first, and raises what that raises.
@@ -590,10 +589,3 @@ class Memory:
         from ricordo.runtime.extraction import SessionRecorder
 
         return SessionRecorder()
-
-
-async def read_preamble(memory: Memory, budget: Tokens | None = None) -> "Preamble":
-    """Return what `Memory.preamble` returns as a text, with its items and the omitted part of MEMORY.md."""
-    requested = check_budget(budget)
-    default = Tokens(memory._settings.preamble_tokens) if memory._settings else None
-    return await build_preamble(memory._workspace.store, requested or default)

@@ -8,7 +8,7 @@ only the methods of that protocol, so callers never reach the driver's own `writ
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ricordo.events import Emitter
     from ricordo.messages import Usage
     from ricordo.search.memory_root import MemoryRoot
-    from ricordo.stores.root_reader import EntryPage
     from ricordo.workspace.history.repetition import Remaining
     from ricordo.workspace.history.tombstones import Tombstone
     from ricordo.workspace.history.versions import ChangeDiff
@@ -50,6 +49,7 @@ __all__ = [
     "Closes",
     "DeleteResult",
     "Driver",
+    "EntryPage",
     "ForgetResult",
     "Forgets",
     "KeepsSessions",
@@ -233,6 +233,15 @@ class DeleteResult:
     change_id: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class EntryPage:
+    """Some entries, newest first; `ids` are those of all entries, and `contradictions` are by id."""
+
+    entries: tuple[Entry, ...] = ()
+    ids: tuple[str, ...] = ()
+    contradictions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 @runtime_checkable
 class WritesMany(Protocol):
     """A backend that stores several entries in one durable write."""
@@ -266,7 +275,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
         """Return the visible places that exist, narrowest first."""
         ...
 
-    async def entry_page(self, limit: int, after: Entry | str | None = None) -> "EntryPage":
+    async def entry_page(self, limit: int, after: Entry | str | None = None) -> EntryPage:
         """Return the first `limit` of `entries`, or those after the entry `after`. Raises: EntryNotFound."""
         ...
 

@@ -27,10 +27,9 @@ from ricordo.scope import Scope
 from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.stores.base import RootTombstones
-from ricordo.stores.contract import Backend, DeleteResult, Driver, SessionNotes, StoreParts
+from ricordo.stores.contract import Backend, DeleteResult, Driver, EntryPage, SessionNotes, StoreParts
 from ricordo.stores.root_reader import (
     EmptyRoots,
-    EntryPage,
     RootReader,
     RootSessions,
     find_facts,

@@ -12,7 +12,7 @@ Invariant: results equal the content of the files, even after an edit by a perso
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,6 +27,7 @@ from ricordo.scope import Scope
 from ricordo.search.documents import Checksum
 from ricordo.search.memory_root import BulletOutline, DocumentOutline, MemoryRoot, OutlineIndex, read_outlines
 from ricordo.storage import FileInfo, FileStore
+from ricordo.stores.contract import EntryPage, SessionNotes
 from ricordo.stores.parsed_files import ParsedFile, log_damage
 from ricordo.workspace.entry import Entry, contradicted_ids, find_contradictions
 from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries, without_field_comment
@@ -48,13 +49,11 @@ from ricordo.workspace.ledger import find_ledger_copies, is_curated, load_long_e
 from ricordo.workspace.markdown import to_utf8
 
 if TYPE_CHECKING:
-    from ricordo.stores.contract import SessionNotes
     from ricordo.workspace.session_catalog import SessionCatalog, SessionRow
 
 __all__ = [
     "SUMMARIZE_ACT",
     "EmptyRoots",
-    "EntryPage",
     "FactView",
     "RootReader",
     "RootSessions",
@@ -259,15 +258,6 @@ def _source_path(path: str) -> str:
     return path.removeprefix(f"{WORKSPACE}/")
 
 
-@dataclass(frozen=True, kw_only=True)
-class EntryPage:
-    """Some entries, newest first; `ids` are those of all entries, and `contradictions` are by id."""
-
-    entries: tuple[Entry, ...] = ()
-    ids: tuple[str, ...] = ()
-    contradictions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
 _MAX_TRIES = 5
 
 
@@ -468,7 +458,7 @@ class RootSessions:
         """Return a row for each session, newest first."""
         return await self._catalog.rows() if await self._root.files.list(SESSIONS) else []
 
-    async def close(self, notes: "SessionNotes") -> str:
+    async def close(self, notes: SessionNotes) -> str:
         """Write the file of a session, index it, and return its path; empty for an empty session.
 
         Entries forgotten since the notes were made are left out. Raises: StorageError.

@@ -123,7 +123,7 @@ def context(
     async def preamble(memory: "Memory") -> "tuple[str, bool, MemoryCut | None]":
         from ricordo.context.preamble import Preamble
         from ricordo.messages.tokens import Tokens
-        from ricordo.runtime.memory import read_preamble
+        from ricordo.runtime.finding import read_preamble
 
         token_budget = Tokens(budget) if budget else None
         shown = (

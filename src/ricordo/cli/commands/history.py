@@ -437,7 +437,7 @@ async def _find_named_entry(memory: "Memory", name: str) -> "Entry | None":
 
 
 async def _load_report(memory: "Memory", entry: "Entry", target: Target, query: str, limit: int) -> _MemoryReport:
-    from ricordo.runtime.memory import read_preamble
+    from ricordo.runtime.finding import read_preamble
 
     summaries = await summarize_changes(target, await memory.history(limit=_MAX_CHANGES))
     successor = next((each.id for each in await memory.entries() if each.supersedes == entry.id), "")

@@ -10,16 +10,27 @@ never contains its content. Only whole sentences are removed from a summary.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, replace
 from functools import partial
 from math import isfinite
 from typing import Literal
 
+from ricordo.errors import DocumentInvalid
 from ricordo.language import split_sentences
 from ricordo.lazy import dataclass, lazy_compile
+from ricordo.messages.json_text import decode_json
+from ricordo.messages.types import JsonValue
 from ricordo.workspace.history.repetition import contains_literally, repeats_partly
-from ricordo.workspace.profile import Fact, FactSource, Profile
+from ricordo.workspace.profile import (
+    HISTORY_SUMMARIES,
+    USER_SUMMARIES,
+    Fact,
+    FactSource,
+    Profile,
+    dump_profile_json,
+    parse_profile,
+)
 
 __all__ = [
     "EvictedFact",
@@ -41,6 +52,8 @@ __all__ = [
     "parse_confidence",
     "remove_partial_statement",
     "remove_statement",
+    "render_edited_profile",
+    "without_facts",
     "without_forgotten",
 ]
 
@@ -313,3 +326,40 @@ def _remove_names(match: re.Match[str], content: str) -> str:
 def _normalize(text: str) -> str:
     """Return the words of a text, with single spaces around each."""
     return f" {_NOT_WORDS.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "
+
+
+_SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
+
+
+def without_facts(data: bytes, path: str, fact_ids: Collection[str]) -> bytes:
+    """Return a profile without the learned facts `fact_ids` and their sentences in the summaries.
+
+    Facts that a person added or pinned stay. The same bytes are returned if nothing changes, or it can't be read.
+    """
+    try:
+        profile = parse_profile(data, path).profile
+    except DocumentInvalid:
+        return data
+    removed = [fact for fact in profile.facts if fact.id in fact_ids and not fact.is_protected]
+    rest = profile
+    for fact in removed:
+        rest = remove_statement(rest, fact.content)
+    return render_edited_profile(decode_json(data), {fact.id for fact in removed}, rest) if removed else data
+
+
+def render_edited_profile(document: dict[str, JsonValue], removed_ids: Collection[str], rest: Profile) -> bytes:
+    """Return the document of a profile without the facts `removed_ids`, and with the summaries of `rest`.
+
+    Everything else in it stays, also what can't be read.
+    """
+    facts = document.get("facts")
+    if isinstance(facts, list):
+        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in removed_ids)]
+    for level, names in _SUMMARY_LEVELS.items():
+        sections = document.get(level)
+        for name in names if isinstance(sections, dict) else ():
+            section = sections.get(name) if isinstance(sections, dict) else None
+            if isinstance(section, dict):
+                section["summary"] = rest.summaries[name].summary
+    document["revision"] = rest.revision + 1
+    return dump_profile_json(document)
