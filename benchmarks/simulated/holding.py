@@ -14,11 +14,13 @@ from ricordo import Memory
 from ricordo.curation.conflicts import says_the_same
 from ricordo.messages.tokens import estimate_text
 from ricordo.search.contract import DocumentType, Hit, Query
+from ricordo.storage import FileStore
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
-from ricordo.workspace.layout import MEMORY_PATH
+from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_profile
 from ricordo.workspace.ledger import is_curated, read_all_entries
+from ricordo.workspace.profile import locate_facts
 from simulated.calendar import Calendar, own_session
 from simulated.living import Life
 from simulated.plants import Change, Plant
@@ -64,6 +66,12 @@ class Day:
         return {**asdict(self), "faults": kinds}
 
 
+async def _facts(files: FileStore) -> list[Entry]:
+    """Return the facts of all profiles."""
+    paths = [info.path for info in await files.list(WORKSPACE) if is_profile(info.path)]
+    return [one.entry for path in paths for one in locate_facts((await files.read(path)).data, path)]
+
+
 class Watch:
     """Looks at a life every evening; it remembers what it saw, so that what is lost is missed."""
 
@@ -83,7 +91,7 @@ class Watch:
         active = [one.entry for one in found if is_curated(one.path) and one.entry.state == "active"]
         document, files, asked_for = await run_sync(_seen, self._life.root)
         faults = [*_over(document), *self._lost(found)]
-        restated = self._restated(active, day)
+        restated = self._restated([*active, *await _facts(LocalFiles(self._life.root))], day)
         duplicates = self._duplicates(active)
         faults += [f"said twice in curated memory: {one!r} and {other!r}" for one, other in duplicates]
         plants, changes = _due(self._life.calendar, day)
@@ -159,7 +167,7 @@ class Watch:
         ]
 
     def _restated(self, active: Sequence[Entry], day: int) -> list[bool]:
-        """Return for each paraphrase that was said by now whether curated memory holds it once."""
+        """Return for each paraphrase that was said by now whether curated memory or the profile holds it once."""
         held = [
             [
                 entry

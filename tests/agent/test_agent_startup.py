@@ -124,7 +124,7 @@ async def test_what_was_learned_is_searched_for_and_what_was_saved_is_shown_at_o
         assert newest[0].content.strip() not in crowded, "what is newest comes first where there is no room for all"
         for entry in newest:
             await memory.forget(entry.id)
-    on = settings(root, consolidates=True)
+    on = replace(settings(root, consolidates=True), injection=None)
     async with HarnessAgent(ScriptedModel([]), memory=root, scope=SCOPE, settings=on) as agent:
         assert (await agent.consolidate()).kept
     placed = await prompt(root, "Do I prefer oolong or coffee?", consolidates=True)

@@ -111,8 +111,11 @@ class Consolidator:
         read_use_counts: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
+        uses_profile: bool = True,
     ) -> None:
         """Work on `files`; `key` is the key of the root, which recognises forgotten entries.
+
+        `uses_profile` says that prompts show the profile, so that curated memory does not repeat it.
 
         `adviser` asks a model; with None the rules decide alone. `yield_policy` returns a policy for each run: the run
         pauses before each step, and yields to more urgent work within them. `read_use_counts` returns the use of
@@ -127,7 +130,9 @@ class Consolidator:
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
         self._read_use_counts = read_use_counts or _no_use_counts
-        self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
+        self._gatherer = Gatherer(
+            files=files, changes=changes, redactor=redactor, key=key, config=self._config, uses_profile=uses_profile
+        )
 
     async def consolidate(
         self,
@@ -348,6 +353,7 @@ class Consolidator:
             change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.actor, why=reason)).id
         await delete_pending_proposal(self._files)
         cursor = await run_sync(_advance_cursor, inputs, proposal.documents)
+        cursor = replace(cursor, stated=frozenset(proposal.in_profile))
         await save_cursor(self._files, replace(cursor, at=self._clock.now()))
         if run.deep:
             fingerprints = await session_fingerprints(self._files)

@@ -120,13 +120,17 @@ class GatheredInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Gatherer:
-    """Reads curated memory, the ledgers and the tombstones; `key` recognises forgotten entries."""
+    """Reads curated memory, the ledgers and the tombstones; `key` recognises forgotten entries.
+
+    `uses_profile` says that prompts show the profile, so that curated memory need not repeat it.
+    """
 
     files: FileStore
     changes: ChangeSets
     redactor: Redactor
     key: bytes
     config: ConsolidationConfig
+    uses_profile: bool = True
 
     async def gather(self, *, again: bool = False, deep: bool = False) -> GatheredInput:
         """Return the input; with `again` entries that earlier runs read are included, `deep` marks it as a dream's.
@@ -151,6 +155,8 @@ class Gatherer:
         profiles = await self._read_profiles(versions)
         facts = [one.entry for path, data in profiles.items() for one in await run_sync(locate_facts, data, path)]
         fact_ids = await find_ledger_copies(self.files, facts) if facts else {}
+        # what the profile said at the last run may have been replaced since
+        stated_ids = fact_ids.keys() | cursor.stated
         return GatheredInput(
             material=ConsolidationInput(
                 documents=documents,
@@ -167,9 +173,9 @@ class Gatherer:
                 stated=[
                     await self._make_candidate(one, edited=False)
                     for path, data in ledgers.items()
-                    if fact_ids
-                    for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(fact_ids)))
-                    if one.entry.id in fact_ids and not self._is_forgotten(one, tombstones)
+                    if stated_ids
+                    for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(stated_ids)))
+                    if one.entry.id in stated_ids and not self._is_forgotten(one, tombstones)
                 ],
                 fact_ids=fact_ids,
             ),
@@ -195,8 +201,10 @@ class Gatherer:
         return documents, versions
 
     async def _read_profiles(self, versions: dict[str, str]) -> dict[str, bytes]:
-        """Return the readable profiles of the root."""
-        profiles = {}
+        """Return the readable profiles of the root, none if no prompt shows them."""
+        profiles: dict[str, bytes] = {}
+        if not self.uses_profile:
+            return profiles
         for path in [info.path for info in await self.files.list(WORKSPACE) if is_profile(info.path)]:
             with suppress(FileMissing, StorageError):
                 stored = await self.files.read(path)

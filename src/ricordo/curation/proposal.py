@@ -143,6 +143,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     return Proposal(
         documents={**_find_changed_documents(material.documents, after), **_mark_ledgers(material.ledgers, marks)},
         profiles=_without_replaced_facts(material, reconciliation, in_profile),
+        in_profile=tuple(sorted(in_profile)),
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=reconciliation.merged,
         superseded=reconciliation.superseded,

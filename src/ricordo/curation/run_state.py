@@ -77,10 +77,14 @@ class LedgerPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationCursor:
-    """What the last run, at `at`, has read; empty, with `at` None, for a root that was never consolidated."""
+    """What the last run, at `at`, has read; empty, with `at` None, for a root that was never consolidated.
+
+    `stated` are the ids of the entries that it left to the profile.
+    """
 
     at: datetime | None = None
     ledgers: Mapping[str, LedgerPosition] = field(default_factory=dict)
+    stated: frozenset[str] = frozenset()
     version: str = ABSENT
 
     @property
@@ -142,7 +146,9 @@ async def save_cursor(files: FileStore, cursor: ConsolidationCursor) -> None:
         }
         for path, position in sorted(cursor.ledgers.items())
     }
-    value = {"at": format_rfc3339(cursor.at) if cursor.at else None, "ledgers": rows}
+    value: dict[str, object] = {"at": format_rfc3339(cursor.at) if cursor.at else None, "ledgers": rows}
+    if cursor.stated:
+        value["stated"] = sorted(cursor.stated)
     await files.replace(CURSOR_PATH, json.dumps(value, indent=0).encode() + b"\n", expected=cursor.version)
 
 
@@ -152,6 +158,7 @@ def _parse_cursor(data: bytes, version: str) -> ConsolidationCursor:
     return ConsolidationCursor(
         at=datetime.fromisoformat(at) if at else None,
         ledgers={str(path): _parse_position(row) for path, row in value["ledgers"].items()},
+        stated=frozenset(map(str, value.get("stated", ()))),
         version=version,
     )
 

@@ -162,11 +162,13 @@ class Proposal:
     duplicate another one. `refused` holds the reason for each refused proposal of a model, `rejected` the reason why
     its whole answer is unusable, `note` the reason why the rules decided alone. `cap` names the bound of MEMORY.md that
     excluded an entry: lines, bytes or tokens. `undecided` are pairs of ids of curated entries that contradict each
-    other, the earlier statement first. `profiles` are the new contents of profiles that lose facts, by path.
+    other, the earlier statement first. `profiles` are the new contents of profiles that lose facts, by path;
+    `in_profile` are the ids of the entries for which a fact of a profile stands, so that they are not curated.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
     profiles: Mapping[str, bytes] = field(default_factory=dict)
+    in_profile: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     superseded: tuple[Supersession, ...] = ()

@@ -238,7 +238,7 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
     }
     # a sentence begins with a capital letter, even if the name does not
     # and a name before a colon, or with the question that was asked, only says who spoke
-    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b(?!:|, )", re.IGNORECASE)
+    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b(?![:：，]|, )", re.IGNORECASE)
     return [
         NewFact(
             content=finding.content,

@@ -18,9 +18,10 @@ from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.validation import check_budget
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
-from ricordo.stores.contract import LayeredMemory, build_preamble, record_shown
+from ricordo.stores.contract import EntryPage, LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
+from ricordo.workspace.layout import profile_path_for
 
 if TYPE_CHECKING:
     from ricordo.curation import UserProfile
@@ -177,7 +178,9 @@ async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None
     settings, root = memory._settings, memory._workspace.memory_root
     total = check_budget(budget) or (Tokens(settings.preamble_tokens) if settings else PREAMBLE_BUDGET)
     text, shown_ids = "", tuple[str, ...]()
-    if total.count > 1 and root.finds_profile and (settings is None or settings.injection is not None):
+    path = profile_path_for(root.scope, memory._workspace.scope) if root.finds_profile else ""
+    is_shown = total.count > 1 and (settings is None or settings.injection is not None)
+    if is_shown and path and await root.files.info(path):
         with suppress(ScopeMismatch, DocumentInvalid, StorageError):
             profile = await memory.profile().render(budget=Tokens(total.count // _PROFILE_SHARE))
             text, shown_ids = root.redactor.clean(profile.text), profile.shown
@@ -188,3 +191,8 @@ async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None
     entries = tuple(ShownEntry(id=name) for name in shown_ids)
     item = PreambleItem(text=text, source="profile.json", trust=Trust.AGENT, entries=entries)
     return replace(preamble, text="\n\n".join(filter(None, (text, preamble.text))), items=(item, *preamble.items))
+
+
+async def read_entry_page(memory: _OpenMemory, limit: int) -> EntryPage:
+    """Return the newest `limit` entries of a memory, and the ids of all."""
+    return await memory._layers.entry_page(limit)

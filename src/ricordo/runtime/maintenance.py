@@ -201,6 +201,7 @@ def _create_curation(
         read_use_counts=partial(_usage_scores, place.usage),
         emitter=emitter,
         scope=scope,
+        uses_profile=settings.injection is not None,
     )
     return ConsolidationJob(
         consolidator=consolidator,

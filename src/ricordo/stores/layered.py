@@ -557,6 +557,7 @@ class LayeredDriver(RootTombstones):
             # in shared data an unnamed undo must not take the write of another user
             rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]
         else:
+            change_id = await self._find_change_of_fact(change_id) or change_id
             rows = await self._collect_history(holding=change_id, others=True)
         try:
             item = curation.resolve_history_item([item for _, item in rows], change_id)
@@ -569,6 +570,16 @@ class LayeredDriver(RootTombstones):
         if item.user not in {"", self._root.changes.user}:
             raise ChangeNotFound(f"{item.id} is an act of {item.user}, who alone can undo it.")
         return next(row for row in rows if row[1] is item)
+
+    async def _find_change_of_fact(self, fact_id: str) -> str:
+        """Return the id with which the learning of a fact is undone, else its newest change; empty for no fact."""
+        for place in await self.places():
+            facts = await find_facts(place, self._scope, fact_id)
+            if len(facts) == 1:
+                copies = await find_ledger_copies(place.files, [facts[0].entry])
+                changes = [item for item in await self.entry_history(facts[0].entry.id) if not item.is_undone]
+                return next(iter(copies), changes[0].id if changes else "")
+        return ""
 
     async def _locate(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
         """Return all positions of the entry or fact with this id or part of an id. Raises `EntryNotFound`."""

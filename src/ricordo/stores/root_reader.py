@@ -492,10 +492,11 @@ async def read_facts(place: MemoryRoot, scope: Scope) -> list[LocatedEntry]:
     """Return the facts of the profile that `scope` has in a place; none if it can't be read, which `doctor` reports."""
     path = profile_of(place, scope)
     with suppress(FileMissing, StorageError):
-        if path:
+        data = (await place.files.read(path)).data if path else b""
+        if data:
             from ricordo.workspace.profile import locate_facts
 
-            return await run_sync(locate_facts, (await place.files.read(path)).data, path)
+            return await run_sync(locate_facts, data, path)
     return []
 
 
