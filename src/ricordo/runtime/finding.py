@@ -178,7 +178,7 @@ async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None
     settings, root = memory._settings, memory._workspace.memory_root
     total = check_budget(budget) or (Tokens(settings.preamble_tokens) if settings else PREAMBLE_BUDGET)
     text, shown_ids = "", tuple[str, ...]()
-    path = profile_path_for(root.scope, memory._workspace.scope) if root.finds_profile else ""
+    path = profile_path_for(root.scope, memory._workspace.scope) if root.includes_profile else ""
     is_shown = total.count > 1 and (settings is None or settings.injection is not None)
     if is_shown and path and await root.files.info(path):
         with suppress(ScopeMismatch, DocumentInvalid, StorageError):

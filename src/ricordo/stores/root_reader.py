@@ -485,7 +485,7 @@ class RootSessions:
 
 def profile_of(place: MemoryRoot, scope: Scope) -> str:
     """Return the path of the profile that `scope` has in a place; empty without one."""
-    return profile_path_for(place.scope, scope) if place.finds_profile else ""
+    return profile_path_for(place.scope, scope) if place.includes_profile else ""
 
 
 async def read_facts(place: MemoryRoot, scope: Scope) -> list[LocatedEntry]:
