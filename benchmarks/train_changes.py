@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from changes import Statement, find_corpus, read_streams
-from ricordo.curation.change_model import change_features, read_statement
+from ricordo.curation.change_model import change_features, have_different_subjects, read_statement
 
 WEIGHTS = Path(__file__).parents[1] / "src" / "ricordo" / "curation" / "change_weights.json"
 STRENGTH = 20.0
@@ -40,7 +40,7 @@ class Pair:
 
 
 def find_pairs(statements: Sequence[Statement]) -> tuple[list[Pair], int]:
-    """Return the pairs that share a subject word, and how many changes share none."""
+    """Return the pairs that the model has to decide, and how many changes it never sees."""
     read = [read_statement(statement.text) for statement in statements]
     counts: Counter[str] = Counter()
     pairs: list[Pair] = []
@@ -59,6 +59,9 @@ def find_pairs(statements: Sequence[Statement]) -> tuple[list[Pair], int]:
             if is_same_key:
                 active.remove(earlier)
             if not read[later].subject & read[earlier].subject:
+                unreachable += is_change
+            elif have_different_subjects(new.text, old.text):
+                # the rule decides, whatever the model says
                 unreachable += is_change
             elif is_change or not is_same_key:
                 features = change_features(

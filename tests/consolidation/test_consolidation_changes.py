@@ -34,6 +34,13 @@ NEAR_MISSES = [
     ("Ana ran 5 km on Monday.", "Ana ran 10 km on Monday."),
     ("I visited number 2 in Lima on a lovely day.", "I visited number 3 in Lima on a lovely day."),
     ("测试环境的端口是 8081。", "生产环境的端口是 80。"),
+    ("The US site ships within three days.", "The EU site ships within five days now."),
+    ("Version 3 is supported until June.", "Version 4 is now supported until December."),
+    ("Our January newsletter goes out on the 12th.", "Our February newsletter goes out on the 9th."),
+    ("Invoices to Pemberton are due in 14 days.", "Hartwell's invoices are due in 45 days from now on."),
+    ("Gate B closes 20 minutes before departure.", "Gate D closes 35 minutes before departure now."),
+    ("大阪支店の定員は12名です。", "名古屋支店の定員は30名に変わりました。"),
+    ("Тестовый сервер слушает порт 8081.", "Боевой сервер слушает теперь порт 443."),
 ]
 
 
@@ -76,5 +83,5 @@ def test_what_was_said_earlier_but_is_read_later_takes_no_place() -> None:
 
 def test_held_out_near_misses_and_their_changes_keep_their_floors() -> None:
     total = sum(map(replay, read_streams(find_corpus("test")[:1]).values()), Outcome())
-    assert len(total.held) >= 9
-    assert len(total.wrong) <= 4
+    assert len(total.held) >= 48
+    assert not total.wrong

@@ -7,7 +7,7 @@ change. Its weights come from labelled conversations; `benchmarks/train_changes.
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -16,16 +16,25 @@ from importlib.resources import files
 
 from ricordo.curation.claims import attribute_of, parse_statement
 from ricordo.language import Language, content_words, detect_language
+from ricordo.language.languages import dominant_script
 from ricordo.language.packs import language_pack, pack_phrases, pack_table, pack_words
 from ricordo.language.quantities import find_quantities
-from ricordo.language.words import irregular_pasts, split_words, stem, strip_accents
+from ricordo.language.words import irregular_pasts, is_stop_word, split_words, stem, strip_accents
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
 
-__all__ = ["CHANGE_THRESHOLD", "ComparedStatement", "change_features", "change_score", "read_statement", "shares_frame"]
+__all__ = [
+    "CHANGE_THRESHOLD",
+    "ComparedStatement",
+    "change_features",
+    "change_score",
+    "have_different_subjects",
+    "read_statement",
+    "shares_frame",
+]
 
 
-CHANGE_THRESHOLD = 1.0
+CHANGE_THRESHOLD = 1.5
 """The score from which a later statement takes the place of an earlier one."""
 _WEIGHTS_FILE = "change_weights.json"
 _MAX_CHARACTERS = 600
@@ -34,10 +43,26 @@ _EASTERN = "\u2e80"
 _EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
 _SLOT_WORDS = 2
 _SLOT_CHARACTERS = (2, 3)
+_MAX_CHARACTERS_OF_WORD = 5
+_ACRONYM = lazy_compile(r"^\W?([A-Z]{2,5}|[B-DF-HJ-NP-XZ])(?=\W*$)")
+_KOREAN_RUN = lazy_compile(r"^[\uac00-\ud7a3]+")
+_CYRILLIC = lazy_compile(r"[\u0400-\u04ff]")
+_MAX_PARTICLE = 2
+_MIN_PREFIX = 4
+_MIN_LIKENESS, _MIN_LIKENESS_WITH_NAMES, _MIN_LIKENESS_OF_NEIGHBOURS = 0.5, 0.3, 0.65
 _SHORT = 3
 _SHORT_PAST = 4
 _MIN_TWIN, _MIN_TWIN_WITH_CUE = 0.6, 0.75
-_CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d.:])")
+_CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d:]|\.\d)")
+_START = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('valid_from')}|{pack_phrases('valid_since')})\s+(?:the\s+)?"
+        rf"(?:(?:\d[\d.-]*(?:st|nd|rd|th)?|of|de|{'|'.join((*pack_table('weekday'), *pack_table('month')))})"
+        r"(?!\w)\s*){1,4}"
+    ),
+    re.IGNORECASE,
+)
+_DATE = lazy_compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
 _SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}: )")
@@ -77,7 +102,7 @@ def read_statement(text: str) -> ComparedStatement:
     if match := _SPEAKER.match(excerpt):
         excerpt = f"{match['question'] or ''} {excerpt[match.end() :]}".strip()
     language = detect_language(excerpt)
-    values, masked, spans = _find_values(excerpt)
+    values, masked, spans = _find_values(excerpt, _detect_script_language(excerpt))
     names, lead = _find_names(masked, capital_nouns=language_pack(language).capital_nouns)
     generic = _generic_words()
     frame = tuple(word for word in _frame(masked, spans, language) if word not in generic and not word[0].isdigit())
@@ -114,26 +139,38 @@ def _generic_words() -> frozenset[str]:
     return frozenset(content_words(raw, "en")) | frozenset(raw.split())
 
 
-def _find_values(text: str) -> tuple[Mapping[str, frozenset[str]], str, list[tuple[int, int, str]]]:
+def _detect_script_language(text: str) -> Language:
+    """Return the language of a text, by its script where its words do not tell."""
+    language = detect_language(text)
+    scripts: Mapping[str, Language] = {"cyrillic": "ru", "hangul": "ko"}
+    return scripts.get(dominant_script(text), language) if language == "en" else language
+
+
+def _find_values(text: str, language: Language) -> tuple[Mapping[str, frozenset[str]], str, list[tuple[int, int, str]]]:
     """Return the typed values of a text, the text without its amounts and times, and where these stand."""
     values: defaultdict[str, set[str]] = defaultdict(set)
     spans: list[tuple[int, int, str]] = []
-    for kind, pattern in (("version", _VERSION), ("clock", _CLOCK)):
+    for kind, pattern in (("date", _DATE), ("version", _VERSION), ("clock", _CLOCK)):
         for match in pattern.finditer(text):
             value = f"{int(match[1])}:{match[2]}" if kind == "clock" else match[0]
             values[kind].add(value)
             spans.append((*match.span(), kind))
-    for quantity in find_quantities(text):
+    for quantity in find_quantities(text, language):
         if any(start < quantity.end and quantity.start < end for start, end, _ in spans):
             continue
         unit = quantity.unit or "number"
         values[unit].add(f"{quantity.value:g}")
         spans.append((quantity.start, quantity.end, unit))
+    for kind in ("weekday", "month"):
+        for match in _joined_calendar(kind, language).finditer(text):
+            values[kind].add(_calendar(kind, language)[match[0]])
+            spans.append((*match.span(), kind))
     for match in _WORD.finditer(text):
         folded = match[0].casefold()
         for kind in ("weekday", "month"):
-            if folded in _calendar(kind) and (len(folded) > 3 or match[0][0].isupper()):
-                values[kind].add(_calendar(kind)[folded])
+            table = _calendar(kind, language)
+            if folded in table and (len(folded) > 3 or match[0][0].isupper() or not folded.isascii()):
+                values[kind].add(table[folded])
                 spans.append((*match.span(), kind))
         if attribute_of(folded):
             values[attribute_of(folded)].add(folded)
@@ -168,9 +205,20 @@ def _frame(masked: str, spans: Sequence[tuple[int, int, str]], language: Languag
 
 
 @cache
-def _calendar(kind: str) -> Mapping[str, str]:
-    table = pack_table("weekday" if kind == "weekday" else "month")
-    return {**table, **{f"{word}s": value for word, value in table.items()}}
+def _calendar(kind: str, language: Language = "en") -> Mapping[str, str]:
+    table, forms = (
+        (pack_table("weekday"), pack_table("weekday_form", language))
+        if kind == "weekday"
+        else (pack_table("month"), pack_table("month_form", language))
+    )
+    return {**table, **forms, **{f"{word}s": value for word, value in table.items()}}
+
+
+@cache
+def _joined_calendar(kind: str, language: Language) -> re.Pattern[str]:
+    """Return the pattern of the days or months of scripts without spaces."""
+    words = sorted((word for word in _calendar(kind, language) if word[0] >= _EASTERN), key=len, reverse=True)
+    return re.compile("|".join(words) or "(?!)")
 
 
 def _find_names(text: str, *, capital_nouns: bool) -> tuple[frozenset[str], str]:
@@ -259,8 +307,9 @@ def change_score(features: Mapping[str, float]) -> float:
     What is said on one day without a word of change is a list, and what happened twice are two events.
     """
     is_plain = not features["cue"]
+    is_unnamed = features["no attribute"] and features["only the value differs"] < _MIN_TWIN_WITH_CUE
     if features["twin"] >= (_MIN_TWIN if is_plain else _MIN_TWIN_WITH_CUE) or (
-        is_plain and (features["no attribute"] or features["same day"] or features["events"])
+        is_plain and (is_unnamed or features["same day"] or features["events"])
     ):
         return -math.inf
     weights = _load_weights()
@@ -279,6 +328,188 @@ def _load_weights() -> Mapping[str, float]:
     text = (files(__package__) / _WEIGHTS_FILE).read_text(encoding="utf-8")
     weights: dict[str, float] = decode_json(text)
     return weights
+
+
+def have_different_subjects(new: str, old: str) -> bool:
+    """Tell whether two statements are about different subjects that have much in common: two places, two versions.
+
+    A change has one place in which the two differ, its value. If they differ in two, one of them is the subject. So
+    it is if each names somebody or something that the other does not, and their values differ too.
+    """
+    language = _detect_script_language(f"{old}\n{new}")
+    left, right = _read_tokens(old, language), _read_tokens(new, language)
+    signs, renamed = [token.sign for token in left], [_find_same_word(token, left) for token in right]
+    places = _find_places(left, right, signs, renamed)
+    likeness = 2 * (Counter(signs) & Counter(renamed)).total() / max(len(left) + len(right) - places.extra, 1)
+    if (
+        places.values
+        and likeness >= _MIN_LIKENESS_WITH_NAMES
+        and _name_others(read_statement(new), read_statement(old))
+    ):
+        return True
+    slots = places.slots + (places.slots > 0 < places.neighbours and likeness >= _MIN_LIKENESS_OF_NEIGHBOURS)
+    is_near = likeness >= _MIN_LIKENESS
+    return is_near and (max(places.neighbours, slots + (len(places.values) or places.unlike)) > 1 or places.has_label)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Places:
+    """In which places two statements differ.
+
+    `values` are of one type, `unlike` of several, `slots` have other words, `neighbours` are other words beside the
+    same one. With `has_label` they begin with other labels: "room 12". `extra` counts the words of slots but for one.
+    """
+
+    values: set[object]
+    slots: int = 0
+    unlike: int = 0
+    neighbours: int = 0
+    has_label: bool = False
+    extra: int = 0
+
+
+def _find_places(
+    left: Sequence["_Token"], right: Sequence["_Token"], signs: Sequence[str], renamed: Sequence[str]
+) -> _Places:
+    shared = set(signs) & set(renamed)
+    is_dated = all(any(token.sign[1:] in _CALENDAR for token in each) for each in (left, right))
+    places = _Places(values=set())
+    single = [set[int](), set[int]()]
+    for tag, a, b, c, d in SequenceMatcher(None, signs, renamed, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs = [(at, at - a + c) for at in range(a, b) if left[at].value != right[at - a + c].value]
+            places.values |= {_value_place(left, at, is_dated=is_dated) for at, _ in pairs}
+            places.has_label |= any(left[at].is_label and at <= 1 >= other for at, other in pairs)
+            continue
+        words = [
+            [at for at in range(*span) if not each[at].value and names[at] not in shared]
+            for each, names, span in ((left, signs, (a, b)), (right, renamed, (c, d)))
+        ]
+        kinds = [{one.sign for one in each if one.value} for each in (left[a:b], right[c:d])]
+        number = sum(sign[0] != _VALUE_SIGN for sign in signs[:a])
+        places.values |= {
+            ("calendar", number) if is_dated and kind[1:] in _CALENDAR else kind for kind in kinds[0] & kinds[1]
+        }
+        is_tail = b == len(left) and d == len(right)
+        if _contrast(
+            [[each[at] for at in row] for each, row in zip((left, right), words, strict=True)], is_tail=is_tail
+        ):
+            places.slots += 1
+            places.extra += sum(map(len, words)) - len(words)
+            continue
+        if any(kinds) and not kinds[0] & kinds[1] and min(b - a, d - c) > 0 and max(b - a, d - c) <= _SLOT_WORDS:
+            places.unlike += all(kinds) or not is_tail or max(b - a, d - c) == 1
+        for row, found in zip(words, single, strict=True):
+            found |= set(row)
+    beside = [_neighbours(signs, at) & _neighbours(renamed, other) & shared for at in single[0] for other in single[1]]
+    places.neighbours = len(set().union(*beside)) and min(len(single[0]), len(single[1]), sum(map(bool, beside)))
+    return places
+
+
+def _neighbours(signs: Sequence[str], at: int) -> set[str]:
+    """Return the words right beside a place."""
+    return {sign for sign in (*signs[max(at - 1, 0) : at], *signs[at + 1 : at + 2]) if sign[0] != _VALUE_SIGN}
+
+
+def _name_others(new: ComparedStatement, old: ComparedStatement) -> bool:
+    """Tell whether the older of two statements has a name that the newer one lacks, which has another one."""
+    mine = {new.lead, *new.names, *new.subject}
+    theirs = {old.lead, *old.names, *old.subject}
+    others = {name for name in (*new.names, new.lead) if name and stem(name) not in theirs} - theirs
+    return bool(old.names - mine) and bool(others)
+
+
+_CALENDAR = frozenset({"weekday", "month", "clock", "date"})
+
+
+def _value_place(tokens: Sequence["_Token"], at: int, *, is_dated: bool) -> object:
+    """Return what stands for the place of a value that differs; a day and its hour have one, if no word parts them."""
+    token = tokens[at]
+    if is_dated and (token.sign[1:] in _CALENDAR or (token.sign == "=number" and not token.is_label)):
+        return "calendar", sum(not each.value for each in tokens[:at])
+    return at
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Token:
+    """A content word, or a value with the sign of its type; a label is a number right behind a word: "room 12"."""
+
+    sign: str
+    value: str = ""
+    is_label: bool = False
+
+
+@lru_cache(maxsize=8192)
+def _read_tokens(text: str, language: Language) -> tuple[_Token, ...]:
+    """Return the content words and values of a statement in order, without words of change."""
+    excerpt = text[:_MAX_CHARACTERS]
+    if match := _SPEAKER.match(excerpt):
+        excerpt = f"{match['question'] or ''} {excerpt[match.end() :]}".strip()
+    excerpt = _START.sub(_blank, excerpt)
+    _, _, spans = _find_values(excerpt, language)
+    plain = _CUES.sub(_blank, excerpt)
+    tokens: list[_Token] = []
+    at = 0
+    for start, end, kind in spans:
+        if start < at:
+            continue
+        between = _drop_particle(plain[at:start], at)
+        tokens += _read_words(between, language)
+        before = re.search(r"(\w+)\s$", between)
+        is_label = kind == "number" and before is not None and not is_stop_word(before[1].casefold(), language)
+        tokens.append(_Token(sign=f"={kind}", value=excerpt[start:end].casefold(), is_label=is_label))
+        at = end
+    return (*tokens, *_read_words(_drop_particle(plain[at:], at), language))
+
+
+def _drop_particle(text: str, at: int) -> str:
+    """Return what follows a value without the particle that Korean joins to it."""
+    return _KOREAN_RUN.sub("", text) if at else text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _read_words(text: str, language: Language) -> list[_Token]:
+    words = (word for run in text.split() for word in _words_of_run(run, language))
+    return [
+        _Token(sign=word)
+        for word in words
+        if word not in _generic_words()
+        and not word[0].isdigit()
+        and not (len(word) <= _MAX_PARTICLE and _CYRILLIC.match(word))
+    ]
+
+
+def _words_of_run(run: str, language: Language) -> Sequence[str]:
+    """Return the content words of a run without white space: a compound without its parts, and "US" as a name."""
+    if match := _ACRONYM.search(run):
+        return [match[1]]
+    words = _frame_words(run, language)
+    return words[:1] if run.isascii() and "-" in run else words
+
+
+def _find_same_word(token: _Token, others: Sequence[_Token]) -> str:
+    """Return the sign of the token of the others that is a form of the same word, else its own."""
+    if token.value or any(token.sign == other.sign for other in others):
+        return token.sign
+    return next(
+        (other.sign for other in others if not other.value and _is_same_word(token.sign, other.sign)), token.sign
+    )
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    common = next((at for at, (x, y) in enumerate(zip(shorter, longer, strict=False)) if x != y), len(shorter))
+    return common >= _MIN_PREFIX and 5 * common >= 3 * len(longer)
+
+
+def _contrast(sides: Sequence[Sequence[_Token]], *, is_tail: bool) -> bool:
+    """Tell whether both sides of a place have words: a few, or characters of a word."""
+    is_eastern = any(token.sign[0] >= _EASTERN for each in sides for token in each)
+    limit = _MAX_CHARACTERS_OF_WORD if is_eastern else 1 if is_tail else _SLOT_WORDS
+    return all(0 < len(each) <= limit for each in sides)
 
 
 def _weigh(words: Collection[str], rarity: Callable[[str], float]) -> float:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from math import inf
 
-from ricordo.curation.change_model import change_features, change_score, read_statement, shares_frame
+from ricordo.curation.change_model import (
+    change_features,
+    change_score,
+    have_different_subjects,
+    read_statement,
+    shares_frame,
+)
 from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.language import content_words, is_correction, stem
@@ -125,9 +131,12 @@ def replaces(newer: Entry, older: Entry) -> bool:
     corrects = CORRECTION_TAG in newer.tags or new.announces_change
     return (
         any(_ends_claim(claim, old) for claim in new.claims if claim.ended)
-        or any(_have_different_values(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
+        or (
+            any(_have_different_values(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
+            and not have_different_subjects(newer.content, older.content)
+        )
         or (not old.is_negative and any(_negates(denied, old, changes=corrects) for denied in new.negated_clauses))
-        or (corrects and _differ_in_one_number(new, old))
+        or (corrects and _differ_in_one_number(new, old) and not have_different_subjects(newer.content, older.content))
         or ((CORRECTION_TAG in newer.tags or is_correction(newer.content)) and _corrects_value(new, old))
     )
 
@@ -139,6 +148,8 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
     `rarity` weighs a word, 0 for one that all memories have.
     """
     if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
+        return -inf
+    if have_different_subjects(newer.content, older.content):
         return -inf
     new, old = read_statement(newer.content), read_statement(older.content)
     features = change_features(
@@ -185,6 +196,8 @@ def share_subject(one: Entry, other: Entry) -> bool:
     The first subject word of each occurs in the other, or they share half of the subject words of the shorter one and
     have no other words in one place; how either begins does not matter. No common attribute belongs to two subjects.
     """
+    if have_different_subjects(one.content, other.content):
+        return False
     left, right = parse_statement(one.content), parse_statement(other.content)
     for mine in left.claims:
         for theirs in right.claims:

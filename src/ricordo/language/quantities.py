@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ricordo.language.languages import Language, detect_language
+from ricordo.language.languages import Language, detect_language, word_bounds
 from ricordo.language.packs import pack_table
 from ricordo.lazy import lazy_compile
 
@@ -40,7 +40,8 @@ _SIGNS: Mapping[str, tuple[str, float]] = {
     "ml": ("volume", 0.001), "l": ("volume", 1.0), "mm": ("length", 0.001), "cm": ("length", 0.01),
     "km": ("length", 1e3), "px": ("px", 1.0), "°c": ("degree", 1.0), "rpm": ("rpm", 1.0),
 }  # fmt: skip
-_DIGITS = r"(?<![\w.,:/-])[+-]?\d+(?:[.,]\d+)*(?![\d:]|[.,:/-]\d)"
+# a script without spaces has no edge before a number
+_DIGITS = rf"{word_bounds('0')[0]}(?<![.,:/-])[+-]?\d+(?:[.,]\d+)*(?![\d:]|[.,:/-]\d)"
 _EASTERN = "\u2e80"
 _GROUPS = lazy_compile(r"\d{1,3}(?:[.,]\d{3})+")
 _TEN, _HUNDRED, _THOUSAND = 10, 100, 1000
@@ -94,9 +95,12 @@ def _quantity_pattern(language: Language, numerals: Mapping[str, float], units: 
 
 
 @lru_cache(maxsize=4096)
-def find_quantities(text: str) -> tuple[Quantity, ...]:
-    """Return the quantities of a text in order; a clock time, a version and a date are none."""
-    return tuple(_read_matches(text, _vocabulary(detect_language(text))))
+def find_quantities(text: str, language: Language | None = None) -> tuple[Quantity, ...]:
+    """Return the quantities of a text in order; a clock time, a version and a date are none.
+
+    `language` is detected from the text if it is None.
+    """
+    return tuple(_read_matches(text, _vocabulary(language or detect_language(text))))
 
 
 def _read_matches(text: str, words: _Vocabulary) -> Iterator[Quantity]:

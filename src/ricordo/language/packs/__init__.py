@@ -155,6 +155,8 @@ RowKind = Literal[
 TableKind = Literal[
     "weekday",  # words of the days of the week; Monday is 0
     "month",  # words of the months; January is 1
+    "weekday_form",  # further forms of the days of the week, which tell no date alone
+    "month_form",  # further forms of the months, which tell no date alone
     "day",  # phrases for a day, by its distance from today
     "weeks_ahead",  # phrases before a weekday, by how many weeks after the coming one it is
     "weeks_behind",  # such phrases behind a weekday

@@ -422,7 +422,7 @@ now|by now|nowadays|no longer|any ?more|no more|instead(?: of)?|rather than|from
 from (?:\w+ ){1,4}on|from (?:today|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january
   |february|march|april|may|june|july|august|september|october|november|december|next \w+)
 (?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat|replac|swapp|bump|rais|lower|increas|reduc|shift
-  |extend|shorten|postpon|push|slipp|cancell?|dropp|retir|promot|reschedul|rotat)(?:e[ds]?|ed|ing|s)?\b(?: on
+  |extend|shorten|postpon|push|slipp|cancell?|dropp|retir|promot|reschedul|rebook|rotat)(?:e[ds]?|ed|ing|s)?\b(?: on
   | over| to)?
 (?:went|gone|goes|going|comes?|came|is|are|was|were) (?:up|down|back|over|out|off)\b|took over|taken over
   |hand(?:ed|s) over

@@ -77,6 +77,9 @@ vive reside, gusta encanta, trabaja
 """,
     },
     tables={
+        "weekday_form": """
+5 = sábados; 6 = domingos
+""",
         "weekday": "0 = lunes; 1 = martes; 2 = miércoles; 3 = jueves; 4 = viernes; 5 = sábado; 6 = domingo",
         "month": """
 1 = enero; 2 = febrero; 3 = marzo; 4 = abril; 5 = mayo; 6 = junio; 7 = julio; 8 = agosto; 9 = septiembre;
@@ -142,8 +145,8 @@ a los (?:sistemas|asistentes|agentes) que\b
         "valid_until": "hasta",
         "past_state": "era|eran|estaba|fue|tenía",
         "change_cue": r"""
-ahora|ya no|en (?:vez|lugar) de|a partir de|desde|cambi\w+|pas(?:a|ó|amos|ado) (?:a|de)|mud\w+|sub(?:e|ió|ido)
-  |baj(?:a|ó|ado)
+ahora|ya no|en (?:vez|lugar) de|a partir de|desde|cambi\w+|pas(?:a|ó|amos|ado) (?:a|de)|mud\w+|sub(?:e|ió|ido) (?:a|de)
+  |baj(?:a|ó|ado) (?:a|de)
 reemplaz\w+|sustitu\w+|retras\w+|aplaz\w+|adelant\w+|dej(?:ó|amos|ado|a) de|al final|nuev\w+|por fin|vuelve
 """,
         "ordinal_suffix": r"\s+de",

@@ -127,7 +127,7 @@ adesso|ora|ormai|non .{1,30} più|invece|al posto di|da (?:oggi|domani|lunedì|g
   |a partire|dal(?:l')?
 cambi\w+|pass(?:a|ato|iamo) (?:a|da)|spost\w+|trasferi\w+|aument\w+|abbass\w+|ridott\w+|sostitui\w+|rimanda\w+
   |rinvia\w+|anticip\w+
-smess\w+|nuov\w+|alla fine|torna\w*
+smess\w+|sal(?:e|ito|ita) a|nuov\w+|alla fine|torna\w*
 """,
         "ago": "fa",
         "year_lead": "nel",

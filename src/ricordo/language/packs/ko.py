@@ -10,7 +10,15 @@ PACK = LanguagePack(
     name="Korean",
     scripts=frozenset({"hangul"}),
     edges=False,
+    tables={
+        "weekday_form": """
+0 = 월요일; 1 = 화요일; 2 = 수요일; 3 = 목요일; 4 = 금요일; 5 = 토요일; 6 = 일요일
+""",
+    },
     phrases={
+        "change_cue": r"""
+이제|더 이상|부터|바뀌|바꿨|바꾸|변경|옮겼|옮기|대신|새로
+""",
         "problem": r"""
 오류|에러|안 돼|안돼|안 되|실패|고장|멈췄
 """,

@@ -56,6 +56,10 @@ dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que 
         "secret_identifier": "senha",
     },
     tables={
+        "weekday_form": """
+0 = segunda|segundas; 1 = terça|terças; 2 = quarta|quartas; 3 = quinta|quintas; 4 = sexta|sextas;
+5 = sábados; 6 = domingos
+""",
         "weekday": """
 0 = segunda-feira; 1 = terça-feira; 2 = quarta-feira; 3 = quinta-feira; 4 = sexta-feira; 5 = sábado; 6 = domingo
 """,
