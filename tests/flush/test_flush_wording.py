@@ -261,3 +261,16 @@ def test_another_topic_behind_anyway_is_another_statement() -> None:
     contents = _learned(said)
     assert len(contents) == 2
     assert contents[1].startswith("The concert fee")
+
+
+def test_what_an_agent_drafts_in_quotation_marks_is_no_statement_of_its_own() -> None:
+    assert (
+        _learned("«Dear Bo, drilling is never allowed on Sundays, and always only from nine to twelve.»", "assistant")
+        == []
+    )
+
+
+def test_a_message_in_one_other_language_names_its_speaker_once() -> None:
+    text = "El martillo siempre está prohibido los domingos. Se lo digo siempre yo al albañil, nunca el portero."
+    for content in _learned(text, name="ana"):
+        assert content.count("Ana") <= 1

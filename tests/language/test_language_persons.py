@@ -186,6 +186,9 @@ def test_a_language_of_which_few_phrases_are_known_is_foreign() -> None:
         ("Off by default, they tick a box.", "en"),
         ("From Platform Nine at half seven.", "en"),
         ("Every second Tuesday at six, so it's the 27th again.", "en"),
+        ("In Bo's garage, at the flat they'd break.", "en"),
+        ("Since this week he's at the day centre.", "en"),
+        ("Now it's five pills a day.", "en"),
         ("Er hat einen Lieferwagen.", "de"),
         ("Ella vive en Lima.", "es"),
         ("Elle habite à Lyon.", "fr"),
@@ -204,6 +207,8 @@ def test_a_statement_that_needs_the_one_before_it_lacks_a_subject(text: str, lan
     ("text", "language"),
     [
         ("Borsuk stays borsuk.", "en"),
+        ("Wanda Pych, she runs the tests.", "en"),
+        ("Bo's a lady, it only sounds like a boy.", "en"),
         ("This project uses uv.", "en"),
         ("Use tabs, not spaces.", "en"),
         ("In June we move to Gijón.", "en"),

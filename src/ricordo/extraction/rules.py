@@ -105,10 +105,13 @@ class Speaker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Sentence:
-    """A rewritten sentence. `in_own_words` marks one in the first person, which must name its speaker."""
+    """A rewritten sentence. `in_own_words` marks one in the first person, which must name its speaker; `is_verbatim`
+    one of another language.
+    """
 
     text: str
     in_own_words: bool = False
+    is_verbatim: bool = False
 
 
 def rewrite_statements(
@@ -151,7 +154,8 @@ def rewrite_statements(
 def _name_speaker(sentences: Sequence[_Sentence], speaker: Speaker, language: Language) -> str:
     """Join sentences, with the speaker's name before those in the first person."""
     line = " ".join(sentence.text for sentence in sentences)
-    if all(sentence.in_own_words for sentence in sentences):
+    is_own = any(sentence.in_own_words for sentence in sentences)
+    if is_own and all(sentence.in_own_words or sentence.is_verbatim for sentence in sentences):
         return attribute_to_speaker(line, speaker.name, language)
     line = " ".join(
         attribute_to_speaker(_quote(sentence.text), speaker.name, language) if sentence.in_own_words else sentence.text
@@ -205,7 +209,8 @@ def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetim
         return _Sentence(text=f"{speaker.name}{verb} {introduction.name}.")
     if not is_english(text, statement.language):
         is_own = not speaker.needs_name and _may_be_first_person(statement)
-        return _Sentence(text=text if speaker.needs_name else strip_opener(text), in_own_words=is_own)
+        words = text if speaker.needs_name else strip_opener(text)
+        return _Sentence(text=words, in_own_words=is_own, is_verbatim=True)
     text = _strip_introduction(_REMINDER_PHRASE.sub("", strip_opener(text)), speaker.name)
     if speaker.is_impersonal:
         text = _OWN_WORK.sub(_passive_clause, text)
@@ -407,12 +412,14 @@ def _find_subject(turn: ConversationTurn, statements: Sequence[Statement]) -> tu
     position = next((index for index, each in enumerate(turn.sentences) if each.start == first.start), 0)
     found: list[Statement] = []
     for sentence in reversed(turn.sentences[max(0, position - _MAX_SUBJECT_SENTENCES) : position]):
-        if not _gives_subject(sentence, turn):
+        if not _gives_subject(sentence, turn) or (sentence.quoted and not first.quoted):
             break
         found.insert(0, sentence)
         if "question" in sentence.acts or not (sentence.quoted or _lacks_subject(sentence)):
             break
-    return tuple(found) if found and (_is_topic(found[0]) or not _lacks_subject(found[0])) else ()
+    if found and (_is_topic(found[0]) or _names_somebody(found[0]) or not _lacks_subject(found[0])):
+        return tuple(found)
+    return ()
 
 
 def _is_topic(sentence: Statement) -> bool:
@@ -439,7 +446,7 @@ def _find_topic(
 
 def _names_somebody(statement: Statement) -> bool:
     # Behind a preposition the first word counts as well.
-    return bool(find_names(f"with {statement.text}", statement.language))
+    return len(statement.words) > 1 and bool(find_names(f"with {statement.text}", statement.language))
 
 
 def _lacks_subject(statement: Statement) -> bool:
@@ -459,7 +466,7 @@ def _is_short(statement: Statement) -> bool:
 
 
 def _gives_subject(sentence: Statement, turn: ConversationTurn) -> bool:
-    is_plain = bool(sentence.words) and not sentence.quoted and not sentence.acts & _EMPTY_ACTS
+    is_plain = bool(sentence.words) and not sentence.acts & _EMPTY_ACTS
     is_machine_text = any(start <= sentence.start < end for start, end in find_machine_text(turn.utterance.text))
     is_safe = not is_machine_text and not contains_credential(sentence.text)
     return is_plain and is_safe and len(sentence.text) <= _MAX_SUBJECT_CHARS

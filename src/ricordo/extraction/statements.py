@@ -54,6 +54,7 @@ _NOISE_ACTS: frozenset[Act] = frozenset(
 )
 _POLITE_ACTS: frozenset[Act] = frozenset({"greeting", "thanks", "acknowledgement", "offer"})
 _MIN_NEWS_WORDS = 5
+_QUOTATION_MARKS = "«“„「"
 _MAX_HEADING_CHARS, _POINTER_CHARS = 40, 60
 
 
@@ -228,8 +229,11 @@ def find_machine_text(text: str) -> list[tuple[int, int]]:
 
 
 def _agent_statements(sentences: Sequence[Statement]) -> list[Statement]:
-    """Return an agent's statements. Its "you should never …" is a rule, not praise of the listener."""
-    statements = [each for each in sentences if not _is_heading(each, None)]
+    """Return an agent's statements, not the texts that it quotes or drafts.
+
+    Its "you should never …" is a rule, not praise of the listener.
+    """
+    statements = [each for each in sentences if not _is_heading(each, None) and each.text[0] not in _QUOTATION_MARKS]
     return [
         replace(each, acts=each.acts - _LISTENER_ACTS) if "convention" in each.acts else each for each in statements
     ]

@@ -161,6 +161,8 @@ def _is_spoken_verb(word: str) -> bool:
 
 _SEGMENT = lazy_compile(r",\s+|\s+[-–—]\s+")
 _LINKED = lazy_compile(lambda: rf"(?:{pack_phrases('linking', language='en')}|because|or)\b", re.IGNORECASE)
+_CONTRACTED_VERB = lazy_compile(lambda: pack_phrases("contracted_verb"), re.IGNORECASE)
+_PRONOUN_CLAUSE = lazy_compile(lambda: pack_phrases("pronoun_clause"), re.IGNORECASE)
 _ENDS_IN_PRONOUN = lazy_compile(lambda: rf"\b(?:{pack_phrases('object_pronoun')})[.!]*$", re.IGNORECASE)
 _MAX_REMARK_WORDS = 6
 _VERB_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?", re.IGNORECASE)
@@ -175,8 +177,8 @@ def lacks_subject(text: str, language: Language) -> bool:
         return True
     if language == "en" and len(text.split()) <= _MAX_REMARK_WORDS and _ENDS_IN_PRONOUN.search(text):
         return True
-    first, *rest = _SEGMENT.split(text)
-    clauses = (first, *(each for each in rest[:1] if not _LINKED.match(each)))
+    first, *rest = _SEGMENT.split(drop_repeated_subject(text))
+    clauses = (first, *(each for each in rest[:1] if not _LINKED.match(each) and not _PRONOUN_CLAUSE.match(each)))
     return language == "en" and is_english(text) and not any(map(_contains_verb, clauses))
 
 
@@ -186,7 +188,8 @@ def opens_with_pronoun(text: str, language: Language) -> bool:
 
 
 def _contains_verb(text: str) -> bool:
-    return any(_is_verb_form(word.casefold().replace("’", "'")) for word in _VERB_WORD.findall(text))
+    words = (word.casefold().replace("’", "'") for word in _VERB_WORD.findall(text))
+    return _CONTRACTED_VERB.search(text) is not None or any(map(_is_verb_form, words))
 
 
 def _is_verb_form(word: str) -> bool:

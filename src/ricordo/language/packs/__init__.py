@@ -326,6 +326,8 @@ PhraseKind = Literal[
     "function_joined",
     "name_title_joined",  # titles that are joined to the end of a name
     "problem",  # words with which somebody tells that something does not work
+    "contracted_verb",  # a verb that is joined to its subject by an apostrophe
+    "pronoun_clause",  # a clause whose subject is a pronoun
     "repeated_pronoun",  # pronouns behind a subject that say it once more
     "pronoun_subject",  # openings of a statement whose subject stands in the one before
     "asked_subject",  # a question for the value of something, with the group `subject`

@@ -252,52 +252,45 @@ delimiter word sub by com en sur tres over under test no forgot public
 like love enjoy prefer favour favor adore|dislike hate avoid loathe detest despise,
 start begin|stop quit end finish|continue, before|after|during, more|less fewer, most|least,
 increase raise grow|decrease reduce lower shrink, always|never|sometimes occasionally seldom rarely,
-allow permit enable|forbid prohibit deny disable ban, open|close closed,
-accept approve|reject refuse decline, add|remove delete drop, buy|sell, lend|borrow, teach|learn,
-send|receive, win|lose, upgrade|downgrade, join|leave, hire|fire,
-married|divorced single widowed engaged, left|right, north|south|east|west, up|down,
+allow permit enable|forbid prohibit deny disable ban, open|close closed, accept approve|reject refuse decline,
+add|remove delete drop, buy|sell, lend|borrow, teach|learn, send|receive, win|lose, upgrade|downgrade, join|leave,
+hire|fire, married|divorced single widowed engaged, left|right, north|south|east|west, up|down,
 big large tall|small little short tiny, long|short, hot warm|cold cool, early|late, old|young new,
 good best better|bad worst worse, first|last|second|third, morning|afternoon|evening|night noon,
 monday|tuesday|wednesday|thursday|friday|saturday|sunday weekend,
 january|february|march|april|may|june|july|august|september|october|november|december,
-daily|weekly|monthly|yearly annually|hourly, today|tomorrow|yesterday,
-winter|summer|spring|autumn fall,
-mother mum mom|father dad|sister|brother|son|daughter|wife|husband|aunt|uncle|cousin, dog|cat,
-tabs tab|spaces space, dark|light, on|off, with|without, public|private, internal|external,
-front frontend|back backend, left|stayed, male man|female woman, vegan|vegetarian,
-formal|informal casual, verbose detailed|brief concise terse, sync synchronous|async asynchronous,
-import|export, input|output, minimum min|maximum max
+daily|weekly|monthly|yearly annually|hourly, today|tomorrow|yesterday, winter|summer|spring|autumn fall,
+mother mum mom|father dad|sister|brother|son|daughter|wife|husband|aunt|uncle|cousin, dog|cat, tabs tab|spaces space,
+dark|light, on|off, with|without, public|private, internal|external, front frontend|back backend, left|stayed,
+male man|female woman, vegan|vegetarian, formal|informal casual, verbose detailed|brief concise terse,
+sync synchronous|async asynchronous, import|export, input|output, minimum min|maximum max
 """,
         "synonyms": """
-like love enjoy prefer favour favor fond, live lives reside based, home house,
-use utilise utilize employ, work job employed, dislike hate loathe detest, big large, start begin,
-finish end, buy purchase, speak talk, child kid, mum mom mother, dad father, daily everyday,
-always constantly, fast quick quickly, ask request, show display, short brief concise terse,
-error mistake, repository repo, database db, configuration config, javascript js, typescript ts,
-kubernetes k8s, postgresql postgres, application app, photo picture, car automobile, movie film,
+like love enjoy prefer favour favor fond, live lives reside based, home house, use utilise utilize employ,
+work job employed, dislike hate loathe detest, big large, start begin, finish end, buy purchase, speak talk, child kid,
+mum mom mother, dad father, daily everyday, always constantly, fast quick quickly, ask request, show display,
+short brief concise terse, error mistake, repository repo, database db, configuration config, javascript js,
+typescript ts, kubernetes k8s, postgresql postgres, application app, photo picture, car automobile, movie film,
 holiday vacation, flat apartment, physician doctor
 """,
         "verb_forms": """
-arise arose arisen, awake awoke awoken, beat beat beaten, become became become, begin began begun,
-bend bent, bind bound, bite bit bitten, bleed bled, blow blew blown, break broke broken, breed bred,
-bring brought, build built, burn burnt, buy bought, catch caught, choose chose chosen, cling clung,
-come came come, creep crept, deal dealt, dig dug, draw drew drawn, dream dreamt, drink drank drunk,
-drive drove driven, eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, find found,
-flee fled, fly flew flown, forbid forbade forbidden, forget forgot forgotten,
-forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given, go went gone goes,
-grind ground, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
-kneel knelt, know knew known, lay laid, lead led, lean leant, leap leapt, learn learnt, leave left,
-lend lent, light lit, lose lost, make made, mean meant, meet met, overcome overcame overcome,
-oversee oversaw overseen, pay paid, prove proved proven, ride rode ridden, ring rang rung,
-rise rose risen, run ran run, say said, see saw seen, seek sought, sell sold, send sent,
-sew sewed sewn, shake shook shaken, shine shone, shoot shot, show showed shown, shrink shrank shrunk,
-sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken, spell spelt,
-spend spent, spin spun, spring sprang sprung, stand stood, steal stole stolen, stick stuck,
-sting stung, strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung,
-take took taken, teach taught, tear tore torn, tell told, think thought, throw threw thrown,
-understand understood, undertake undertook undertaken, wake woke woken, wear wore worn,
-weave wove woven, weep wept, win won, wind wound, withdraw withdrew withdrawn, write wrote written,
-rewrite rewrote rewritten, rebuild rebuilt, redo redid redone, undo undid undone
+arise arose arisen, awake awoke awoken, beat beat beaten, become became become, begin began begun, bend bent,
+bind bound, bite bit bitten, bleed bled, blow blew blown, break broke broken, breed bred, bring brought, build built,
+burn burnt, buy bought, catch caught, choose chose chosen, cling clung, come came come, creep crept, deal dealt,
+dig dug, draw drew drawn, dream dreamt, drink drank drunk, drive drove driven, eat ate eaten, fall fell fallen,
+feed fed, feel felt, fight fought, find found, flee fled, fly flew flown, forbid forbade forbidden,
+forget forgot forgotten, forgive forgave forgiven, freeze froze frozen, get got gotten, give gave given,
+go went gone goes, grind ground, grow grew grown, hang hung, hear heard, hide hid hidden, hold held, keep kept,
+kneel knelt, know knew known, lay laid, lead led, lean leant, leap leapt, learn learnt, leave left, lend lent,
+light lit, lose lost, make made, mean meant, meet met, overcome overcame overcome, oversee oversaw overseen, pay paid,
+prove proved proven, ride rode ridden, ring rang rung, rise rose risen, run ran run, say said, see saw seen,
+seek sought, sell sold, send sent, sew sewed sewn, shake shook shaken, shine shone, shoot shot, show showed shown,
+shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, speak spoke spoken,
+spell spelt, spend spent, spin spun, spring sprang sprung, stand stood, steal stole stolen, stick stuck, sting stung,
+strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung, take took taken, teach taught,
+tear tore torn, tell told, think thought, throw threw thrown, understand understood, undertake undertook undertaken,
+wake woke woken, wear wore worn, weave wove woven, weep wept, win won, wind wound, withdraw withdrew withdrawn,
+write wrote written, rewrite rewrote rewritten, rebuild rebuilt, redo redid redone, undo undid undone
 """,
     },
     tables={
@@ -383,10 +376,13 @@ here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorro
 (?:(?:and|so|ok|okay),? )?(?:(?:what|which|who|when|where|how (?:much|many|long|big|high|old|often))
   (?:['’]s| is| are| was)|what should) (?P<subject>(?:the|our|your|(?-i:[A-Z])[\w-]+['’]s) [^?,;:]{2,60}?)(?: be)?\?
 """,
+        "pronoun_clause": r"(?:\w+ ){0,3}(?:he|she|it|they)\b",
+        "contracted_verb": r"['’]s (?:an?|the|not|in|at|on|got|been|gone|\w+ing|\w+ed)\b",
         "repeated_pronoun": "he|she|it|they",
         "pronoun_subject": r"""
 (?:he|she|they|it(?!['’]s (?:me\b|\d))|his|her|their|its)\b(?! or\b)
-mine\b
+mine\b|(?:now|then) (?:he|she|it|they)\b
+(?:since|from|on|in|at|until|for|every|next|last)(?: [\w'’]+){1,4}? (?:he|she|they)(?:['’]s|['’]re)?\b
 (?:you|we|i|nobody|everybody|only \w+(?: can| may| will)?) \w+ (?:it|them|him|her|that)\b(?! \w+s\b)
 (?:this|that|these|those)(?:['’]s| (?:is|are|was|were|means|has|have|can|will|must|should|needs?|goes|go|one|too))\b
 (?:to|with|for|from|by|of|without|according to) (?:him|her|them|it|that)\b
@@ -436,6 +432,7 @@ actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no
 by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning
 """,
         "filler_clause": r"""
+(?:ah |oh )?so (?:that )?you know(?: [\w'’]+){1,7}, (?=\w)
 (?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)
 actually (?=(?:the|my|our|we|i|it|he|she|they)\b)
 """,
