@@ -140,6 +140,18 @@ async def test_what_was_superseded_is_named_after_the_answer_newest_first(tmp_pa
     assert not {hit.entry.id for hit in found.others} & {MYSQL.id, POSTGRES.id, SPANNER.id}
 
 
+@pytest.mark.parametrize(("day", "held"), [(3, MYSQL), (5, POSTGRES), (9, SPANNER)])
+async def test_a_question_about_a_past_day_gets_what_held_then(tmp_path: Path, day: int, held: Entry) -> None:
+    chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES, OTHER), MEMORY: (SPANNER,)})
+    question = f"Which database did the orders service use on {day} November 2026?"
+    assert (await recall_memories(chain, question, now=NOW))[0].entry.id == held.id
+    found = await answer_question(chain, question, now=NOW)
+    assert found.hit is not None
+    assert found.hit.entry.id == held.id
+    later = {entry.content for entry in (MYSQL, POSTGRES, SPANNER) if entry.time and entry.time.day > day}
+    assert not any(content in found.text for content in later)
+
+
 async def test_superseded_memories_rank_below_their_successors_and_say_what_took_their_place(tmp_path: Path) -> None:
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES), MEMORY: (SPANNER,)})
     for question in (WHICH, "MySQL 8", "PostgreSQL 16"):

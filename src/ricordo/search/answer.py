@@ -30,9 +30,10 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
-from ricordo.search.query_context import core_words, named_words, parse_question
+from ricordo.search.query_context import core_words, find_date_ranges, named_words, parse_question, past_day
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
+from ricordo.search.supersession import select_held
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -506,6 +507,9 @@ async def answer_question(
     query = Query(text=question) if isinstance(question, str) else question
     # questions that are repeated every day must not use up the limit
     found = await search(sources, query, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
+    today = (now or datetime.now(UTC)).date()
+    if (day := past_day(find_date_ranges(query.text, today), today)) is not None:
+        found = select_held(found, day)
     stating = await _stating(found, query.text)
     trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]

@@ -93,6 +93,7 @@ def query_words(text: str) -> QueryWords:
     shortened = text[:_MAX_QUERY_CHARS]
     language = detect_language(shortened)
     content_pairs, touching_pairs = _joined_pairs(shortened)
+    weak_words = touching_pairs - content_pairs
     groups: dict[frozenset[str], str] = {}
     for word in _split_words(split_words(shortened)):
         is_pair = len(word) > 1 and is_unsegmented(word[0])
@@ -103,8 +104,7 @@ def query_words(text: str) -> QueryWords:
         words=tuple(word for _, word in chosen),
         groups=tuple(group for group, _ in chosen),
         weights=tuple(
-            GENERIC_WEIGHT if is_generic(word, language) or word in touching_pairs - content_pairs else 1.0
-            for _, word in chosen
+            GENERIC_WEIGHT if is_generic(word, language) or word in weak_words else 1.0 for _, word in chosen
         ),
     )
 

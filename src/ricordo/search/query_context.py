@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from ricordo.language import DateMention, detect_language, find_dates
 from ricordo.language.dates import month_numbers
-from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_words
+from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_table, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Passage
@@ -34,6 +34,7 @@ __all__ = [
     "parse_question",
     "passage_location",
     "passage_similarity",
+    "past_day",
     "reply_score",
     "session_key",
 ]
@@ -175,13 +176,18 @@ def _time_side(kind: PhraseKind) -> str:
 
 def _bare_month() -> str:
     month = "|".join(sorted(month_numbers(), key=len, reverse=True))
-    lead = rf"\b(?:{pack_phrases('month_lead')})\s+"
-    return rf"{lead}(?P<month>{month})\b(?!\s*,?\s*\d)|{pack_phrases('number_month')}"
+    leads = "|".join(map(pack_phrases, ("month_lead", "month_begin", "month_end")))
+    lead = rf"\b(?:{leads})\s+"
+    return rf"{lead}(?P<month>{month})\b(?!\s*,?\s*\d)"
 
 
 _BEFORE = lazy_compile(lambda: _time_side("before"), re.IGNORECASE)
 _AFTER = lazy_compile(lambda: _time_side("after"), re.IGNORECASE)
 _BARE_MONTH = lazy_compile(_bare_month, re.IGNORECASE)
+_JOINED_DATE = lazy_compile(lambda: pack_phrases("number_month"))
+_MONTH_BEGIN = lazy_compile(lambda: rf"\b(?:{pack_phrases('month_begin')})\s+$", re.IGNORECASE)
+_MONTH_END = lazy_compile(lambda: rf"\b(?:{pack_phrases('month_end')})\s+$", re.IGNORECASE)
+_LEAD_CHARS, _MONTH_PART_DAYS, _LEAST_MONTH_DAYS = 24, 10, 27
 _BEFORE_SUFFIX = lazy_compile(lambda: rf"\s*(?:{pack_phrases('before_behind')})")
 _AFTER_SUFFIX = lazy_compile(lambda: rf"\s*(?:{pack_phrases('after_behind')})")
 
@@ -197,13 +203,19 @@ class DateRange:
 @lru_cache(maxsize=256)
 def find_date_ranges(text: str, today: date) -> tuple[DateRange, ...]:
     """Return the date ranges that `text` names, relative to `today`; empty if it names no time."""
-    mentions = find_dates(text, today)
-    found = [_date_range(text, each.start, each.end, *_shift_to_past(each, today)) for each in mentions]
+    joined = [(match, _joined_range(match, today)) for match in _JOINED_DATE.finditer(text)]
+    found = [_date_range(text, match.start(), match.end(), *days) for match, days in joined if days]
+    mentions = [
+        each
+        for each in find_dates(text, today)
+        if not any(match.start() < each.end and each.start < match.end() for match, days in joined if days)
+    ]
+    found += [_date_range(text, each.start, each.end, *_shift_to_past(each, today)) for each in mentions]
     for match in _BARE_MONTH.finditer(text):
-        at = match.start("month") if match["month"] else match.start()
+        at = match.start("month")
         if not any(each.start < match.end() and at < each.end for each in mentions):
-            month = month_numbers()[match["month"].casefold()] if match["month"] else int(match["number"])
-            found.append(_date_range(text, at, match.end(), *_latest_month(month, today)))
+            days = _latest_month(month_numbers()[match["month"].casefold()], today)
+            found.append(_date_range(text, at, match.end(), *days))
     return tuple(found)
 
 
@@ -233,12 +245,49 @@ def _latest_month(month: int, today: date) -> tuple[date, date]:
     return date(year, month, 1), following - timedelta(days=1)
 
 
+def _joined_range(match: re.Match[str], today: date) -> tuple[date, date] | None:
+    """Return the first and last day of a date in a script without spaces, None if there is no such day."""
+    month, day = _read_number(match["number"]), _read_number(match["day"] or "")
+    if not 1 <= month <= 12:
+        return None
+    year = match["year"] or ""
+    first, last = _latest_month(month, today)
+    if year:
+        years = today.year + int(pack_table("year_side").get(year, "0")) if not year.isdigit() else int(year)
+        first, last = _latest_month(month, date(years, 12, 31)) if 1 <= years <= date.max.year - 1 else (first, last)
+    if day:
+        return (first.replace(day=day),) * 2 if day <= last.day else None
+    part = pack_table("month_part").get(match["part"] or "")
+    return _part_of_month(first, last, part) if part else (first, last)
+
+
+def _read_number(text: str) -> int:
+    """Return a number below a hundred in digits or in number characters; 0 for an empty text."""
+    if text.isdigit():
+        return int(text)
+    number = 0
+    for value in (int(pack_table("number").get(char, "0")) for char in text):
+        number = (number or 1) * value if value == 10 else number + value
+    return number
+
+
+def _part_of_month(first: date, last: date, part: str) -> tuple[date, date]:
+    """Return the days of the part `begin`, `middle` or `end` of a month."""
+    days = timedelta(days=_MONTH_PART_DAYS)
+    begin, middle = first + days, first + 2 * days
+    one = timedelta(days=1)
+    return {"begin": (first, begin - one), "middle": (begin, middle - one)}.get(part, (middle, last))
+
+
 def _date_range(text: str, start: int, end: int, first: date, last: date) -> DateRange:
-    lead = text[max(start - 16, 0) : start]
+    lead = text[max(start - _LEAD_CHARS, 0) : start]
     if _BEFORE.search(lead) or _BEFORE_SUFFIX.match(text, end):
         return DateRange(first=date.min, last=max(first, date.min + timedelta(days=1)) - timedelta(days=1))
     if _AFTER.search(lead) or _AFTER_SUFFIX.match(text, end):
         return DateRange(first=first, last=date.max)
+    if _LEAST_MONTH_DAYS <= (last - first).days < 2 * _LEAST_MONTH_DAYS:
+        part = "begin" if _MONTH_BEGIN.search(lead) else "end" if _MONTH_END.search(lead) else ""
+        first, last = _part_of_month(first, last, part) if part else (first, last)
     return DateRange(first=first, last=last)
 
 
@@ -265,7 +314,8 @@ class QueryContext:
     """The context that all passages are scored against.
 
     `speaker` is the one speaker whom the question is about, or empty; `absent_words` are its words that no source
-    contains; `date_ranges` are the times that it names; `breadth` is how likely its answer is spread over sessions.
+    contains; `date_ranges` are the times that it names; `as_of` is the last day of the earliest one if that is past:
+    what held then is asked for. `breadth` is how likely its answer is spread over sessions.
     `session_similarity` and `session_coverage` are the nearness of each session and the share of the question's words
     in it. `questions` holds the nearness and the speaker of the lines that end with a question. `rerank_scores` are a
     reranker's scores by passage location.
@@ -277,6 +327,7 @@ class QueryContext:
     speaker: str = ""
     absent_words: frozenset[str] = frozenset()
     date_ranges: tuple[DateRange, ...] = ()
+    as_of: date | None = None
     breadth: float = 0.0
     session_similarity: Mapping[tuple[str, str], float] = field(default_factory=dict)
     session_coverage: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -310,12 +361,19 @@ def build_query_context(
         speaker=_find_speaker(question, people),
         absent_words=_find_absent_words(passages),
         date_ranges=spans,
+        as_of=past_day(spans, now.date()),
         breadth=0.0 if spans or not config.breadth else question.breadth(people),
         session_similarity=sessions,
         session_coverage=company,
         questions=_find_questions(passages) if config.reply else {},
         rerank_scores=reranked or {},
     )
+
+
+def past_day(spans: Sequence[DateRange], today: date) -> date | None:
+    """Return the last day of the earliest range, None if it is not past or open to the past."""
+    last = min((span.last for span in spans if span.first != date.min), default=today)
+    return last if last < today else None
 
 
 def passage_location(passage: Passage) -> PassageLocation:

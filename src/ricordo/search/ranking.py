@@ -419,9 +419,9 @@ def _rank_passages(
     rows = folds.unique
     if not asked.is_blank:
         rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
-        rows = place_newer_first(rows, config)
+        rows = place_newer_first(rows, config, asked.as_of)
     offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
-    rows = place_successors_first(rows, offered, chain)
+    rows = place_successors_first(rows, offered, chain, asked.as_of)
     return _Ranking(
         rows=group_contradictions(
             rows, every, passages_shown, lambda passage: score_passage(_without_match(passage), asked)

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
@@ -33,6 +33,7 @@ from ricordo.workspace.entry_codec import parse_entries
 __all__ = [
     "NO_DATE",
     "ScoredPassage",
+    "held_on",
     "is_reply",
     "is_tool_call",
     "iter_best_first",
@@ -49,6 +50,7 @@ _STATE_MARKER = "[state:: "
 _TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
 _WORD_CHARS, _LONG = 6, 5.0
 _QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
+_HELD_SCORE, _LATER_SHARE = 0.5, 0.5
 _USUAL_FORM = 0.5
 _SIMILARITY_SHARES = ("bm25", "context", "dense", "dense_context")
 _ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
@@ -204,7 +206,7 @@ def _compute_signals(passage: Passage, memory: Entry | None, context: QueryConte
         "session_coverage": 0.0 if chunk.markup else context.session_coverage[session_key(passage)],
         "speaker": float(bool(context.speaker) and _is_about(chunk, context.speaker)),
         "reply": reply_score(passage, context),
-        "dates": _date_score(_memory_time(memory, chunk), context),
+        "dates": _memory_date_score(memory, chunk, context),
         "answer_type": float(holds_expected(match.content, context.question.expected)),
         "form": _form_score(passage),
         "memory": float(bool(chunk.markup)),
@@ -309,7 +311,7 @@ def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -
     if context.speaker and _is_about(chunk, context.speaker):
         more += config.speaker
     confidence = memory.confidence if memory else 1.0
-    return more + config.memory * confidence + config.dates * _date_score(_memory_time(memory, chunk), context)
+    return more + config.memory * confidence + config.dates * _memory_date_score(memory, chunk, context)
 
 
 @lru_cache(maxsize=_WORD_CACHE_SIZE)
@@ -384,6 +386,20 @@ def _session_score(passage: Passage, context: QueryContext) -> float:
 
 def _date_score(time: datetime | None, context: QueryContext) -> float:
     return date_closeness(time.date(), context.date_ranges) if context.date_ranges and time else 0.0
+
+
+def _memory_date_score(memory: Entry | None, chunk: Chunk, context: QueryContext) -> float:
+    """Return how near a passage is in time: 1 if it was said then, nearly as much for a memory that held then."""
+    said = _date_score(_memory_time(memory, chunk), context)
+    if memory is None or context.as_of is None:
+        return said
+    return max(said, _HELD_SCORE) if held_on(memory, context.as_of) else said * _LATER_SHARE
+
+
+def held_on(memory: Entry, day: date) -> bool:
+    """Return whether a memory was known and held on a day; False if its time is unknown."""
+    begun, ended = memory.valid_from, memory.valid_until
+    return begun is not None and begun <= day and (ended is None or ended > day)
 
 
 def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) -> float:

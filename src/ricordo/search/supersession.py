@@ -9,7 +9,7 @@ count as current.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache
 
 from ricordo.lazy import dataclass
@@ -37,6 +37,7 @@ __all__ = [
     "move_to_curated",
     "place_newer_first",
     "place_successors_first",
+    "select_held",
 ]
 
 
@@ -189,6 +190,7 @@ def _place_order(passage: Passage) -> tuple[bool, bool, str, int]:
 _MIN_SUBJECT_OVERLAP = 0.5
 _MIN_SHARED_WORDS = 3
 _CORRECTION_TAG = "correction"
+_TOLD_LATER = timedelta(days=14)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
 
@@ -201,13 +203,21 @@ def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPas
 
 
 def place_successors_first(
-    rows: Sequence[ScoredPassage], offered: Mapping[str, ScoredPassage], chain: SupersessionChains
+    rows: Sequence[ScoredPassage],
+    offered: Mapping[str, ScoredPassage],
+    chain: SupersessionChains,
+    as_of: date | None = None,
 ) -> list[ScoredPassage]:
-    """Move the current successor of a memory above it, and the successors between if they are hits too."""
+    """Move the current successor of a memory above it, and the successors between if they are hits too.
+
+    With a day, those that were said later do not move.
+    """
     result = list(rows)
     for row in rows:
         chunk = row.passage.match.chunk
         later = chain.successors_of(chunk.entry_id) if chunk.markup else ()
+        if as_of is not None:
+            later = tuple(newer for newer in later if newer in offered and _had_begun(offered[newer], as_of))
         if not later:
             continue
         at = next(at for at, other in enumerate(result) if other.entry == row.entry and other.passage == row.passage)
@@ -222,17 +232,28 @@ def place_successors_first(
     return result
 
 
-def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> list[ScoredPassage]:
+def _had_begun(row: ScoredPassage, day: date) -> bool:
+    """Return whether a memory held by that day."""
+    begun = (row.memory.valid_from if row.memory else None) or row.time.date()
+    return begun <= day
+
+
+def place_newer_first(
+    rows: Sequence[ScoredPassage], config: RecallConfig, as_of: date | None = None
+) -> list[ScoredPassage]:
     """Move the newer of two memories on one subject first: a changed decision wins.
 
-    A correction wins at any distance, another memory only if their scores are near.
+    A correction wins at any distance, another memory only if their scores are near. With a day, what was said later
+    replaces nothing.
     """
     result: list[ScoredPassage] = []
     outside, oldest = any(map(_is_from_outside, rows)), _LATEST
     for row in rows:
         # most rows are older than all before them, and can only replace external ones
         at = (
-            _first_replaced_index(row, result, config, outside=outside) if outside or row.time > oldest else len(result)
+            _first_replaced_index(row, result, config, outside=outside)
+            if (outside or row.time > oldest) and (as_of is None or _had_begun(row, as_of))
+            else len(result)
         )
         oldest = min(oldest, row.time) if row.passage.match.chunk.markup else oldest
         if at == len(result):
@@ -245,7 +266,7 @@ def place_newer_first(rows: Sequence[ScoredPassage], config: RecallConfig) -> li
             for other in result[at + 1 :]
         ]
         result[at + 1 :] = sorted(result[at + 1 :], key=_score_order)
-    corrections = [row for row in result if _is_correction(row)]
+    corrections = [row for row in result if _is_correction(row) and (as_of is None or _had_begun(row, as_of))]
     return [
         replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in result
     ]
@@ -321,6 +342,19 @@ def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
 
 def _is_from_outside(row: ScoredPassage) -> bool:
     return _EXTERNAL_MARKER in row.passage.match.chunk.markup and row.entry.is_external
+
+
+def select_held(hits: Sequence[Hit], day: date) -> list[Hit]:
+    """Return the hits that had been said and held on that day; what only a later one supersedes is not superseded."""
+    begun = {hit.entry.id: _day_begun(hit) for hit in hits if hit.entry.id}
+    current = [replace(hit, superseded_by="") if begun.get(hit.superseded_by, date.min) > day else hit for hit in hits]
+    return [hit for hit in current if _day_begun(hit) <= day]
+
+
+def _day_begun(hit: Hit) -> date:
+    """Return the first day on which a hit held; a message of the two weeks after a time may tell of it."""
+    begun = hit.entry.valid_from or date.min
+    return begun if hit.signals.get("memory") or begun == date.min else max(begun - _TOLD_LATER, date.min)
 
 
 def group_contradictions(

@@ -170,6 +170,8 @@ TableKind = Literal[
     "weekday_side",  # which weekday is meant: the last -1, this 0, the coming 1, the next one 2
     "unit_side",  # which week, month or year is meant: -1, 0 or 1
     "distance_lead",  # what stands before a distance: -1 into the past, 1 into the future
+    "year_side",  # which year is meant in such a date: the last -1, this 0
+    "month_part",  # the parts of a month in such a date: begin, middle, end
     "distance_tail",  # characters behind a distance: -1 into the past, 1 into the future
     "weekday_character",  # the characters of the days of the week; Monday is 0
     "irregular",  # irregular plurals and other forms by their base
@@ -372,7 +374,10 @@ PhraseKind = Literal[
     "month_lead",  # prepositions before a month without a year
     "before_behind",  # what stands behind a time and means before it
     "after_behind",  # what stands behind a time and means after it
-    "number_month",  # a month by its number, in the group `number`
+    # a date in a script without spaces, in the groups `year`, `number` of the month, `day` and `part` of the month
+    "number_month",
+    "month_begin",  # words before a month that mean its first days
+    "month_end",  # words before a month that mean its last days
     "name_join",  # words between two names
     "pronoun_opening",  # pronouns and answers that open a sentence without a topic
     "polite_opening",  # words before a question or a request to an agent

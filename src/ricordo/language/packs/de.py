@@ -143,6 +143,8 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
         "recurring": "geburtstag|jahrestag|namenstag|hochzeitstag|jedes jahr|jährlich",
         "no_date": "von heute auf morgen",
+        "month_begin": r"anfang",
+        "month_end": r"ende",
         "asked_subject": r"""
 (?:was|wer|wann|wo|welches|wie (?:lang|lange|hoch|groß|viel|alt)) (?:ist|sind|war)
   (?P<subject> (?:der|die|das|unser|unsere) [^?,;:]{2,60}?)\?

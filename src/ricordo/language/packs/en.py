@@ -372,6 +372,8 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
         "no_date": r"""
 here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorrow|yesterday['’]s news
 """,
+        "month_begin": r"(?:beginning|start|first days|first weeks?|early)(?: of| in)?(?: the month of)?",
+        "month_end": r"(?:end|last days|late)(?: of| in)?",
         "asked_subject": r"""
 (?:(?:and|so|ok|okay),? )?(?:(?:what|which|who|when|where|how (?:much|many|long|big|high|old|often))
   (?:['’]s| is| are| was)|what should) (?P<subject>(?:the|our|your|(?-i:[A-Z])[\w-]+['’]s) [^?,;:]{2,60}?)(?: be)?\?

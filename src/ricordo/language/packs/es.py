@@ -125,6 +125,8 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
         "recurring": "cumpleaños|aniversario|santo|cada año|todos los años",
         "no_date": "hoy en día|hoy por hoy",
+        "month_begin": r"(?:principios|comienzos|inicios) de",
+        "month_end": r"(?:finales|fines) de",
         "asked_subject": r"""
 ¿?(?:cuál|cual|quién|cuándo|dónde|cuánto) (?:es|son|está|están)
   (?P<subject> (?:el|la|los|las|nuestro|nuestra) [^?,;:]{2,60}?)\?

@@ -115,6 +115,8 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
         "recurring": "anniversaire|chaque année|tous les ans",
         "no_date": r"au jour d['’]aujourd['’]hui",
+        "month_begin": r"début(?: de)?",
+        "month_end": r"fin(?: de)?",
         "asked_subject": r"""
 (?:quel(?:le)?s?|qui|où|quand|combien) (?:est|sont)
   (?P<subject> (?:le |la |les |l['’]|notre |nos )[^?,;:]{2,60}?)\s?\?

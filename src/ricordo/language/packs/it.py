@@ -102,6 +102,8 @@ EUR 1 = euro; share 1 = per cento
         "omitted": r"(?:e )?altre \w+ (?:righe|voci|pagine)\b|[\w ]{0,20}(?:troncato|omesso|tagliato)\b",
         "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
         "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",
+        "month_begin": r"(?:inizio|inizi)(?: di)?",
+        "month_end": r"fine(?: di)?",
         "asked_subject": r"""
 (?:qual è|quali sono|chi è|quand['’]è|quando è|dov['’]è|dove sono|quanto è)
   (?P<subject> (?:il |lo |la |i |gli |le |l['’])[^?,;:]{2,60}?)\?

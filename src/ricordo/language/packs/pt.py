@@ -100,6 +100,8 @@ EUR 1 = euro|euros; share 1 = por cento
         "omitted": r"(?:e )?mais \w+ (?:linhas|páginas)\b|[\w ]{0,20}(?:truncado|omitido|cortado)\b",
         "recurring": "aniversário|todo ano|todos os anos",
         "no_date": "hoje em dia",
+        "month_begin": r"início de",
+        "month_end": r"fim de|final de",
         "pronoun_subject": r"(?:ele|ela|eles|elas|isso|isto)\b",
         "problem": r"""
 erro|não (?:funciona|vai|liga|sai|deixa)|falha|quebrado|travou|continua sem

@@ -48,6 +48,8 @@ month 1 = 下个月; year -1 = 去年; year 1 = 明年
 """,
         "unit": "day = 天; week = 周; month = 个月; year = 年",
         "number": "0 = 零; 1 = 一; 2 = 二|两; 3 = 三; 4 = 四; 5 = 五; 6 = 六; 7 = 七; 8 = 八; 9 = 九; 10 = 十",
+        "year_side": "-2 = 前; -1 = 去; 0 = 今",
+        "month_part": "begin = 初|上旬; middle = 中|中旬; end = 底|末|下旬",
         "distance_tail": "-1 = 前; 1 = 后",
         "weekday_character": "0 = 一; 1 = 二; 2 = 三; 3 = 四; 4 = 五; 5 = 六; 6 = 日|天",
         "numeral": """
@@ -140,7 +142,10 @@ piece 1 = 个|家|人|名|台|条|次|页|行|门|节|楼|层|片|位
         "ask_one_time": "多久|第一次|最后一次",
         "before_behind": "之前|以前",
         "after_behind": "之后|之後|以后|以後|以来",
-        "number_month": r"(?<![\d年])(?P<number>1[0-2]|[1-9])月(?!\s*\d)",
+        "number_month": r"""
+(?:(?P<year>\d{4}|[今去前])年)?(?<!\d)(?P<number>\d{1,2}|[一二三四五六七八九十]{1,2})月份?(?:(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})[日号號]
+  |(?P<part>[初中底末]|[上中下]旬))?
+""",
         "name_join": "和|与|與",
         "question_word_joined": "什么|什麼|谁|誰|哪|怎么|多少",
         "question_ending": "吗|嗎|呢",
