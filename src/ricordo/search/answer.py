@@ -30,7 +30,7 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
-from ricordo.search.query_context import core_words, find_date_ranges, named_words, parse_question, past_day
+from ricordo.search.query_context import core_words, named_words, parse_question, past_day
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
 from ricordo.search.supersession import select_held
@@ -206,9 +206,8 @@ def _by_fitness(hits: Sequence[Hit], question: str, core: Set[str], config: Reca
 def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> Hit | None:
     """Return the curated memory that was learned from the message `chosen` and answers the question as well.
 
-    It contains every core word of the question that the message has in its prose (not only inside a path or other
-    identifier), and at least one word of the question in that prose that is not the speaker's name. None if no memory
-    does.
+    It contains every core word of the question that the message has in its prose, not only inside an identifier, and
+    at least one word of the question in that prose that is not the speaker's name. None if no memory does.
     """
     messages = set(chosen.entry.source.messages)
     if chosen.signals.get("memory") or not messages:
@@ -216,7 +215,6 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
     core = core_words(question, [chosen.speaker])
     prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
     in_prose = {word for word in chosen.matched_words if prose & set(content_words(word))}
-    shared = core & in_prose
     spoken_words = {word for word in in_prose if word.casefold() != chosen.speaker.casefold()}
     fits = [
         hit
@@ -225,7 +223,7 @@ def find_learned_memory(chosen: Hit, curated: Sequence[Hit], question: str) -> H
         and not hit.superseded_by
         and not _ends_with_question(hit)
         and messages & set(hit.entry.source.messages)
-        and shared <= set(hit.matched_words)
+        and core & in_prose <= set(hit.matched_words)
         and spoken_words & set(hit.matched_words)
         and hit.signals.get("answer_type", 0.0) >= chosen.signals.get("answer_type", 0.0)
     ]
@@ -507,9 +505,7 @@ async def answer_question(
     query = Query(text=question) if isinstance(question, str) else question
     # questions that are repeated every day must not use up the limit
     found = await search(sources, query, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
-    today = (now or datetime.now(UTC)).date()
-    if (day := past_day(find_date_ranges(query.text, today), today)) is not None:
-        found = select_held(found, day)
+    found = select_held(found, past_day(query.text, (now or datetime.now(UTC)).date()))
     stating = await _stating(found, query.text)
     trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]

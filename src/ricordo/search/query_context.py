@@ -361,7 +361,7 @@ def build_query_context(
         speaker=_find_speaker(question, people),
         absent_words=_find_absent_words(passages),
         date_ranges=spans,
-        as_of=past_day(spans, now.date()),
+        as_of=past_day(question.original_text, now.date()) if spans else None,
         breadth=0.0 if spans or not config.breadth else question.breadth(people),
         session_similarity=sessions,
         session_coverage=company,
@@ -370,9 +370,9 @@ def build_query_context(
     )
 
 
-def past_day(spans: Sequence[DateRange], today: date) -> date | None:
-    """Return the last day of the earliest range, None if it is not past or open to the past."""
-    last = min((span.last for span in spans if span.first != date.min), default=today)
+def past_day(text: str, today: date) -> date | None:
+    """Return the last day of the earliest time that `text` names; None if it names none, or that day is not past."""
+    last = min((span.last for span in find_date_ranges(text, today) if span.first != date.min), default=today)
     return last if last < today else None
 
 

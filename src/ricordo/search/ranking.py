@@ -39,6 +39,7 @@ from ricordo.search.supersession import (
     find_supersessions,
     group_contradictions,
     move_to_curated,
+    place_held_first,
     place_newer_first,
     place_successors_first,
 )
@@ -422,6 +423,7 @@ def _rank_passages(
         rows = place_newer_first(rows, config, asked.as_of)
     offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
     rows = place_successors_first(rows, offered, chain, asked.as_of)
+    rows = place_held_first(rows, chain, asked.as_of) if asked.as_of is not None else rows
     return _Ranking(
         rows=group_contradictions(
             rows, every, passages_shown, lambda passage: score_passage(_without_match(passage), asked)

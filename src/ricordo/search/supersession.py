@@ -35,6 +35,7 @@ __all__ = [
     "find_supersessions",
     "group_contradictions",
     "move_to_curated",
+    "place_held_first",
     "place_newer_first",
     "place_successors_first",
     "select_held",
@@ -232,6 +233,18 @@ def place_successors_first(
     return result
 
 
+def place_held_first(rows: Sequence[ScoredPassage], chain: SupersessionChains, day: date) -> list[ScoredPassage]:
+    """Move a memory that had begun by that day above those that superseded it later."""
+    result = list(rows)
+    for row in rows:
+        later = chain.successors_of(_id(row)) if row.passage.match.chunk.markup and _had_begun(row, day) else ()
+        at = next(at for at, other in enumerate(result) if other.passage is row.passage) if later else 0
+        newer = (n for n in range(at) if _id(result[n]) in later and not _had_begun(result[n], day))
+        if (first := next(newer, None)) is not None:
+            result.insert(first, replace(result.pop(at), score=result[first].score))
+    return result
+
+
 def _had_begun(row: ScoredPassage, day: date) -> bool:
     """Return whether a memory held by that day."""
     begun = (row.memory.valid_from if row.memory else None) or row.time.date()
@@ -344,8 +357,13 @@ def _is_from_outside(row: ScoredPassage) -> bool:
     return _EXTERNAL_MARKER in row.passage.match.chunk.markup and row.entry.is_external
 
 
-def select_held(hits: Sequence[Hit], day: date) -> list[Hit]:
-    """Return the hits that had been said and held on that day; what only a later one supersedes is not superseded."""
+def select_held(hits: Sequence[Hit], day: date | None) -> list[Hit]:
+    """Return the hits that had begun by that day; what only a later one supersedes is not superseded.
+
+    All of them without a day.
+    """
+    if day is None:
+        return list(hits)
     begun = {hit.entry.id: _day_begun(hit) for hit in hits if hit.entry.id}
     current = [replace(hit, superseded_by="") if begun.get(hit.superseded_by, date.min) > day else hit for hit in hits]
     return [hit for hit in current if _day_begun(hit) <= day]
