@@ -173,6 +173,20 @@ def test_topics_come_before_what_is_pinned_and_that_before_what_is_of_less_use()
     assert cut.memories == 200 - len(preferences)
 
 
+def test_the_lines_that_state_long_memories_in_short_come_after_what_is_surer_and_are_no_persons_lines() -> None:
+    pointers = "".join(f"   - The long story number {number} of the crew… →\n" for number in range(20))
+    facts = "".join(bullet(f"Fact {number} is short.", number) for number in range(20))
+    topics = "## Topics\n\n1. [Crew](memory/topics/crew.md): who is in it\n"
+    lines, cut = shown(f"# Memory\n\n{topics}{pointers}\n## Facts\n\n{facts}", IndexBounds(max_lines=20))
+    assert sum(line.startswith("- Fact") for line in lines) == 16
+    assert not any("long story" in line for line in lines)
+    assert cut is not None
+    assert cut.memories == 4
+    mine = "   - My own arrow -> stays\n"
+    lines, _ = shown(f"{topics}{pointers}{mine}\n## Facts\n\n{facts}", IndexBounds(max_lines=9))
+    assert any("My own arrow -> stays" in line for line in lines)
+
+
 def test_a_list_of_topics_without_room_for_what_is_said_of_them_names_them_all_the_same() -> None:
     document = f"# Memory\n\n{TOPICS}\n" + "".join(bullet(f"Fact {number}.", number) for number in range(50))
     lines, cut = shown(document, room=700)

@@ -1,7 +1,8 @@
 """The excerpt of MEMORY.md in a prompt, for a file that has grown too long. Pure functions.
 
 A file within its bounds is shown unchanged. Of a longer file the newest entry is always shown, then pinned entries and
-the list of topics, then the rest by usefulness, in file order. With several roots the narrowest comes first. Lines
+the list of topics, then the rest by usefulness, in file order; lines that state long memories in short come after the
+learned facts. With several roots the narrowest comes first. Lines
 written by a person are taken in order, and the last of them also counts as newest. Contradicting entries are shown
 together.
 
@@ -27,7 +28,7 @@ from ricordo.workspace.entry import (
 )
 from ricordo.workspace.entry_codec import preview_line
 from ricordo.workspace.layout import MEMORY_PATH
-from ricordo.workspace.markdown import decode_lines
+from ricordo.workspace.markdown import POINTER_END, POINTER_START, decode_lines
 
 __all__ = ["MemoryCut", "MemoryExcerpt", "excerpt_memory", "memory_lines"]
 
@@ -39,6 +40,8 @@ _NEWEST_SHARE = 4
 """The newest entry is shortened if it takes more than one quarter of a bound."""
 _BEGINNING_CHARACTERS = 120
 _MANUAL_RANK = usefulness(Entry(content="-", by="hand", time=datetime.min.replace(tzinfo=UTC)))[:-1]
+_POINTER_RANK = usefulness(Entry(content="-", by="flush", confidence=0.7, time=datetime.min.replace(tzinfo=UTC)))[:-1]
+"""The lines that state long memories of topics in short rank after the facts that are surer than this."""
 _CONTRADICTS_FIELD = f"[{CONTRADICTS_FIELD}:: ".encode()
 _CAPS: tuple[BoundName, ...] = ("lines", "bytes", "tokens")
 _Rank = tuple[bool, int, int, int, float, datetime]
@@ -99,7 +102,14 @@ class _Block:
         return not self.is_named and not self.is_code and _TOPIC_LINK.match(self.lines[0]) is not None
 
     @property
+    def is_pointer(self) -> bool:
+        line = self.lines[0]
+        return not self.is_named and not self.is_code and line.startswith(POINTER_START) and line.endswith(POINTER_END)
+
+    @property
     def rank(self) -> _Rank:
+        if self.is_pointer:
+            return _POINTER_RANK
         return usefulness(self.entry)[:-1] if self.entry and self.is_named else _MANUAL_RANK
 
 
@@ -222,7 +232,7 @@ def _age_key(entry: Entry | None) -> tuple[datetime, str]:
 
 
 def _is_manual(block: _Block) -> bool:
-    return not (block.is_named or block.is_heading or block.is_code or block.is_topic)
+    return not (block.is_named or block.is_heading or block.is_code or block.is_topic or block.is_pointer)
 
 
 class _Selection:
