@@ -37,6 +37,8 @@ LAZY_IMPORTS = {
     "ricordo.concurrency.Opening.__aenter__": "trio is imported only where it runs the loop",
     "ricordo.runtime.models._find_factory": "only an unknown name needs a near one",
     "ricordo.runtime.models._list_entry_points": "the standard library reads them with a parser of mail",
+    "ricordo.runtime.memory.Memory.decide": "few processes review",
+    "ricordo.runtime.memory.Memory.review": "few processes review",
     "ricordo.runtime.models.load_reranker": "few processes load a reranker",
     "ricordo.runtime.services.RootServices._maintenance": "most processes consolidate nothing",
     "ricordo.runtime.services.RootServices.flush": "most processes extract nothing",

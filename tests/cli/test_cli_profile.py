@@ -184,3 +184,26 @@ def test_json_that_is_no_profile_is_refused_and_changes_nothing(root: Path, tmp_
     for options in ((), ("--replace",)):
         assert profile(root, "import", file, *options).code == 1
     assert profile(root, "export").out == before
+
+
+@pytest.mark.req("DF-FACTS-find", "FC-WHY")
+def test_the_commands_for_memories_take_a_fact_and_a_review_decides_about_it(root: Path) -> None:
+    name = profile(root, "add", "It is always like that.", "--json").document["fact"]["id"]
+    assert ricordo("--root", root, "memory", "list", "--json").document["entries"][0]["id"] == name
+    shown = ricordo("--root", root, "memory", "show", name, "--json").document
+    assert shown["file"].endswith("profile.json")
+    assert ricordo("--root", root, "why", name, "--json").document["in_prompt"]
+    assert f"Pinned {name}" in ricordo("--root", root, "pin", name).out
+    changed = ricordo("--root", root, "memory", "update", name, "--text", "Ann lives in Porto.", "--json").document
+    assert changed["updated"]["content"] == "Ann lives in Porto."
+    assert "update" in ricordo("--root", root, "history").out
+    ricordo("--root", root, "undo")
+    assert ricordo("--root", root, "review", "later", name, "--json").document["verb"] == "later"
+    edited = ricordo("--root", root, "review", "edit", name, "--text", "Ann sails.", "--json").document
+    assert edited["entries"][0]["content"] == "Ann sails."
+    assert f"Rejected {name}" in ricordo("--root", root, "review", "reject", name).out
+    assert ricordo("--root", root, "memory", "list", "--json").document["total"] == 0
+    assert "Nothing is doubtful." in ricordo("--root", root, "review").out
+    assert ricordo("--root", root, "review", "--json").document == {"doubts": []}
+    ricordo("--root", root, "undo")
+    assert ricordo("--root", root, "memory", "list", "--json").document["total"] == 1

@@ -49,6 +49,16 @@ _COMMANDS: dict[str, str | _Group] = {
     "erase": "remember:erase",
     "pin": "remember:pin",
     "confirm": "remember:confirm",
+    "review": _Group(
+        callback="remember:review",
+        commands={
+            "accept": "remember:accept",
+            "reject": "remember:reject",
+            "merge": "remember:merge",
+            "edit": "remember:edit",
+            "later": "remember:later",
+        },
+    ),
     "undo": "history:undo",
     "history": "history:history",
     "diff": "history:diff",

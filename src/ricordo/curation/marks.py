@@ -16,17 +16,17 @@ from ricordo.concurrency import compute
 from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
-from ricordo.curation.profile.updates import remove_statement, render_edited_profile
+from ricordo.curation.profile.updates import remove_statement, render_edited_profile, without_facts
 from ricordo.curation.rewording import REWORDED_FIELD
 from ricordo.errors import EntryNotFound, FileMissing, InvalidEntry
 from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore
-from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, with_metadata
+from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, supersede, with_metadata
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
-from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, long_entry_path
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile, long_entry_path
 from ricordo.workspace.ledger import find_entries, find_entry, is_long
 from ricordo.workspace.markdown import has_any_id
 from ricordo.workspace.profile import category_for_kind, format_profile_time, kind_for_category, parse_profile
@@ -35,7 +35,16 @@ from ricordo.workspace.redaction import guarded_length, redact_entry
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
 
-__all__ = ["EntryUpdate", "MarkAct", "MarkResult", "mark_entry", "mark_fact", "update_entry", "update_fact"]
+__all__ = [
+    "EntryUpdate",
+    "MarkAct",
+    "MarkResult",
+    "mark_entry",
+    "mark_fact",
+    "merge_into",
+    "update_entry",
+    "update_fact",
+]
 
 
 _AT_ONCE = 20_000
@@ -155,6 +164,31 @@ async def mark_fact(
 
     await changes.rebase(plan, act=act, who=who)
     return marked
+
+
+async def merge_into(
+    files: FileStore, changes: ChangeSets, old: LocatedEntry, new_id: str, *, now: datetime, who: str
+) -> None:
+    """Let the entry `new_id` take the place of `old`, which stays as superseded; a fact leaves its profile."""
+
+    async def plan() -> list[Edit]:
+        if is_profile(old.path):
+            stored = await files.read(old.path)
+            data = without_facts(stored.data, old.path, {old.entry.id}, learned_only=False)
+            return [Edit(path=old.path, expected_hash=stored.version, data=data)]
+        located_entries = await _locate(files, old.entry.id)
+        return [
+            await _rewrite_bullets(
+                files,
+                path,
+                old.entry.id,
+                lambda entry: supersede(replace(entry, id=old.entry.id), new_id, end=now.date()),
+            )
+            for path in dict.fromkeys(_document_paths(located_entries))
+        ]
+
+    async with files.lock(CURATION_LOCK):
+        await changes.rebase(plan, act="merge", who=who)
 
 
 async def update_fact(

@@ -5,37 +5,47 @@ consolidation and use correct it; only a large share of junk is a failure too. T
 entries.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.change_model import CHANGE_THRESHOLD
+from ricordo.curation.conflicts import score_change
+from ricordo.curation.contradictions import RelatedEntryIndex
+from ricordo.curation.importance import MERGED_FIELD, entry_time, field_ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import contains_fence, has_secret
 from ricordo.guard.scanner import find_secrets
 from ricordo.language import content_words
 from ricordo.language.acts import is_acknowledgement
-from ricordo.language.duplicates import is_same_statement, statement_key
-from ricordo.lazy import lazy_compile
+from ricordo.language.duplicates import DUPLICATE_THRESHOLD, is_same_statement, statement_key
+from ricordo.language.packs import pack_phrases
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.storage import FileStore
-from ricordo.workspace.entry import Entry, find_contradictions
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.history.checks import Check
 from ricordo.workspace.history.usage import MemoryUsage, read_usage
-from ricordo.workspace.layout import USAGE, WORKSPACE, parse_transcript_path
+from ricordo.workspace.layout import USAGE, WORKSPACE, is_profile, parse_transcript_path
 from ricordo.workspace.ledger import is_curated, read_all_entries
 from ricordo.workspace.markdown import unescape
+from ricordo.workspace.profile import locate_facts
 
 __all__ = [
+    "DOUBT_DETAILS",
+    "Doubt",
     "check_entries",
     "check_instructions",
     "check_secrets",
     "check_store_entries",
     "count_secrets",
+    "find_doubts",
     "find_duplicates",
     "find_sourceless",
     "is_junk",
@@ -160,7 +170,17 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
     missing = [path for path in _long_paths(located) if await files.info(f"{WORKSPACE}/{path}") is None]
     sessions = await _list_sessions(files)
     usage = await _read_usage(files)
-    return await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+    checks = await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+    return [*checks, *await run_sync(_check_doubts, await _read_curated(files, located), now)]
+
+
+async def _read_curated(files: FileStore, located: Sequence[LocatedEntry]) -> list[Entry]:
+    """Return what prompts show: the entries of curated memory, and the facts of profiles."""
+    facts: list[Entry] = []
+    for path in [info.path for info in await files.list(WORKSPACE) if is_profile(info.path)]:
+        with suppress(FileMissing, StorageError):
+            facts += [one.entry for one in await run_sync(locate_facts, (await files.read(path)).data, path)]
+    return [*(one.entry for one in located if is_curated(one.path)), *facts]
 
 
 def check_secrets(
@@ -326,3 +346,125 @@ async def _read_usage(files: FileStore) -> Mapping[str, MemoryUsage]:
 
 def _list_details(detail: str, paths: Collection[str]) -> str:
     return f"{detail}: {', '.join(paths)}" if paths else detail
+
+
+_MIN_SURE = 0.65
+"""Learned memories below this confidence, which is the relevance that the rules gave them, are likely noise."""
+_FEWEST_WORDS = 2
+_CHANGE_MARGIN = 0.5
+"""A pair this little below the threshold of superseding looks like an old and a new statement."""
+_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
+_MAX_EXAMPLES = 3
+_EXAMPLE_CHARS = 60
+DOUBT_DETAILS: Mapping[str, str] = {
+    "contradiction": "pairs of memories that contradict each other",
+    "stale": "pairs that look like an old and a new statement",
+    "duplicate": "memories that say the same as a fact of the profile or as another one",
+    "fragment": "memories that are not understood alone",
+    "outside": "memories from tools or web pages that nobody confirmed",
+    "noise": "memories that are likely worth nothing",
+    "unused": "memories past their time that nobody has used",
+}
+"""The kinds of doubt, the most urgent first, and what doctor says of each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubt:
+    """A memory that a person should look at: its `kind` is one of `DOUBT_DETAILS`, `reason` says why it is doubtful.
+
+    `entry` is the doubtful memory, in a pair the older one; `other` is the memory that it is compared with.
+    """
+
+    kind: str
+    reason: str
+    entry: Entry
+    other: Entry | None = None
+
+    @property
+    def id(self) -> str:
+        """The id by which it is decided: that of the doubtful memory."""
+        return self.entry.id
+
+
+def find_doubts(
+    entries: Sequence[Entry], *, now: datetime, usage: Mapping[str, MemoryUsage] | None = None
+) -> list[Doubt]:
+    """Return what is doubtful among active memories, the most urgent kind first, each memory once.
+
+    Memories that a person confirmed, pinned or wrote are doubtful only in a contradiction or a pair.
+    """
+    active = [entry for entry in entries if entry.state == "active" and entry.rule is None]
+    by_id = {entry.id: entry for entry in active}
+    doubts: list[Doubt] = []
+    for name, others in find_contradictions(active).items():
+        pair = sorted((by_id[each] for each in (name, *others[:1]) if each in by_id), key=_said_key)
+        if len(pair) > 1 and not all(each.confirmed for each in pair):
+            doubts.append(_pair_doubt("contradiction", "contradicts a later memory, and no rule decides", *pair[:2]))
+    doubts += _find_pairs(active)
+    for entry in active:
+        if entry.confirmed or entry.pinned or entry.by != "flush":
+            continue
+        if _POINTS_BACK.match(entry.content):
+            doubts.append(
+                Doubt(kind="fragment", reason="it points back to something that it does not name", entry=entry)
+            )
+        elif len(set(content_words(entry.content))) <= _FEWEST_WORDS or entry.content.rstrip().endswith("?"):
+            doubts.append(Doubt(kind="fragment", reason="it has too few words of its own", entry=entry))
+        elif EXTERNAL_TRUST_FIELD in entry.extra:
+            doubts.append(Doubt(kind="outside", reason="it comes from a tool or a web page", entry=entry))
+        elif is_junk(entry) or entry.confidence < _MIN_SURE:
+            reason = f"its relevance is {entry.confidence:.2f}, below {_MIN_SURE}"
+            doubts.append(Doubt(kind="noise", reason=reason, entry=entry))
+        elif is_stale(entry, (usage or {}).get(entry.id), now):
+            doubts.append(Doubt(kind="unused", reason="it is past its time, and nobody has used it", entry=entry))
+    order = {kind: number for number, kind in enumerate(DOUBT_DETAILS)}
+    first: dict[str, Doubt] = {}
+    for doubt in sorted(doubts, key=lambda doubt: (order[doubt.kind], doubt.id)):
+        first.setdefault(doubt.id, doubt)
+    return [*first.values()]
+
+
+def _find_pairs(active: Sequence[Entry]) -> list[Doubt]:
+    """Return the pairs that say the same, and those that look like an old and a new statement."""
+    index, earlier, doubts = RelatedEntryIndex(DUPLICATE_THRESHOLD), dict[str, Entry](), list[Doubt]()
+    for entry in active:
+        index.add(entry)
+    for entry in sorted(active, key=_said_key):
+        candidates = {*index.find_same(entry), *index.find_on_subject(entry)} & earlier.keys()
+        for name in sorted(candidates):
+            older = earlier[name]
+            if older.confirmed and entry.confirmed:
+                continue
+            if is_same_statement(entry.content, older.content):
+                doubts.append(_pair_doubt("duplicate", "a later memory says the same", older, entry))
+            elif score_change(entry, older, index.rarity) >= CHANGE_THRESHOLD - _CHANGE_MARGIN:
+                doubts.append(_pair_doubt("stale", "a later memory seems to replace it", older, entry))
+        earlier[entry.id] = entry
+    return doubts
+
+
+def _pair_doubt(kind: str, reason: str, older: Entry, newer: Entry) -> Doubt:
+    return Doubt(kind=kind, reason=reason, entry=older, other=newer)
+
+
+def _said_key(entry: Entry) -> tuple[datetime, str]:
+    return entry_time(entry), entry.id
+
+
+def _check_doubts(entries: Sequence[Entry], now: datetime) -> list[Check]:
+    """Return a check for each kind of doubt that no other check counts, with examples and the command."""
+    doubts = find_doubts(entries, now=now)
+    checks = []
+    for kind, name in (("stale", "outdated"), ("duplicate", "repeated"), ("fragment", "fragments"), ("noise", "noise")):
+        found = [doubt for doubt in doubts if doubt.kind == kind]
+        detail = DOUBT_DETAILS[kind]
+        if found:
+            examples = [f"{doubt.id} {_shorten_example(doubt.entry.content)}" for doubt in found[:_MAX_EXAMPLES]]
+            detail += f": `ricordo review --kind {kind}` decides; {'; '.join(examples)}"
+        checks.append(Check(name=name, ok=True, count=len(found), detail=detail))
+    return checks
+
+
+def _shorten_example(content: str) -> str:
+    line = " ".join(content.split())
+    return line if len(line) <= _EXAMPLE_CHARS else f"{line[: _EXAMPLE_CHARS - 1].rstrip()}…"

@@ -6,20 +6,31 @@ only those that could not be rolled back are found here.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
 from ricordo.context.prompt import read_agents_file
 from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.marks import EntryUpdate
 from ricordo.curation.memory_document import DocumentPart, parse_memory_document
 from ricordo.curation.placement import is_movable
-from ricordo.curation.quality_checks import check_entries, check_instructions, check_secrets
+from ricordo.curation.quality_checks import (
+    DOUBT_DETAILS,
+    Doubt,
+    check_entries,
+    check_instructions,
+    check_secrets,
+    find_doubts,
+)
 from ricordo.curation.topics import TOPIC_LIST_LINE, TOPICS
-from ricordo.errors import FileMissing, InvalidMessage, StorageError
+from ricordo.errors import FileMissing, InvalidInput, InvalidMessage, InvalidQuery, StorageError
 from ricordo.extraction.overdue import check_unlearned
 from ricordo.jobs import JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures
@@ -31,11 +42,14 @@ from ricordo.runtime import Workspace
 from ricordo.runtime.user_migration import check_user_migration
 from ricordo.search.contract import SearchIndex
 from ricordo.search.memory_root import MemoryRoot
-from ricordo.storage import FileStore
+from ricordo.storage import ABSENT, FileStore
+from ricordo.stores.contract import LayeredMemory
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.history.change_sets import count_pending
 from ricordo.workspace.history.checks import Check, check_history, find_broken_profiles, find_damage
 from ricordo.workspace.history.erase import list_unfinished
+from ricordo.workspace.history.log import PERSON
 from ricordo.workspace.layout import (
     LEDGERS,
     MEMORY_PATH,
@@ -45,10 +59,21 @@ from ricordo.workspace.layout import (
     is_memory,
     parse_transcript_path,
 )
+from ricordo.workspace.ledger import is_curated, read_all_entries
 from ricordo.workspace.markdown import is_utf8
+from ricordo.workspace.profile import FACT_TAG
 from ricordo.workspace.transcript import read_transcript
 
-__all__ = ["Check", "check_inbox", "check_memory", "check_root", "find_inactive_rules"]
+__all__ = [
+    "Check",
+    "Verb",
+    "check_inbox",
+    "check_memory",
+    "check_root",
+    "decide_doubt",
+    "find_due_doubts",
+    "find_inactive_rules",
+]
 
 
 _RULE_LIKE = lazy_compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
@@ -428,3 +453,71 @@ async def _check_index(index: SearchIndex) -> Check:
         detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
         detail += f": {freshness.embedding_error}" if freshness.embedding_error else ""
     return Check(name="index", ok=not is_broken, count=freshness.stale_files, detail=detail)
+
+
+Verb: TypeAlias = Literal["accept", "reject", "merge", "edit", "later"]
+_POSTPONED = f"{LEDGERS}/.review_state"
+
+
+async def find_due_doubts(layers: LayeredMemory, kinds: Sequence[str] = ()) -> list[Doubt]:
+    """Return the doubtful memories of what prompts show, without those that were put off.
+
+    Raises: InvalidQuery for an unknown kind.
+    """
+    if unknown := [kind for kind in kinds if kind not in DOUBT_DETAILS]:
+        raise InvalidQuery(f"There is no doubt of the kind {unknown[0]!r}: the kinds are {', '.join(DOUBT_DETAILS)}.")
+    place = (await layers.places())[0]
+    curated = {
+        one.entry.id
+        for each in await layers.places()
+        for one in await read_all_entries(each.files)
+        if is_curated(one.path)
+    }
+    shown = [entry for entry in await layers.entries() if entry.id in curated or FACT_TAG in entry.tags]
+    usage = await place.usage.read_all() if place.usage else {}
+    now = place.clock.now()
+    doubts = await run_sync(partial(find_doubts, shown, now=now, usage=usage))
+    postponed = await _read_postponed(place)
+    is_due = {doubt.id: postponed.get(doubt.id, "") <= now.isoformat() for doubt in doubts}
+    return [doubt for doubt in doubts if is_due[doubt.id] and (not kinds or doubt.kind in kinds)]
+
+
+async def decide_doubt(layers: LayeredMemory, entry_id: str, verb: Verb, *, text: str, days: int) -> Entry:
+    """Carry out a decision as `Memory.decide` describes it."""
+    entry = await layers.get(entry_id)
+    if verb == "later":
+        place = (await layers.places())[0]
+        until = (place.clock.now() + timedelta(days=days)).isoformat()
+        await _write_postponed(place, {**await _read_postponed(place), entry.id: until})
+        return entry
+    if verb == "edit":
+        if not text.strip():
+            raise InvalidInput("Give the text that the memory has from now on.")
+        return await layers.update_entry(entry.id, EntryUpdate(content=text), who=PERSON)
+    if verb == "reject":
+        return await layers.forget(entry.id, who=PERSON, why="rejected in a review")
+    doubt = next((each for each in await find_due_doubts(layers) if each.id == entry.id), None)
+    if verb == "accept":
+        if doubt and doubt.other:
+            await layers.mark_entry(doubt.other.id, "confirm", who=PERSON)
+        return await layers.mark_entry(entry.id, "confirm", who=PERSON)
+    if verb != "merge":
+        raise InvalidInput(f"{verb!r} decides nothing: the verbs are {', '.join(get_args(Verb))}.")
+    if doubt is None or doubt.other is None:
+        raise InvalidInput(f"{entry.id} is compared with no other memory, so there is nothing to merge it with.")
+    await layers.merge_entries(entry.id, doubt.other.id, who=PERSON)
+    return entry
+
+
+async def _read_postponed(place: MemoryRoot) -> dict[str, str]:
+    """Return until when doubts are put off, by their ids; empty if the file is missing or damaged."""
+    with suppress(FileMissing, InvalidMessage, StorageError):
+        rows = jsontext.loads((await place.files.read(_POSTPONED)).data)
+        return {name: until for name, until in rows.items() if isinstance(until, str)} if isinstance(rows, dict) else {}
+    return {}
+
+
+async def _write_postponed(place: MemoryRoot, rows: Mapping[str, str]) -> None:
+    info = await place.files.info(_POSTPONED)
+    version = (await place.files.read(_POSTPONED)).version if info else ABSENT
+    await place.files.replace(_POSTPONED, jsontext.dumps({**rows}).encode(), expected=version)

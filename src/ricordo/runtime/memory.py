@@ -28,7 +28,7 @@ from ricordo.runtime.validation import (
     check_texts,
     check_type,
     make_filter,
-)
+)  # fmt: skip
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
@@ -43,9 +43,11 @@ from ricordo.workspace.redaction import redact_for_display
 if TYPE_CHECKING:
     from ricordo.context.memory_excerpt import MemoryCut
     from ricordo.curation import UserProfile
+    from ricordo.curation.quality_checks import Doubt
     from ricordo.jobs import BackgroundRun
     from ricordo.messages import Message
     from ricordo.models import Embedder
+    from ricordo.runtime.doctor import Verb
     from ricordo.runtime.extraction import IngestReport, RecordedSession, SessionRecorder
     from ricordo.search import Answer, Explanation, Hit, Reranker
     from ricordo.workspace import ChangeDiff, EraseResult
@@ -66,12 +68,9 @@ class Memory:
 
     def __init__(
         self,
-        workspace: Workspace,
-        layers: LayeredMemory,
-        *,
-        settings: Settings | None = None,
+        workspace: Workspace, layers: LayeredMemory, *, settings: Settings | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Use `Memory.open` instead."""
         self._close = close
         self._handles: tuple[Workspace, LayeredMemory] | None = workspace, layers
@@ -85,16 +84,10 @@ class Memory:
         cls,
         root: str | Path | None = None,
         *,
-        scope: Scope | None,
-        on_event: EventSink | None = None,
-        settings: Settings | None = None,
-        trusted: bool = False,
-        clock: Clock | None = None,
-        disk: Disk | None = None,
-        embedder: "Embedder | str | None" = None,
-        reranker: "Reranker | str | None" = None,
-        actor: str = "",
-    ) -> Opening["Memory"]:
+        scope: Scope | None, on_event: EventSink | None = None, settings: Settings | None = None, trusted: bool = False,
+        clock: Clock | None = None, disk: Disk | None = None, embedder: "Embedder | str | None" = None,
+        reranker: "Reranker | str | None" = None, actor: str = "",
+    ) -> Opening["Memory"]:  # fmt: skip
         """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
 
         Use `async with Memory.open(...) as memory`; or `memory = await Memory.open(...)` and later `close`, in the same
@@ -151,15 +144,10 @@ class Memory:
         self,
         content: str,
         *,
-        kind: str = "fact",
-        tags: Iterable[str] = (),
-        scope: Scope | None = None,
-        reason: str | None = None,
-        rule: str | None = None,
-        since: Moment | None = None,
-        metadata: Mapping[str, str] | None = None,
+        kind: str = "fact", tags: Iterable[str] = (), scope: Scope | None = None, reason: str | None = None,
+        rule: str | None = None, since: Moment | None = None, metadata: Mapping[str, str] | None = None,
         by: Author = "user",
-    ) -> Entry:
+    ) -> Entry:  # fmt: skip
         """Save an entry and return it with its id; it is durable and searchable when this returns.
 
         `since` is when it was said or became true, if that was earlier. `metadata` are texts by name, for filters.
@@ -200,11 +188,9 @@ class Memory:
         self,
         entry_id: str,
         *,
-        content: str | None = None,
-        kind: str | None = None,
-        tags: Iterable[str] | None = None,
+        content: str | None = None, kind: str | None = None, tags: Iterable[str] | None = None,
         metadata: Mapping[str, str] | None = None,
-    ) -> Entry:
+    ) -> Entry:  # fmt: skip
         """Give an entry new values and return it; what is None stays, and so do its id and its time.
 
         New content counts as confirmed by a person. It replaces the old one in all of memory; session files and what
@@ -558,6 +544,29 @@ class Memory:
 
         bounds = self._settings.consolidation if self._settings else None
         return await check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
+
+    async def review(self, *, kinds: Iterable[str] = (), limit: int | None = None) -> "list[Doubt]":
+        """Return at most `limit` doubtful memories (all if None) of these kinds, or of all, the most urgent first.
+
+        What was put off by `decide` is left out until its time. Raises: InvalidQuery for a bad kind or limit.
+        """
+        from ricordo.runtime.doctor import find_due_doubts
+
+        return (await find_due_doubts(self._layers, check_several(kinds)))[
+            : None if limit is None else check_limit(limit)
+        ]
+
+    async def decide(self, entry_id: str, verb: "Verb", *, text: str = "", days: int = 7) -> Entry:
+        """Decide about a doubtful memory and return it; `undo` reverses each decision but `later`.
+
+        `accept` says that it holds, with what it is compared with; `reject` forgets it; `merge` lets what it is
+        compared with take its place; `edit` gives it the content `text`; `later` puts it off for so many `days`, and 0
+        shows it again. Raises: EntryNotFound; InvalidInput for a verb that can't decide it.
+        """
+        from ricordo.runtime.doctor import decide_doubt
+
+        check_texts(entry_id, verb, text)
+        return await decide_doubt(self._layers, entry_id, verb, text=text, days=days)
 
     def freshness(self) -> Freshness:
         """Return how far the index follows the files, as of the last search or write.

@@ -146,6 +146,8 @@ class SyncMemory(SyncProxy[AsyncMemory]):
     confirm = make_blocking(AsyncMemory.confirm)
     mark_used = make_blocking(AsyncMemory.mark_used)
     usage = make_blocking(AsyncMemory.usage)
+    review = make_blocking(AsyncMemory.review)
+    decide = make_blocking(AsyncMemory.decide)
     undo = make_blocking(AsyncMemory.undo)
     history = make_blocking(AsyncMemory.history)
     diff = make_blocking(AsyncMemory.diff)

@@ -263,6 +263,10 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
         """Give an entry new values and return it. Raises: EntryNotFound; InvalidEntry."""
         ...
 
+    async def merge_entries(self, old_id: str, new_id: str, *, who: str) -> None:
+        """Let one entry or fact take the place of another. Raises `EntryNotFound`."""
+        ...
+
     async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
         """Remove the matching entries of one place, by default the narrowest. Raises: ScopeMismatch."""
         ...

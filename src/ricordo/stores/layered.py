@@ -431,6 +431,12 @@ class LayeredDriver(RootTombstones):
             await root.index.refresh()
         return await place.outward_async(updated)
 
+    async def merge_entries(self, old_id: str, new_id: str, *, who: str) -> None:
+        """Let one entry or fact take the place of another in its place. Raises `EntryNotFound`."""
+        (place, old), new = (await self._locate(old_id))[0], await self.get(new_id)
+        await curation.merge_into(place.files, place.changes, old, new.id, now=place.clock.now(), who=who)
+        await self._refresh(place)
+
     async def mark_entry(self, entry_id: str, act: "MarkAct", *, who: str) -> Entry:
         """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
         rows = await self._locate(entry_id)

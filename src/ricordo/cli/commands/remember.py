@@ -1,4 +1,4 @@
-"""`remember`, `forget`, `pin`, `confirm` and `erase`: change one memory by hand."""
+"""`remember`, `forget`, `pin`, `confirm`, `erase` and `review`: change one memory by hand, or what is doubtful."""
 
 import shlex
 import sys
@@ -11,6 +11,7 @@ from ricordo.cli.memory_output import FileLocation, load_contradictions, locate_
 from ricordo.cli.options import (
     EntryId,
     JsonOption,
+    LimitOption,
     MetadataOption,
     OptionalEntryId,
     ProjectOption,
@@ -29,20 +30,29 @@ from ricordo.lazy import lazy_compile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ricordo.cli.target import Target
+    from ricordo.curation.quality_checks import Doubt
     from ricordo.messages.types import JsonValue
+    from ricordo.runtime.doctor import Verb
     from ricordo.runtime.memory import Memory
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.repetition import Remaining
 
 __all__ = [
+    "accept",
     "confirm",
+    "edit",
     "erase",
     "forget",
+    "later",
+    "merge",
     "pin",
     "print_remaining",
+    "reject",
     "remaining_documents",
     "remember",
     "removal_command",
+    "review",
     "update",
 ]
 
@@ -359,3 +369,139 @@ def erase(
 async def _load_versions(memory: "Memory", entry_id: str) -> list[str]:
     """Return the content of an entry, now and in earlier versions, also if it is forgotten."""
     return list(dict.fromkeys(each.content for each in await memory.versions(entry_id)))
+
+
+_Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        "-k",
+        metavar="KIND",
+        help="Only contradiction, stale, duplicate, fragment, outside, noise or unused; may be given again.",
+    ),
+]
+_Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `ricordo review` shows.")]
+_KEYS: "dict[str, Verb]" = {"a": "accept", "r": "reject", "m": "merge", "e": "edit", "l": "later"}
+
+
+def review(
+    context: typer.Context,
+    *,
+    kind: _Kinds = None,
+    limit: LimitOption = 20,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Walk through what is doubtful, and decide each by one key.
+
+    Without a terminal, and with --json, it is listed. Each decision is one change, and `ricordo undo` reverses it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    target = require_target(root, user, project)
+    doubts = with_memory(target, lambda memory: memory.review(kinds=kind or (), limit=limit))
+    if as_json:
+        print_json({"doubts": [_doubt_document(doubt) for doubt in doubts]})
+        return
+    if not doubts:
+        print_line("Nothing is doubtful.")
+    for number, doubt in enumerate(doubts, start=1):
+        _print_doubt(doubt, f"{number} of {len(doubts)}")
+        if sys.stdin.isatty() and not _ask_verb(doubt, target):
+            break
+    if doubts and not sys.stdin.isatty():
+        print_line(dim("`ricordo review accept ID` decides one; also reject, merge, edit and later"))
+
+
+def _ask_verb(doubt: "Doubt", target: "Target") -> bool:
+    """Ask for one key and carry out its verb; return False for the end of the review."""
+    print_line(dim("  [a]ccept  [r]eject  [m]erge  [e]dit  [l]ater  [s]kip  [q]uit"))
+    while (key := typer.getchar(echo=False).lower()) not in {*_KEYS, "s", "q", "\x03", "\x04"}:
+        pass
+    if key in _KEYS:
+        text = typer.prompt("  What it says from now on", default=doubt.entry.content) if key == "e" else ""
+        try:
+            _decide(target, [doubt.id], _KEYS[key], text=text, as_json=False)
+        except InvalidInput as error:
+            print_line(f"  {escape(str(error))}")
+    return key in {*_KEYS, "s"}
+
+
+def _print_doubt(doubt: "Doubt", position: str) -> None:
+    print_line(f"{dim(position)}  {escape(doubt.id)}  {doubt.kind}: {escape(doubt.reason)}")
+    print_line(wrap(doubt.entry.content, "  "))
+    if doubt.entry.source.quote:
+        print_line(dim(wrap(f"said: {doubt.entry.source.quote}", "  ")))
+    if doubt.other:
+        print_line(wrap(f"compared with {doubt.other.id}: {doubt.other.content}", "  "))
+
+
+def _doubt_document(doubt: "Doubt") -> "JsonValue":
+    return {
+        "id": doubt.id,
+        "kind": doubt.kind,
+        "reason": doubt.reason,
+        "entry": entry_document(doubt.entry),
+        "other": entry_document(doubt.other) if doubt.other else None,
+    }
+
+
+def _decide(
+    target: "Target", ids: "Sequence[str]", verb: "Verb", *, text: str = "", days: int = 7, as_json: bool
+) -> None:
+    async def decide_all(memory: "Memory") -> "list[Entry]":
+        return [await memory.decide(entry_id, verb, text=text, days=days) for entry_id in ids]
+
+    entries = with_memory(target, decide_all)
+    if as_json:
+        print_json({"verb": verb, "entries": [entry_document(entry) for entry in entries]})
+        return
+    for entry in entries:
+        print_line(f"{_DECIDED[verb]} {escape(entry.id)}")
+
+
+_DECIDED = {"accept": "Accepted", "reject": "Rejected", "merge": "Merged", "edit": "Edited", "later": "Put off"}
+
+
+def accept(
+    *, ids: _Ids, root: RootOption = None, user: UserOption = None, project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Say that doubtful memories hold, and what they are compared with too: they are confirmed."""
+    _decide(require_target(root, user, project), ids, "accept", as_json=as_json)
+
+
+def reject(
+    *, ids: _Ids, root: RootOption = None, user: UserOption = None, project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Forget doubtful memories; of a pair, the older one."""
+    _decide(require_target(root, user, project), ids, "reject", as_json=as_json)
+
+
+def merge(
+    *, ids: _Ids, root: RootOption = None, user: UserOption = None, project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Let the newer memory of a pair take the place of the older one, which stays as superseded."""
+    _decide(require_target(root, user, project), ids, "merge", as_json=as_json)
+
+
+def edit(
+    *, entry_id: EntryId,
+    text: Annotated[str, typer.Option("--text", metavar="TEXT", help="What it says; - reads standard input.")],
+    root: RootOption = None, user: UserOption = None, project: ProjectOption = None, as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Give a doubtful memory another text."""
+    _decide(require_target(root, user, project), [entry_id], "edit", text=read_text(text), as_json=as_json)
+
+
+def later(
+    *, ids: _Ids,
+    days: Annotated[int, typer.Option("--days", metavar="N", help="For how many days; 0 shows it again.")] = 7,
+    root: RootOption = None, user: UserOption = None, project: ProjectOption = None, as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Put doubtful memories off for some days."""
+    _decide(require_target(root, user, project), ids, "later", days=days, as_json=as_json)

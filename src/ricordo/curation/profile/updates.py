@@ -331,16 +331,17 @@ def _normalize(text: str) -> str:
 _SUMMARY_LEVELS = {"user": USER_SUMMARIES, "history": HISTORY_SUMMARIES}
 
 
-def without_facts(data: bytes, path: str, fact_ids: Collection[str]) -> bytes:
-    """Return a profile without the learned facts `fact_ids` and their sentences in the summaries.
+def without_facts(data: bytes, path: str, fact_ids: Collection[str], *, learned_only: bool = True) -> bytes:
+    """Return a profile without the facts `fact_ids` and their sentences in the summaries.
 
-    Facts that a person added or pinned stay. The same bytes are returned if nothing changes, or it can't be read.
+    With `learned_only` facts that a person added or pinned stay. The same bytes are returned if nothing changes, or it
+    can't be read.
     """
     try:
         profile = parse_profile(data, path).profile
     except DocumentInvalid:
         return data
-    removed = [fact for fact in profile.facts if fact.id in fact_ids and not fact.is_protected]
+    removed = [fact for fact in profile.facts if fact.id in fact_ids and not (learned_only and fact.is_protected)]
     rest = profile
     for fact in removed:
         rest = remove_statement(rest, fact.content)

@@ -1,0 +1,107 @@
+"""A review lists what is doubtful in what prompts show, and each decision about it can be undone."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from places import place_of
+from ricordo import Memory
+from ricordo.errors import EntryNotFound, InvalidInput, InvalidQuery
+
+pytestmark = pytest.mark.anyio
+Opened = Callable[..., AbstractAsyncContextManager[Memory]]
+
+LINES = """# Memory
+
+## Facts
+
+- It is always like that there. [by:: flush] [at:: 2026-11-01T08:00:00.000Z] [confidence:: 0.9] ^01k6yvgewd8dp5gr1g9vsf23c1
+- The weather was fine in the harbour yesterday. [by:: flush] [at:: 2026-11-01T08:00:00.000Z] [confidence:: 0.5] ^01k6yvgewd8dp5gr1g9vsf23c2
+- The staging database listens on port 5433 of the server in Frankfurt. [by:: flush] [at:: 2026-11-01T08:00:00.000Z] [confidence:: 0.9] ^01k6yvgewd8dp5gr1g9vsf23c3
+- The staging database listens on port 5433 of the Frankfurt server. [by:: flush] [at:: 2026-11-02T08:00:00.000Z] [confidence:: 0.9] ^01k6yvgewd8dp5gr1g9vsf23c4
+- Nobody may deploy the shop on Fridays without asking Nadia. [at:: 2026-11-02T08:00:00.000Z] ^01k6yvgewd8dp5gr1g9vsf23c5
+"""  # noqa: E501
+FRAGMENT, NOISE, OLDER, NEWER = (f"01k6yvgewd8dp5gr1g9vsf23c{number}" for number in range(1, 5))
+
+
+@pytest.fixture
+async def memory(opened: Opened, root: Path) -> Memory:
+    """A memory that holds what is doubtful."""
+    async with opened() as begun:
+        await begun.remember("A rule.")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(LINES, encoding="utf-8")
+    return await Memory.open(root, scope=begun.scope)
+
+
+async def test_what_is_doubtful_is_listed_by_urgency_with_its_reason(memory: Memory) -> None:
+    doubts = await memory.review()
+    assert [(doubt.id, doubt.kind) for doubt in doubts] == [
+        (OLDER, "duplicate"),
+        (FRAGMENT, "fragment"),
+        (NOISE, "noise"),
+    ]
+    assert doubts[0].other is not None
+    assert doubts[0].other.id == NEWER
+    assert all(doubt.reason for doubt in doubts)
+    assert [doubt.id for doubt in await memory.review(kinds=["noise"])] == [NOISE]
+    assert len(await memory.review(limit=1)) == 1
+    with pytest.raises(InvalidQuery, match="kinds are"):
+        await memory.review(kinds=["odd"])
+    counts = {check.name: (check.count, check.detail) for check in await memory.doctor()}
+    assert [counts[name][0] for name in ("repeated", "fragments", "noise", "outdated")] == [1, 1, 1, 0]
+    assert "`ricordo review --kind noise` decides" in counts["noise"][1]
+    assert NOISE in counts["noise"][1]
+    await memory.close()
+
+
+async def test_each_decision_settles_the_doubt_and_one_undo_brings_it_back(memory: Memory) -> None:
+    before = {entry.id: entry.content for entry in await memory.entries()}
+    for verb, entry_id, text in (
+        ("accept", FRAGMENT, ""),
+        ("reject", NOISE, ""),
+        ("merge", OLDER, ""),
+        ("edit", FRAGMENT, "In Lisbon the harbour is always quiet on Mondays."),
+        ("accept", OLDER, ""),
+    ):
+        undone = 2 if (verb, entry_id) == ("accept", OLDER) else 1
+        assert (await memory.decide(entry_id, verb, text=text)).id == entry_id  # type: ignore[arg-type]
+        assert entry_id not in {doubt.id for doubt in await memory.review()}, verb
+        for _ in range(undone):
+            await memory.undo()
+        assert entry_id in {doubt.id for doubt in await memory.review()}, verb
+        assert {entry.id: entry.content for entry in await memory.entries()} == before
+    await memory.decide(OLDER, "merge")
+    merged = await memory.entry(OLDER)
+    assert (merged.state, merged.superseded_by) == ("superseded", NEWER)
+    await memory.close()
+
+
+async def test_a_fact_that_repeats_memory_leaves_the_profile_without_being_forgotten(memory: Memory) -> None:
+    fact = await memory.profile().add_fact("The staging database listens on port 5433 of the Frankfurt server.")
+    [doubt] = [
+        each for each in await memory.review(kinds=["duplicate"]) if each.other and fact.id in {each.id, each.other.id}
+    ]
+    await memory.decide(doubt.id, "merge")
+    entries = [entry for entry in await memory.entries() if "5433" in entry.content and entry.state == "active"]
+    assert len(entries) == 2
+    await memory.close()
+
+
+async def test_what_is_put_off_comes_back_and_bad_decisions_change_nothing(memory: Memory) -> None:
+    await memory.decide(NOISE, "later", days=3)
+    assert NOISE not in {doubt.id for doubt in await memory.review()}
+    await memory.decide(NOISE, "later", days=0)
+    assert NOISE in {doubt.id for doubt in await memory.review()}
+    before = await memory.history()
+    with pytest.raises(InvalidInput, match="nothing to merge"):
+        await memory.decide(NOISE, "merge")
+    with pytest.raises(InvalidInput, match="Give the text"):
+        await memory.decide(NOISE, "edit")
+    with pytest.raises(InvalidInput, match="the verbs are accept"):
+        await memory.decide(NOISE, "drop")  # type: ignore[arg-type]
+    with pytest.raises(EntryNotFound):
+        await memory.decide("01k6yvgewd8dp5gr1g9vsf23zz", "accept")
+    assert await memory.history() == before
+    await memory.close()
