@@ -274,3 +274,12 @@ def test_a_message_in_one_other_language_names_its_speaker_once() -> None:
     text = "El martillo siempre está prohibido los domingos. Se lo digo siempre yo al albañil, nunca el portero."
     for content in _learned(text, name="ana"):
         assert content.count("Ana") <= 1
+
+
+@pytest.mark.parametrize("remark", ["Pushed.", "It runs.", "Ok two things."])
+def test_a_remark_before_a_lesson_is_left_out(remark: str) -> None:
+    lesson = "It turned out that the build always fails without the cache, so the cache must be filled first."
+    roles: tuple[Role, ...] = ("user", "assistant")
+    for role in roles:
+        for content in _learned(f"{remark} {lesson}", role):
+            assert not content.startswith(remark[:-1])

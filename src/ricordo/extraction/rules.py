@@ -187,7 +187,7 @@ def _state_answer(question: Statement, answer: str, speaker: Speaker) -> str:
 
 def _shorten_question(text: str) -> str:
     """Return a question on one line; of a long one only the last clause that can stand alone."""
-    question = _one_line(text)
+    question = _one_line(text).strip(_QUOTATION_MARKS)
     if len(question) <= _MAX_QUESTION_CHARS:
         return question
     clauses = [part for part in _CLAUSES.split(question) if len(part) >= _MIN_QUESTION_CHARS]
@@ -282,10 +282,12 @@ _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+",
 _MIN_TELLING_WORDS = 3
 _MAX_SEARCHED_CHARS = 20_000
 _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_CHARS, _MAX_TOPIC_WORDS, _MAX_ANNOUNCEMENT_WORDS = 3, 160, 3, 6
+_MAX_REPORT_WORDS = 2
 _MAX_LINE_CHARS, _MIN_LINE_CHARS, _MIN_CLAUSE_CHARS, _MIN_OWN_WORDS = 200, 60, 12, 4
 _CLAUSE_OF_NAME = lazy_compile(
     lambda: rf"; (?=(?-i:[^\W\d_a-zà-öø-ÿ])[^\W\d_]+\b)|, (?:{pack_phrases('topic_change')}),? (?=\w)", re.IGNORECASE
 )
+_OPENS_WITH_NAME = lazy_compile(lambda: rf"[^\W\d_]+(?:['’]s | (?:{pack_phrases('named_subject')}))")
 _BARE_WORD = lazy_compile(r"[a-zà-öø-ÿ]+")
 _PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
 _INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
@@ -338,6 +340,8 @@ def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[Selec
     if group.question and _PASSES.search(group.question.text) and len(statements) > 1 and _is_short(statements[0]):
         del statements[0]
         group = replace(group, question=None)
+    while len(statements) > 1 and group.question is None and _is_remark(statements[0]):
+        del statements[0]
     while len(statements) > 1 and _BARE_WORD.fullmatch(statements[-1].text):
         del statements[-1]
     if sum(len(statement.text) for statement in statements) <= _MAX_LINE_CHARS:
@@ -353,6 +357,16 @@ def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[Selec
         parts += [[other] for other in others]
     yield replace(group, statements=parts[0])
     yield from (replace(group, statements=part, is_first=False, question=None) for part in parts[1:])
+
+
+def _is_remark(statement: Statement) -> bool:
+    """Return whether a sentence only reacts or reports ("Pushed.", "It runs.", "Ok two things"); not "The tiles?"."""
+    words = re.findall(r"[\w'’]+", statement.text)
+    if len(words) > _MAX_TOPIC_WORDS or statement.acts & LASTING_ACTS:
+        return False
+    is_report = len(words) == 1 and not lacks_subject(statement.text, statement.language)
+    is_short_pronoun = len(words) <= _MAX_REPORT_WORDS and _BACKWARD.match(statement.text) is not None
+    return is_report or is_short_pronoun or any(map(is_acknowledgement, words))
 
 
 def _split_clauses(statement: Statement) -> Iterator[Statement]:
@@ -441,12 +455,17 @@ def _find_topic(
     candidates = (each for each in reversed(previous.sentences) if _gives_subject(each, previous))
     if not _opens_with_pronoun(first):
         return next((each for each in candidates if "question" in each.acts), None)
-    return next((each for each in candidates if "question" in each.acts or _names_somebody(each)), None)
+    return next((each for each in candidates if "question" in each.acts or _is_about_somebody(each)), None)
+
+
+def _is_about_somebody(statement: Statement) -> bool:
+    return "self" not in statement.acts and _names_somebody(statement)
 
 
 def _names_somebody(statement: Statement) -> bool:
     # Behind a preposition the first word counts as well.
-    return len(statement.words) > 1 and bool(find_names(f"with {statement.text}", statement.language))
+    text = f"with {statement.text}" if _OPENS_WITH_NAME.match(statement.text) else statement.text
+    return len(statement.words) > 1 and bool(find_names(text, statement.language))
 
 
 def _lacks_subject(statement: Statement) -> bool:
@@ -466,7 +485,7 @@ def _is_short(statement: Statement) -> bool:
 
 
 def _gives_subject(sentence: Statement, turn: ConversationTurn) -> bool:
-    is_plain = bool(sentence.words) and not sentence.acts & _EMPTY_ACTS
+    is_plain = bool(sentence.words) and not sentence.acts & _EMPTY_ACTS and not _is_remark(sentence)
     is_machine_text = any(start <= sentence.start < end for start, end in find_machine_text(turn.utterance.text))
     is_safe = not is_machine_text and not contains_credential(sentence.text)
     return is_plain and is_safe and len(sentence.text) <= _MAX_SUBJECT_CHARS
