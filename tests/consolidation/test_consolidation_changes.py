@@ -24,6 +24,19 @@ CHANGED = [
     ("El almacén de Vigo abre a las ocho.", "El almacén de Vigo abre ahora a las nueve."),
     ("测试环境的端口是 8081。", "测试环境的端口改成 9091 了。"),
 ]
+ANNOUNCED = [
+    ("The tests of the shop run with npm.", "From Monday the tests of the shop run with pnpm."),
+    ("Lena's piano lesson is at six.", "Lena's piano lesson is at seven now."),
+    ("Das Büro in Kiel öffnet um acht.", "Das Büro in Kiel öffnet ab Juni um neun."),
+    ("Le bureau de Lyon ferme à 18 heures.", "Le bureau de Lyon ferme à 19 heures à partir de juin."),
+    ("El almacén de Vigo abre a las ocho.", "A partir de junio el almacén de Vigo abre a las nueve."),
+    ("Il magazzino di Parma apre alle sette.", "Da giugno il magazzino di Parma apre alle sei."),
+    ("A equipa azul treina às 18 horas.", "A equipa azul treina às 19 horas a partir de junho."),
+    ("Тестовый сервер слушает порт 8081.", "С июня тестовый сервер слушает порт 9090."),
+    ("京都の倉庫は8時に開きます。", "6月から京都の倉庫は9時に開きます。"),
+    ("订单服务的超时是 5 秒。", "从6月起订单服务的超时是 8 秒。"),
+    ("개발 서버의 포트는 3000입니다.", "6월부터 개발 서버의 포트는 4000입니다."),
+]
 NEAR_MISSES = [
     ("The staging port is 5433.", "The production port is 5432."),
     ("The unit price of the small box is 4.20 euros.", "The unit price of the large box is 7.90 euros."),
@@ -57,7 +70,7 @@ def replaced(entries: Sequence[CandidateEntry]) -> dict[str, str]:
     return {one.old: one.new for one in done.superseded}
 
 
-@pytest.mark.parametrize(("old", "new"), CHANGED)
+@pytest.mark.parametrize(("old", "new"), [*CHANGED, *ANNOUNCED])
 def test_a_change_in_other_words_takes_the_place_of_what_it_changes(old: str, new: str) -> None:
     assert replaced(said(old, "The cellar floods in spring.", "We bake bread on holidays.", new)) == {"e0": "e3"}
 
@@ -65,6 +78,12 @@ def test_a_change_in_other_words_takes_the_place_of_what_it_changes(old: str, ne
 @pytest.mark.parametrize(("old", "new"), NEAR_MISSES)
 def test_the_same_words_about_another_subject_replace_nothing(old: str, new: str) -> None:
     assert replaced(said(old, "The cellar floods in spring.", "We bake bread on holidays.", new)) == {}
+
+
+def test_what_an_agent_answers_replaces_nothing_that_the_request_before_it_quotes() -> None:
+    rule = "Branch names are cl/TICKET-summary, in lower case."
+    answer = "“Yes. Branch names are cl/TICKET-summary, in lower case.”: Two rows now added to the test table."
+    assert replaced(said(rule, answer)) == {}
 
 
 def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:

@@ -65,6 +65,8 @@ _START = lazy_compile(
 _DATE = lazy_compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
+# what stands before the answer of an agent is the request that it answers
+_QUOTE = lazy_compile(r"^[“\"][^”\"]*[”\"]:\s+")
 _SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}: )")
 _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
 # "is pinned" and "has been moved" tell how something is
@@ -98,9 +100,7 @@ class ComparedStatement:
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> ComparedStatement:
     """Return the first 600 characters of a statement as they are compared."""
-    excerpt = text[:_MAX_CHARACTERS]
-    if match := _SPEAKER.match(excerpt):
-        excerpt = f"{match['question'] or ''} {excerpt[match.end() :]}".strip()
+    excerpt = _without_speaker(text)
     language = detect_language(excerpt)
     values, masked, spans = _find_values(excerpt, _detect_script_language(excerpt))
     names, lead = _find_names(masked, capital_nouns=language_pack(language).capital_nouns)
@@ -121,6 +121,13 @@ def read_statement(text: str) -> ComparedStatement:
         negative=parse_statement(text).is_negative,
         is_event=language == "en" and _tells_past(excerpt),
     )
+
+
+def _without_speaker(text: str) -> str:
+    """Return the first 600 characters without a speaker, or the request of another one, in front; a question stays."""
+    excerpt = _QUOTE.sub("", text[:_MAX_CHARACTERS])
+    match = _SPEAKER.match(excerpt)
+    return f"{match['question'] or ''} {excerpt[match.end() :]}".strip() if match else excerpt
 
 
 def _tells_past(text: str) -> bool:
@@ -442,9 +449,7 @@ class _Token:
 @lru_cache(maxsize=8192)
 def _read_tokens(text: str, language: Language) -> tuple[_Token, ...]:
     """Return the content words and values of a statement in order, without words of change."""
-    excerpt = text[:_MAX_CHARACTERS]
-    if match := _SPEAKER.match(excerpt):
-        excerpt = f"{match['question'] or ''} {excerpt[match.end() :]}".strip()
+    excerpt = _without_speaker(text)
     excerpt = _START.sub(_blank, excerpt)
     _, _, spans = _find_values(excerpt, language)
     plain = _CUES.sub(_blank, excerpt)

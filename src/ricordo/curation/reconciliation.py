@@ -410,8 +410,9 @@ def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:
     return entry_time(max(mentioning or parents, key=_said_key).entry).date()
 
 
-def _score_key(row: tuple[float, CandidateEntry]) -> tuple[float, str]:
-    return -row[0], row[1].entry.id
+def _score_key(row: tuple[float, CandidateEntry]) -> tuple[float, datetime, str]:
+    """Return the order of equal scores by time and text, because an id has a random part."""
+    return -row[0], entry_time(row[1].entry), row[1].entry.content
 
 
 def _said_key(one: CandidateEntry) -> tuple[datetime, str]:

@@ -415,8 +415,19 @@ class Validity:
 
 def _day_words() -> str:
     """Return the pattern of a weekday or a month alone, in the groups `weekday` and `month`."""
-    weekdays, months = _alternation(pack_table("weekday")), _alternation(pack_table("month"))
-    return rf"(?:the\s+)?(?:(?P<weekday>{weekdays})|(?P<month>{months}))s?(?![\w])(?!\s+\d)"
+    weekdays, months = _alternation(_day_table("weekday")), _alternation(_day_table("month"))
+    # a day or a year behind it makes it a date, and any other number is none of its parts
+    return (
+        rf"(?:the\s+)?(?:(?P<weekday>{weekdays})|(?P<month>{months}))s?(?![\w])(?!\s+(?:\d{{1,2}}|(?:19|20)\d\d)(?!\d))"
+    )
+
+
+@cache
+def _day_table(kind: Literal["weekday", "month"]) -> Mapping[str, int]:
+    """Return the words and the further forms of the weekdays or months with their numbers."""
+    if kind == "weekday":
+        return {**_number_table("weekday_form"), **_number_table("weekday")}
+    return {**_number_table("month_form"), **month_numbers()}
 
 
 _LONE_DAY = lazy_compile(_day_words, re.IGNORECASE)
@@ -429,6 +440,12 @@ _BOUND_WORDS = lazy_compile(
 )
 _BOUND_BEHIND = lazy_compile(
     lambda: rf"\s?(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
+)
+_JOINED_MONTH = lazy_compile(
+    lambda: (
+        r"(?<![\d年/])(?P<month>1[0-2]|[1-9])[月월]"
+        rf"(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
+    )
 )
 _PAST_STATE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('past_state')})(?!\w)", re.IGNORECASE)
 _ARTICLE_LENGTH = 4
@@ -447,8 +464,12 @@ def find_validity(text: str, reference: date) -> Validity:
     mentions = find_dates(text, today)
     start = end = None
     is_past = _PAST_STATE.search(text) is not None
+    day_end = -2
     for bound in bounds:
-        day = _bound_day(text, bound, mentions, today, is_past=is_past)
+        is_range = bound["until"] and bound.start() == day_end + 1
+        lone = _LONE_DAY.match(text, bound.end())
+        day_end = lone.end() if lone else -2
+        day = None if is_range else _bound_day(text, bound, mentions, today, is_past=is_past)
         if day is not None and bound["until"]:
             end = end or day
         elif day is not None:
@@ -456,6 +477,10 @@ def find_validity(text: str, reference: date) -> Validity:
     for mention in mentions:
         if behind := _BOUND_BEHIND.match(text, mention.end):
             start, end = (start or mention.first, end) if behind["from"] else (start, end or mention.first)
+    if joined := _JOINED_MONTH.search(text):
+        days = [date(year, int(joined["month"]), 1) for year in (today.year - 1, today.year, today.year + 1)]
+        day = min(days, key=lambda each: abs((each - today).days))
+        start, end = (start or day, end) if joined["from"] else (start, end or day)
     return Validity(start=start, end=end) if start is None or end is None or start < end else Validity()
 
 
@@ -472,8 +497,8 @@ def _bound_day(
     looks_back = bound["since"] is not None or (bound["until"] is not None and is_past)
     if lone["weekday"]:
         side = -1 if looks_back else 1
-        return _resolve_weekday(_number_table("weekday")[lone["weekday"].casefold()], side, today)[0]
-    month = month_numbers()[lone["month"].casefold()]
+        return _resolve_weekday(_day_table("weekday")[lone["weekday"].casefold()], side, today)[0]
+    month = _day_table("month")[lone["month"].casefold()]
     days = [date(year, month, 1) for year in (today.year - 1, today.year, today.year + 1)]
     if looks_back:
         return max(day for day in days if day <= today)
@@ -484,5 +509,6 @@ def _bound_day(
 
 
 _RANGE_BEHIND = lazy_compile(
-    lambda: rf"\s*(?:[-\u2013]|(?:{pack_phrases('to')}|{pack_phrases('valid_until')})(?!\w))", re.IGNORECASE
+    lambda: rf"\s*(?:[-\u2013]|(?:{pack_phrases('to')}|{pack_phrases('valid_until')})(?!\w))\s*(?:\d|{_day_words()})",
+    re.IGNORECASE,
 )

@@ -16,6 +16,8 @@ PACK = LanguagePack(
 """,
     },
     phrases={
+        "valid_from_behind": "부터",
+        "valid_until_behind": "까지",
         "change_cue": r"""
 이제|더 이상|부터|바뀌|바꿨|바꾸|변경|옮겼|옮기|대신|새로
 """,
