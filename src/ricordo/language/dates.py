@@ -443,7 +443,7 @@ _BOUND_BEHIND = lazy_compile(
 )
 _JOINED_MONTH = lazy_compile(
     lambda: (
-        r"(?<![\d年/])(?P<month>1[0-2]|[1-9])[月월]"
+        rf"(?<![\d/])(?P<month>1[0-2]|[1-9])(?:{pack_phrases('month_sign')})"
         rf"(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
     )
 )

@@ -269,6 +269,7 @@ PhraseKind = Literal[
     "valid_since",  # words before such a day in the past
     "valid_until",  # words before the day until which a statement holds
     "valid_from_behind",  # words behind the day from which it holds
+    "month_sign",  # what makes a number a month
     "valid_until_behind",  # words behind the day until which it holds
     "past_state",  # verbs of what held in the past
     "change_cue",  # words that many changes have, and some other statements

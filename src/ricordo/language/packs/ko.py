@@ -16,6 +16,7 @@ PACK = LanguagePack(
 """,
     },
     phrases={
+        "month_sign": "월",
         "valid_from_behind": "부터",
         "valid_until_behind": "까지",
         "change_cue": r"""
