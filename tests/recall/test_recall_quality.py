@@ -23,12 +23,12 @@ from ricordo import Memory, Scope
 from ricordo.search import Query
 
 FLOORS: Mapping[str, Mapping[str, float]] = {
-    "all": {"R@1": 0.39, "R@10": 0.66, "NDCG@10": 0.54},
-    "dev": {"R@1": 0.37, "R@10": 0.65, "NDCG@10": 0.53},
-    "held out": {"R@1": 0.40, "R@10": 0.66, "NDCG@10": 0.54},
+    "all": {"R@1": 0.41, "R@10": 0.69, "NDCG@10": 0.57},
+    "dev": {"R@1": 0.37, "R@10": 0.68, "NDCG@10": 0.54},
+    "held out": {"R@1": 0.44, "R@10": 0.69, "NDCG@10": 0.60},
     "Latin": {"R@1": 0.30, "R@10": 0.59, "NDCG@10": 0.46},
-    "Han": {"R@1": 0.43, "R@10": 0.79, "NDCG@10": 0.60},
-    "Cyrillic": {"R@1": 0.48, "R@10": 0.54, "NDCG@10": 0.53},
+    "Han": {"R@1": 0.56, "R@10": 0.79, "NDCG@10": 0.70},
+    "Cyrillic": {"R@1": 0.54, "R@10": 0.73, "NDCG@10": 0.66},
     "Devanagari": {"R@1": 0.60, "R@10": 0.91, "NDCG@10": 0.75},
     "multi": {"R@10": 0.61, "all@10": 0.41},
     "path": {"R@1": 0.78, "R@10": 0.91},
