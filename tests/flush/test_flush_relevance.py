@@ -1,5 +1,6 @@
 """The relevance model: what it keeps of conversations that it was not fitted on, and how it says why."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -232,3 +233,40 @@ def test_a_short_answer_is_kept_with_its_question(asked: str, said: str, subject
 )
 def test_a_moment_hearsay_or_irony_is_not_kept(said: str) -> None:
     assert _contents(said) == []
+
+
+def _fix(at: int, text: str, command: str, output: str) -> list[Message]:
+    call, result = _tool(at, command, output)
+    return [replace(call, parts=(Text(text=text), *call.parts)), result]
+
+
+def test_what_an_assistant_explains_with_the_call_that_worked_is_the_lesson() -> None:
+    messages = [
+        Message(role="user", id="u", parts=(Text(text="do the bump"),)),
+        *_tool(1, "make unit", "--- FAIL: TestRead (0.01s) r.Next undefined"),
+        *_fix(2, "It was renamed; use rowfile.Open with Titles(true), otherwise a row is lost.", "make unit", "ok"),
+        Message(
+            role="assistant",
+            id="a",
+            parts=(Text(text="The cause was the new reader, it takes the first row as titles."),),
+        ),
+        Message(role="user", id="v", parts=(Text(text="nice catch"),)),
+    ]
+    (lesson,) = extract_tool_lessons(messages)
+    assert "otherwise a row is lost. The cause was the new reader" in lesson.content
+    assert {"c2", "r1"} <= {*lesson.message_ids}
+    assert lesson.quote in next(each.text for each in messages if each.id == lesson.message_ids[0])
+
+
+@pytest.mark.parametrize(
+    "said", ["yes. branch names are kk/MOP-311-something from now on", "it's fixed point, q16.16, no floats, always"]
+)
+def test_a_rule_with_a_ticket_or_a_number_is_no_problem_that_a_report_solves(said: str) -> None:
+    messages = [
+        Message(role="user", id="u", parts=(Text(text=said),)),
+        *_tool(1, "make unit", "ok"),
+        Message(
+            role="assistant", id="a", parts=(Text(text="The cache has to be cleared before each run, or it fails."),)
+        ),
+    ]
+    assert not any(said in lesson.content for lesson in extract_tool_lessons(messages))

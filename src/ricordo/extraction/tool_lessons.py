@@ -1,6 +1,6 @@
 """Lessons of tools: a failed call, and what made it work. Pure and deterministic.
 
-The fix is what an assistant reports after the call that worked, or after it looked up a person's problem; else a later
+The fix is what an assistant says with the call that worked or reports after it, or after it looked up a person's problem; else a later
 call of the same tool with similar arguments, the calls in between if the arguments stayed the same, or a person's
 message right after the failure.
 
@@ -10,6 +10,7 @@ lesson is based on the messages it names, and its quote is in the first of them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
 from ricordo.extraction.config import RuleExtractionConfig
@@ -30,6 +31,7 @@ TOOL_TAG = "tool"
 """The tag of a lesson from a tool."""
 _CONFIDENCE, _PERSON_CONFIDENCE, _REPORT_CONFIDENCE = 0.5, 0.7, 0.7
 _MAX_REPORT_DISTANCE = 16
+_MAX_FOLLOWING = 4
 _MAX_PROBLEM_CHARS = 160
 _MAX_SENTENCES = _MAX_SAID = 3
 _MAX_ERROR_CHARS = 300
@@ -51,11 +53,13 @@ _EXIT_CODE = lazy_compile(
     r"(?:^|\n)\W{0,3}(?:exit|return)(?:ed with)?(?: (?:code|status))+:? ?(?!0\b)-?\d{1,3}\b", re.IGNORECASE
 )
 _EXIT_CODE_FIELD = lazy_compile(r'"(?:exit_?code|returncode|return_code)": ?(?!0\b)-?\d{1,3}\b', re.IGNORECASE)
-_ERROR_LINE = lazy_compile(r"(?m)^(?:[\w./-]{1,40}: )?(?:error|fatal|failed|traceback)\b", re.IGNORECASE)
+_ERROR_LINE = lazy_compile(
+    r"(?m)^(?:[\w./-]{1,40}: |\W{1,4})?(?:error|fatal|fail(?:ed|ure)?|panic|traceback)\b", re.IGNORECASE
+)
 _REPORTS = lazy_compile(lambda: rf"^(?:\w+[,.] )?(?:{pack_phrases('report')})", re.IGNORECASE)
 _PROBLEM = lazy_compile(
     lambda: (
-        r"(?<![A-Za-z0-9])[A-Z]{1,4}-?\d{2,4}(?![A-Za-z0-9])"
+        r"(?-i:(?<![A-Za-z0-9])[A-Z]{1,4}\d{2,4}(?![A-Za-z0-9]))"
         rf"|(?<!\w)(?:{pack_phrases('problem', edges=True)})(?!\w)|{pack_phrases('problem', edges=False)}"
     ),
     re.IGNORECASE,
@@ -63,6 +67,7 @@ _PROBLEM = lazy_compile(
 _HAS_CODE = lazy_compile(r"\d|[a-z][A-Z]|\bE(?!RROR)[A-Z]")
 _WORD = lazy_compile(r"\w+")
 _TRACEBACK = lazy_compile(r"(?:^|\n)Traceback \(most recent call last\):")
+_RULE_ACTS: frozenset[Act] = frozenset({"convention", "decision", "preference", "remember"})
 _FIXING_ACTS = frozenset({"convention", "lesson", "correction", "remember", "request"})
 
 
@@ -87,9 +92,10 @@ def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tupl
     attempts = tuple(_iter_attempts(messages))
     lessons: dict[str, Finding] = {}
     reported: set[int] = set()
-    for report, failed_indexes in _iter_reports(messages, attempts):
-        lessons.setdefault(report.content.casefold(), report)
-        reported |= failed_indexes
+    for report in _find_reports(messages, attempts):
+        explained = _build_report(messages, report, [attempts[at] for at in report.failures])
+        lessons.setdefault(explained.content.casefold(), explained)
+        reported |= {*report.failures}
     for index, failed in enumerate(attempts):
         if not failed.failed or index in reported:
             continue
@@ -99,29 +105,51 @@ def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tupl
     return tuple(lessons.values())[:limit]
 
 
-def _iter_reports(
-    messages: Sequence[Message], attempts: Sequence[_ToolAttempt]
-) -> Iterator[tuple[Finding, frozenset[int]]]:
-    """Yield each lesson that an assistant reports after trouble, with the indexes of the failures it explains."""
-    earliest = 0
+@dataclass(frozen=True, kw_only=True)
+class _Report:
+    """What an assistant says about trouble: the problem, the failed attempts, and its sentences by message index."""
+
+    problem: str
+    failures: tuple[int, ...]
+    sentences: tuple[tuple[int, str], ...]
+    end: int
+
+
+def _find_reports(messages: Sequence[Message], attempts: Sequence[_ToolAttempt]) -> list[_Report]:
+    """Return what an assistant explains after trouble, in order: with the call that worked, or after it.
+
+    What follows soon after a report, without trouble of its own, belongs to that report.
+    """
+    reports: list[_Report] = []
     for position, message in enumerate(messages):
-        last = next((at for at, each in enumerate(attempts) if each.result_index == position - 1), None)
-        if message.role != "assistant" or message.tool_calls or get_mark(message) is not None or last is None:
+        if not _speaks_after_success(message, position, attempts):
             continue
-        start = max(earliest, position - _MAX_REPORT_DISTANCE)
-        failures = frozenset(
-            at for at, each in enumerate(attempts[:last]) if each.result_index >= start and _has_error(each)
+        previous = reports[-1] if reports else None
+        start = max(previous.end if previous else 0, position - _MAX_REPORT_DISTANCE)
+        failures = tuple(
+            at for at, each in enumerate(attempts) if start <= each.result_index < position and _has_error(each)
         )
         problem = _find_problem(messages[start:position])
-        if _has_error(attempts[last]) or not (failures or problem):
+        is_strict = failures and not message.tool_calls
+        found = _select_explanation(message, _MIN_EXPLAINING if is_strict else _MIN_EXPLAINING / 4)
+        sentences = tuple((position, sentence) for sentence in found)
+        if not sentences:
             continue
-        sentences = _select_explanation(message, _MIN_EXPLAINING if failures else _MIN_EXPLAINING / 4)
-        if sentences:
-            earliest = position
-            yield (
-                _build_report(messages, position, sentences, problem, [attempts[at] for at in sorted(failures)]),
-                failures,
-            )
+        if failures or problem:
+            reports.append(_Report(problem=problem, failures=failures, sentences=sentences, end=position))
+        elif previous and position - previous.end <= _MAX_FOLLOWING:
+            reports[-1] = replace(previous, sentences=(*previous.sentences, *sentences)[:_MAX_SENTENCES], end=position)
+    return reports
+
+
+def _speaks_after_success(message: Message, position: int, attempts: Sequence[_ToolAttempt]) -> bool:
+    """Return whether an assistant's text stands with calls that all worked, or right after one that did."""
+    if message.role != "assistant" or get_mark(message) is not None or not message.text.strip():
+        return False
+    index = "call_index" if message.tool_calls else "result_index"
+    at = position if message.tool_calls else position - 1
+    done = [each for each in attempts if getattr(each, index) == at]
+    return bool(done) and not any(_has_error(each) for each in done)
 
 
 def _has_error(attempt: _ToolAttempt) -> bool:
@@ -135,7 +163,11 @@ def _find_problem(messages: Sequence[Message]) -> str:
     """Return the last of the few messages of a person that tells of a problem in a few words; "" if there is none."""
     said = [" ".join(each.text.split()) for each in messages if each.role == "user" and get_mark(each) is None]
     problems = (text for text in reversed(said[-_MAX_SAID:]) if len(text) <= _MAX_PROBLEM_CHARS)
-    return next((text for text in problems if _PROBLEM.search(text)), "")
+    return next((text for text in problems if _PROBLEM.search(text) and not _sets_rule(text)), "")
+
+
+def _sets_rule(text: str) -> bool:
+    return any(detect_acts(sentence.text) & _RULE_ACTS for sentence in split_sentences(text))
 
 
 def _select_explanation(message: Message, min_relevance: float) -> list[str]:
@@ -154,26 +186,22 @@ def _select_explanation(message: Message, min_relevance: float) -> list[str]:
     ][:_MAX_SENTENCES]
 
 
-def _build_report(
-    messages: Sequence[Message],
-    position: int,
-    sentences: Sequence[str],
-    problem: str,
-    failures: Sequence[_ToolAttempt],
-) -> Finding:
-    text = " ".join(" ".join(sentences).split())
+def _build_report(messages: Sequence[Message], report: _Report, failures: Sequence[_ToolAttempt]) -> Finding:
+    text = " ".join(" ".join(sentence for _, sentence in report.sentences).split())
     names = dict.fromkeys(
         match.group() for each in failures if (match := _ERROR_NAME.search(_head_and_tail(each.result.text)))
     )
     missing = [name for name in names if name not in text and _HAS_CODE.search(name)]
-    lead = f"{missing[0]}: " if missing else f"“{problem}”: " if problem and not failures else ""
-    indexes = dict.fromkeys((position, *(index for each in failures for index in (each.call_index, each.result_index))))
+    lead = f"{missing[0]}: " if missing else f"“{report.problem}”: " if report.problem and not failures else ""
+    position, quote = max(report.sentences, key=lambda said: len(said[1]))
+    said = [position, *(at for at, _ in report.sentences)]
+    indexes = dict.fromkeys((*said, *(index for each in failures for index in (each.call_index, each.result_index))))
     return Finding(
         content=f"{lead}{text}",
         kind="lesson",
         confidence=_REPORT_CONFIDENCE,
         message_ids=tuple(messages[index].id for index in indexes),
-        quote=max(sentences, key=len),
+        quote=quote,
         tags=(TOOL_TAG,),
         since=messages[position].time,
     )

@@ -394,7 +394,8 @@ the (?:first|second|third|last|other|next) (?:one|is|are|was|has|must|can)\b
 error|fails?|failed|failing|broken|broke|breaks|stuck|crash(?:es|ed|ing)?|dies|refuses|refused|not working|no luck
 (?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save|log
   |find|pair|charge|respond|move|drain)\w*
-comes out|nothing happens|(?:it|site|page|screen|app) (?:just )?(?:says|shows|gives)|an? \d{3,5}
+comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
+(?:it|site|page|screen|app) (?:just )?(?:says|shows|gives)|an? \d{3,5}
 same (?:error|thing|letters|again|message)
 """,
         "machine_address": r"""
@@ -610,7 +611,10 @@ it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|
 (?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b
 """,
         "points_to_object": r"[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b",
-        "report": r"i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b",
+        "report": r"""
+i\b|i['’]|let me|let['’]s|in (?:summary|short)\b|this (?:change|update|pull request)\b
+(?:fixed|done|added|solved|resolved)\b
+""",
         "to_do": "(?:remember|forget|sure|note|careful) (?:to|not)",
         "rule": "(?:(?:you|we) (?:should|must) )?(?:never|always)",
         "contradiction": r"""
