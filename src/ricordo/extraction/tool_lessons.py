@@ -1,8 +1,8 @@
 """Lessons of tools: a failed call, and what made it work. Pure and deterministic.
 
-The fix is what an assistant says with the call that worked or reports after it, or after it looked up a person's problem; else a later
-call of the same tool with similar arguments, the calls in between if the arguments stayed the same, or a person's
-message right after the failure.
+The fix is what an assistant says with the call that worked, or right after it, also after it looked up a person's
+problem; else a later call of the same tool with similar arguments, the calls in between if the arguments stayed the
+same, or a person's message right after the failure.
 
 Invariants: only error names are copied from a tool's output; of arguments only short single lines are shown. Every
 lesson is based on the messages it names, and its quote is in the first of them.
