@@ -611,10 +611,7 @@ it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|
 (?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b
 """,
         "points_to_object": r"[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b",
-        "report": r"""
-i\b|i['’]|let me|let['’]s|in (?:summary|short)\b|this (?:change|update|pull request)\b
-(?:fixed|done|added|solved|resolved)\b
-""",
+        "report": r"i\b|i['’]|let me|let['’]s|in summary|this change|(?:fixed|done|added|solved|resolved)\b",
         "to_do": "(?:remember|forget|sure|note|careful) (?:to|not)",
         "rule": "(?:(?:you|we) (?:should|must) )?(?:never|always)",
         "contradiction": r"""
