@@ -163,6 +163,11 @@ def test_a_statement_without_a_subject_brings_the_sentence_that_has_it(said: str
     assert [content for content in _learned(said) if contents[0][-12:] in content] == contents
 
 
+def test_a_chinese_pronoun_brings_its_sentence_and_a_rule_needs_no_name() -> None:
+    contents = _learned("王磊是我们的新同事。他以后一直负责发布。部署脚本永远不要直接改。", name="wei")
+    assert contents == ["Wei：王磊是我们的新同事。 他以后一直负责发布。", "部署脚本永远不要直接改。"]
+
+
 def test_a_pronoun_at_the_head_of_a_message_brings_what_it_stands_for() -> None:
     (content,) = _answered(
         "The courier is Rafał.", "He always leaves the parcels at the bakery, never at the door.", name="Ana"

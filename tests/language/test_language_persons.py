@@ -58,6 +58,8 @@ def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
         ("Since May I write to the bank and never put it on paper.",
          "Since May Ana writes to the bank and never puts it on paper."),
         ("I always read in bed and put the lamp out late.", "Ana always reads in bed and puts the lamp out late."),
+        ("I run a bakery in Graz and wake up at three.", "Ana runs a bakery in Graz and wakes up at three."),
+        ("I like jazz and play the piano.", "Ana likes jazz and plays the piano."),
         ("I speak Polish and understand Czech.", "Ana speaks Polish and understands Czech."),
     ],
 )  # fmt: skip
@@ -173,6 +175,8 @@ def test_english_with_words_of_other_languages_is_english(text: str) -> None:
 def test_a_language_of_which_few_phrases_are_known_is_foreign() -> None:
     assert is_foreign("nie mam czasu, bo pracuję")
     assert not is_foreign("Ich mag Tabs.")
+    assert not is_foreign("部署脚本永远不要直接改。")
+    assert not is_foreign("私はタブを使います。")
     assert not is_foreign("I like tabs.")
 
 

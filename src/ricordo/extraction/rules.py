@@ -47,6 +47,7 @@ from ricordo.language import (
     to_third_person,
 )
 from ricordo.language.acts import is_acknowledgement
+from ricordo.language.languages import is_unsegmented_language
 from ricordo.language.packs import Language, pack_phrases, pack_table
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.types import Media, Message, get_mark
@@ -282,7 +283,7 @@ _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+",
 _MIN_TELLING_WORDS = 3
 _MAX_SEARCHED_CHARS = 20_000
 _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_CHARS, _MAX_TOPIC_WORDS, _MAX_ANNOUNCEMENT_WORDS = 3, 160, 3, 6
-_MAX_REPORT_WORDS = 2
+_MAX_REPORT_WORDS, _SIGNS_PER_WORD = 2, 2
 _MAX_LINE_CHARS, _MIN_LINE_CHARS, _MIN_CLAUSE_CHARS, _MIN_OWN_WORDS = 200, 60, 12, 4
 _CLAUSE_OF_NAME = lazy_compile(
     lambda: rf"; (?=(?-i:[^\W\d_a-zà-öø-ÿ])[^\W\d_]+\b)|, (?:{pack_phrases('topic_change')}),? (?=\w)", re.IGNORECASE
@@ -362,7 +363,7 @@ def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[Selec
 def _is_remark(statement: Statement) -> bool:
     """Return whether a sentence only reacts or reports ("Pushed.", "It runs.", "Ok two things"); not "The tiles?"."""
     words = re.findall(r"[\w'’]+", statement.text)
-    if len(words) > _MAX_TOPIC_WORDS or statement.acts & LASTING_ACTS:
+    if len(words) > _MAX_TOPIC_WORDS or statement.acts & LASTING_ACTS or is_unsegmented_language(statement.language):
         return False
     is_report = len(words) == 1 and not lacks_subject(statement.text, statement.language)
     is_short_pronoun = len(words) <= _MAX_REPORT_WORDS and _BACKWARD.match(statement.text) is not None
@@ -439,7 +440,8 @@ def _find_subject(turn: ConversationTurn, statements: Sequence[Statement]) -> tu
 def _is_topic(sentence: Statement) -> bool:
     """Return whether a sentence is a few words that name what follows: "The tiles?"; not "Ok good"."""
     words = sentence.text.split()
-    return len(words) <= _MAX_TOPIC_WORDS and not any(map(is_acknowledgement, words))
+    length = len(sentence.text) / _SIGNS_PER_WORD if is_unsegmented_language(sentence.language) else len(words)
+    return length <= _MAX_TOPIC_WORDS and not any(map(is_acknowledgement, words))
 
 
 def _find_topic(
@@ -481,7 +483,7 @@ def _strip_links(statement: Statement) -> str:
 
 
 def _is_short(statement: Statement) -> bool:
-    return len(statement.text.split()) <= _MAX_ANNOUNCEMENT_WORDS
+    return len(statement.text.split()) <= _MAX_ANNOUNCEMENT_WORDS and not is_unsegmented_language(statement.language)
 
 
 def _gives_subject(sentence: Statement, turn: ConversationTurn) -> bool:

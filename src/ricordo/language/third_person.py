@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ricordo.language.languages import Language
+from ricordo.language.languages import Language, detect_language
 from ricordo.language.packs import LANGUAGES, language_packs, pack_phrases, pack_table, pack_words
 from ricordo.language.sentences import blank_quotes
 from ricordo.language.words import irregular_forms, irregular_pasts
@@ -73,16 +73,28 @@ _SEARCH_CHARS = 120
 """How many characters behind a verb its second one is looked for, so that a long text is read once."""
 
 
+# "And wake up", "and run the shop": what follows makes a verb of a word that is a noun elsewhere.
+_VERB_WITH_OBJECT = lazy_compile(
+    lambda: (
+        rf"(?P<and>{_join()})(?P<verb>[a-z]+)"
+        rf"(?=\s+(?:{pack_phrases('verb_particle')}|{pack_phrases('verb_object')})\b)"
+    )
+)
+
+
 def find_second_verb(text: str, start: int) -> re.Match[str] | None:
     """Find the verb (the group `verb`) that shares its subject with the one that ends at `start`; None without such."""
     stop = start + _SEARCH_CHARS
-    adjoined, after_adverb = _ADJOINED_VERB.match(text, start, stop), _VERB_AFTER_ADVERB.search(text, start, stop)
-    candidates = (
+    known = [
+        _ADJOINED_VERB.match(text, start, stop),
+        _VERB_AFTER_ADVERB.search(text, start, stop),
+        _VERB_WITH_OBJECT.search(text, start, stop),
+    ]
+    candidates = [
         _VERB_BETWEEN.match(text, start, stop),
-        adjoined if adjoined and adjoined["verb"] in _base_forms() else None,
-        after_adverb if after_adverb and after_adverb["verb"] in _base_forms() else None,
         _FREE_VERB.search(text, start, stop),
-    )
+        *(each for each in known if each and each["verb"] in _base_forms()),
+    ]
     match = min(filter(None, candidates), key=lambda each: each.start("verb"), default=None)
     if match is None or _ANOTHER_SUBJECT.search(_OBJECT.sub(" ", text[start : match.start("and")])):
         return None
@@ -119,7 +131,7 @@ def is_foreign(text: str) -> bool:
     votes = {pack.code: sum(word in _function_words(pack.code) for word in words) for pack in language_packs()}
     best = max(votes, key=votes.__getitem__)
     own, foreign = _count_signs(text)
-    return foreign > own and (best not in LANGUAGES or not votes[best])
+    return foreign > own and (best not in LANGUAGES or (not votes[best] and detect_language(text) == "en"))
 
 
 def _count_signs(text: str) -> tuple[int, int]:

@@ -251,6 +251,7 @@ PhraseKind = Literal[
     "somebody",  # persons beside the speaker that begin a clause
     "somebody_else",  # persons that `their` could mean as well
     "inverted_verb",  # verbs before their subject that agree with it
+    "verb_particle",  # particles behind a verb
     "behind_object",  # words behind such a pronoun
     "subject_article",  # what a subject opens with that a pronoun says once more
     "object_pronoun",  # pronouns that are an object behind a verb

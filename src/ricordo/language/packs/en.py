@@ -509,6 +509,7 @@ or|people|shall|she|should|so|than|that|they|to|we|what|when|where|which|while|w
         "somebody": r"you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}",
         "somebody_else": r"they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+",
         "inverted_verb": "do|have|am|don['’]t|haven['’]t",
+        "verb_particle": "up|down|out|off|away|back",
         "behind_object": "and|every|once|twice|again",
         "subject_article": "the|our|my",
         "object_pronoun": "it|them|that|this|him|her",
