@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.curation import Consolidator
 from ricordo.errors import EntryNotFound, InvalidEntry
@@ -181,3 +182,50 @@ async def test_what_another_user_learned_or_saved_stays(opened: Opened) -> None:
     async with opened(other) as memory:
         assert await memory.entries() == before
         assert "tin mug" in await everything_found(memory, "Mara green tea tin mug")
+
+
+@pytest.mark.req("AS-MEM-01")
+async def test_what_is_said_of_the_person_stands_in_the_profile_alone_and_the_prompt_shows_it_once(
+    opened: Opened, root: Path
+) -> None:
+    async with opened() as memory:
+        await memory.ingest([said("My sister Ana lives in Porto."), said("We decided to use uv.")], session="s1")
+        for place in await memory._layers.places():
+            await consolidate(place)
+        entries = [entry for entry in await memory.entries() if "Ana" in entry.content]
+        assert [entry.tags for entry in entries] == [("profile",)]
+        curated = (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+        assert "Ana" not in curated
+        assert "uv" in curated
+        assert (await memory.preamble()).count("Ana") == 1
+        assert (await memory.preamble()).count("uv") == 1
+        # a line that only says who spoke is no fact of that person
+        await memory.ingest([said("The staging server runs in Porto.", "Ana")], session="s2")
+        assert len((await memory.profile().show()).facts) == 1
+        # what a person saves has its place in curated memory, and the profile gives way
+        saved = await memory.remember(entries[0].content)
+        for place in await memory._layers.places():
+            await consolidate(place)
+        active = [entry.id for entry in await memory.entries() if "Ana" in entry.content and entry.state == "active"]
+        assert saved.id in active
+        assert (await memory.profile().show()).facts == ()
+        assert (await memory.preamble()).count("sister Ana") == 1
+
+
+async def test_a_changed_fact_leaves_its_old_statement_superseded(opened: Opened) -> None:
+    async with opened() as memory:
+        for session, text in (("s1", "My dentist is Dr. Wieland."), ("s2", "My dentist is Dr. Okoye now.")):
+            await memory.ingest([said(text)], session=session)
+            for place in await memory._layers.places():
+                await consolidate(place)
+        states = {entry.content: entry.state for entry in await memory.entries()}
+        assert [text for text, state in states.items() if state == "active"] == ["User's dentist is Dr. Okoye now."]
+
+
+async def test_a_learned_fact_is_unlearned_by_undo_with_its_id(opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.ingest([said("My sister Ana lives in Porto.")], session="s1")
+        [fact] = await memory.entries()
+        await memory.undo(fact.id)
+        assert await memory.entries() == []
+        assert (await memory.profile().show()).facts == ()
