@@ -302,7 +302,7 @@ async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_o
     async with opened() as memory:
         await memory.remember("We deploy only from main.", kind="decision")
         assert "We deploy only from main." in await memory.preamble()
-        learned = await memory.ingest([said("I prefer oolong over any coffee.")], session="s1")
+        learned = await memory.ingest([said("We decided to serve oolong and no coffee.")], session="s1")
         assert learned.entries
         assert "oolong" not in await memory.preamble()
         assert [hit.entry.by for hit in await memory.recall("oolong coffee")] == ["flush"]

@@ -31,7 +31,8 @@ async def test_it_passes_over_what_an_agent_saved_and_the_background_learned(ope
     async with opened() as memory:
         await memory.remember("We use uv.")
     async with HarnessAgent("offline", memory=root, scope=SCOPE, session="s") as agent:
-        await agent.send("My name is Mira. We decided to deploy only from main.")
+        await agent.send("My sister Ana lives in Porto.")
+        await agent.send("We decided to deploy only from main.")
     async with opened() as memory:
         noted = await memory.remember("Tests run in CI.", by="agent")
         before = [(item.action, item.actor) for item in await memory.history()]
