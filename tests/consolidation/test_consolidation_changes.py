@@ -7,6 +7,7 @@ import pytest
 
 from changes import Outcome, find_corpus, read_streams, replay
 from ricordo import Entry
+from ricordo.curation.change_model import read_statement
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.types import CandidateEntry
@@ -84,6 +85,13 @@ def test_what_an_agent_answers_replaces_nothing_that_the_request_before_it_quote
     rule = "Branch names are cl/TICKET-summary, in lower case."
     answer = "“Yes. Branch names are cl/TICKET-summary, in lower case.”: Two rows now added to the test table."
     assert replaced(said(rule, answer)) == {}
+
+
+@pytest.mark.parametrize(
+    ("speaker", "said"), [("Tang：", "看板十分钟刷新一次，店里网慢。"), ("Tang: ", "The board refreshes twice.")]
+)
+def test_the_name_of_the_speaker_is_no_part_of_what_is_compared(speaker: str, said: str) -> None:
+    assert read_statement(speaker + said) == read_statement(said)
 
 
 def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:

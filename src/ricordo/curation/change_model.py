@@ -67,7 +67,7 @@ _VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
 # what stands before the answer of an agent is the request that it answers
 _QUOTE = lazy_compile(r"^[“\"][^”\"]*[”\"]:\s+")
-_SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}: )")
+_SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}(?:: |：))")
 _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
 # "is pinned" and "has been moved" tell how something is
 _PASSIVE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('being', language='en')})\s+(?:\w+ly\s+)?\w+", re.IGNORECASE)
