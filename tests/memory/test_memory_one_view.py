@@ -226,6 +226,8 @@ async def test_a_learned_fact_is_unlearned_by_undo_with_its_id(opened: Opened) -
     async with opened() as memory:
         await memory.ingest([said("My sister Ana lives in Porto.")], session="s1")
         [fact] = await memory.entries()
+        [found] = await memory.recall("Where does Ana live?", as_of=datetime.now(UTC))
+        assert found.entry.id == fact.id
         await memory.undo(fact.id)
         assert await memory.entries() == []
         assert (await memory.profile().show()).facts == ()

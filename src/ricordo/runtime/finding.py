@@ -21,7 +21,7 @@ from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, 
 from ricordo.stores.contract import EntryPage, LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
-from ricordo.workspace.layout import profile_path_for
+from ricordo.workspace.layout import is_profile, profile_path_for
 
 if TYPE_CHECKING:
     from ricordo.curation import UserProfile
@@ -81,7 +81,8 @@ class Finder:
             max(limit, _CANDIDATES_PER_HIT * len(by_id)),
         )
         found = await self.explain(request, limit=most, rejected=most, budget=None, around=False)
-        superseded = (each.hit for each in found.rejected if each.reason == "superseded")
+        # a fact of the profile says the same as the entry of a ledger that it stands for
+        superseded = (each.hit for each in found.rejected if each.reason == "superseded" or is_profile(each.hit.path))
         hits = {hit.entry.id: hit for hit in sorted([*superseded, *found.hits], key=lambda hit: hit.score)}
         past_hits = [
             replace(hit, entry=by_id[name], superseded_by=by_id[name].superseded_by)
