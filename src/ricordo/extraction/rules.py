@@ -363,7 +363,9 @@ def _split_group(turn: ConversationTurn, group: SelectedGroup) -> Iterator[Selec
 def _is_remark(statement: Statement) -> bool:
     """Return whether a sentence only reacts or reports ("Pushed.", "It runs.", "Ok two things"); not "The tiles?"."""
     words = re.findall(r"[\w'’]+", statement.text)
-    if len(words) > _MAX_TOPIC_WORDS or statement.acts & LASTING_ACTS or is_unsegmented_language(statement.language):
+    if statement.acts & (LASTING_ACTS | {"denial", "correction"}):
+        return False
+    if len(words) > _MAX_TOPIC_WORDS or is_unsegmented_language(statement.language):
         return False
     is_report = len(words) == 1 and not lacks_subject(statement.text, statement.language)
     is_short_pronoun = len(words) <= _MAX_REPORT_WORDS and _BACKWARD.match(statement.text) is not None
