@@ -296,7 +296,7 @@ def test_a_rule_of_the_settings_is_shown_by_a_dry_run_and_done_by_maintenance_al
     before = sorted(path.read_bytes() for path in (place_of(root) / "workspace").rglob("*.md"))
     listed = ricordo("maintain", "--dry-run", "--json").document["old"]
     assert [each for each in listed if each["path"].startswith("memory ")] == [
-        {"path": f"memory {each.id}", "act": "forget", "rule": rule}
+        {"path": f"memory {each.id}", "action": "forget", "rule": rule}
         for each, rule in zip((saved, goal), rules, strict=False)
     ]
     assert not any(each.id in str(listed) for each in (used, kept))
