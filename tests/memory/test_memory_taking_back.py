@@ -52,7 +52,7 @@ async def test_what_was_extracted_and_curated_is_out_of_memory_after_one_undo(op
         with pytest.raises(ChangeNotFound):
             await memory.undo()
     async with opened() as memory:
-        await memory.ingest(said("Paul owns billing."), session="t")
+        await memory.ingest(said("Paul owns the billing of Hamburg."), session="t")
     assert "Paul" in documents(root)["workspace/MEMORY.md"]
     assert not any("Nadia" in text for text in documents(root).values())
 
@@ -62,7 +62,7 @@ async def test_a_save_that_is_taken_back_answers_no_more_and_does_again_when_tha
 ) -> None:
     async with opened() as memory:
         saved = await memory.remember("Nadia owns staging.")
-        await memory.ingest(said("Paul owns billing."), session="t")
+        await memory.ingest(said("Paul owns the billing of Hamburg."), session="t")
     before = documents(root)
     async with opened() as memory:
         assert "Nadia" in (await memory.answer("Who owns staging?")).text
@@ -81,7 +81,7 @@ async def test_a_save_whose_curated_line_is_in_a_topic_is_taken_out_of_it(opened
     settings = replace(Settings.from_environment(), consolidation=config, flush=FlushConfig(closing_seconds=40.0))
     async with opened(settings=settings) as memory:
         saved = [await memory.remember(f"Porto harbour {number} is closed.") for number in range(6)]
-        await memory.ingest(said("Paul owns billing."), session="t")
+        await memory.ingest(said("Paul owns the billing of Hamburg."), session="t")
     before = documents(root)
     [topic] = [path for path in before if "/topics/" in path]
     entry = next(each for each in saved if each.id in before[topic])

@@ -144,7 +144,7 @@ async def test_a_memory_of_150_characters_stands_in_memory_md_and_a_longer_one_i
     for kind, text in words.items():
         assert f"- S{text[:100]}" in index
         (topic,) = [name for name, held in topics.items() if f"- L{text[::-1][:100]}" in held]
-        assert f"L{text[::-1][:100]}" not in index, kind
+        assert f"L{text[::-1][:140]}" not in index, kind
         assert index.count(f"(memory/topics/{topic})") == 1
 
 

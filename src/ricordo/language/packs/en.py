@@ -385,7 +385,7 @@ here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorro
 (?:he|she|they|it(?!['’]s (?:me\b|\d))|his|her|their|its)\b(?! or\b)
 mine\b|(?:now|then) (?:he|she|it|they)\b
 (?:since|from|on|in|at|until|for|every|next|last)(?: [\w'’]+){1,4}? (?:he|she|they)(?:['’]s|['’]re)?\b
-(?:you|we|i|nobody|everybody|only \w+(?: can| may| will)?) \w+ (?:it|them|him|her|that)\b(?! \w+s\b)
+(?:you|we|i|nobody|everybody|only \w+(?: can| may| will)?) \w+ (?:(?:it|them|him|her)\b(?! \w+s\b)|that\b(?!\s+\w))
 (?:this|that|these|those)(?:['’]s| (?:is|are|was|were|means|has|have|can|will|must|should|needs?|goes|go|one|too))\b
 (?:to|with|for|from|by|of|without|according to) (?:him|her|them|it|that)\b
 the (?:first|second|third|last|other|next) (?:one|is|are|was|has|must|can)\b
