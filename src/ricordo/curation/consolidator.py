@@ -353,7 +353,7 @@ class Consolidator:
             change_id = (await self._changes.apply(edits, act=CONSOLIDATE_ACT, who=run.actor, why=reason)).id
         await delete_pending_proposal(self._files)
         cursor = await run_sync(_advance_cursor, inputs, proposal.documents)
-        cursor = replace(cursor, stated=frozenset(proposal.in_profile))
+        cursor = replace(cursor, stated=frozenset(proposal.in_profile), uncurated=frozenset(proposal.uncurated))
         await save_cursor(self._files, replace(cursor, at=self._clock.now()))
         if run.deep:
             fingerprints = await session_fingerprints(self._files)

@@ -177,6 +177,15 @@ class Gatherer:
                     for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(stated_ids)))
                     if one.entry.id in stated_ids and not self._is_forgotten(one, tombstones)
                 ],
+                uncurated=[
+                    await self._make_candidate(one, edited=False)
+                    for path, data in live_ledgers.items()
+                    if cursor.uncurated and not rebuild
+                    for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(cursor.uncurated)))
+                    if one.entry.id in cursor.uncurated
+                    and one.entry.state == "active"
+                    and not self._is_forgotten(one, tombstones)
+                ],
                 fact_ids=fact_ids,
             ),
             versions=versions,

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import link_contradictions, map_links, move_together, with_links
-from ricordo.curation.importance import MERGED_FIELD, field_ids, is_explicit
+from ricordo.curation.importance import MERGED_FIELD, field_ids, is_explicit, is_worthwhile
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.curation.placement import (
     SECTIONS,
@@ -44,6 +44,9 @@ _StateMark: TypeAlias = tuple[EntryState, str, str, date | None]
 """The new state of an entry, the name and value of the field that gives the reason, and the day on which it ended."""
 
 
+_MAX_UNCURATED = 1_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationInput:
     """The input of a run.
@@ -55,6 +58,7 @@ class ConsolidationInput:
 
     `profiles` are the profiles by path. `stated` are the entries of ledgers for which a fact of a profile stands: the
     profile is their place, and curated memory does not repeat them. `fact_ids` gives the id of that fact by their ids.
+    `uncurated` are entries that earlier runs left in the ledgers: a later one may repeat or replace them.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -67,6 +71,7 @@ class ConsolidationInput:
     profiles: Mapping[str, bytes] = field(default_factory=dict)
     stated: Sequence[CandidateEntry] = ()
     fact_ids: Mapping[str, str] = field(default_factory=dict)
+    uncurated: Sequence[CandidateEntry] = ()
 
 
 def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -99,13 +104,23 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     # what the profile states is decided about with the rest, so that it replaces, and is replaced
     stated = [one for one in material.stated if one.entry.id not in fresh_ids]
     fresh = [_with_validity(one) for one in (*material.fresh, *stated)]
-    reconciliation = reconcile(curated, fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     curated_ids = {one.entry.id for one in curated}
+    known_ids = curated_ids | {one.entry.id for one in fresh}
+    earlier = [one for one in material.uncurated if one.entry.id not in known_ids]
+    reconciliation = reconcile(
+        [*curated, *earlier], fresh, fixed=fixed, config=config, deep=material.deep, advice=advice
+    )
     marks = _state_marks(reconciliation)
     removal_marks = _merge_marks(reconciliation, curated_ids) | marks
     unrecorded_ids = _find_without_ledger(removal_marks, material.ledgers)
     in_profile = _find_in_profile(material, reconciliation, curated_ids)
-    undecided = tuple(pair for pair in reconciliation.undecided if in_profile.isdisjoint(pair))
+    uncurated = {
+        one.entry.id
+        for one in earlier
+        if (now := reconciliation.active.get(one.entry.id)) and not is_worthwhile(now.entry, config)
+    }
+    unplaced = in_profile | uncurated
+    undecided = tuple(pair for pair in reconciliation.undecided if unplaced.isdisjoint(pair))
     links = map_links(undecided)
     written_links = map_links(undecided, person_ids)
     documents = {
@@ -117,7 +132,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     new = [
         replace(one, entry=with_links(one.entry, written_links.get(name, ())))
         for name, one in reconciliation.active.items()
-        if name not in curated_ids and name not in in_profile
+        if name not in curated_ids and name not in unplaced
     ]
     if new or reconciliation.changed or removal_marks:
         # an emptied section alone is no reason to write: the change that emptied it may still be undone
@@ -148,6 +163,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
         merged=reconciliation.merged,
         superseded=reconciliation.superseded,
         left=tuple(sorted({*reconciliation.left, *(in_profile & fresh_ids)})),
+        uncurated=tuple(sorted({*reconciliation.left, *uncurated})[-_MAX_UNCURATED:]),
         retired=reconciliation.retired,
         refused=reconciliation.refused,
         cap=placement.cap,

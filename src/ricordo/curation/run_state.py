@@ -79,12 +79,14 @@ class LedgerPosition:
 class ConsolidationCursor:
     """What the last run, at `at`, has read; empty, with `at` None, for a root that was never consolidated.
 
-    `stated` are the ids of the entries that it left to the profile.
+    `stated` are the ids of the entries that it left to the profile, `uncurated` those of the newest entries that runs
+    left in the ledgers, which later ones may repeat or replace.
     """
 
     at: datetime | None = None
     ledgers: Mapping[str, LedgerPosition] = field(default_factory=dict)
     stated: frozenset[str] = frozenset()
+    uncurated: frozenset[str] = frozenset()
     version: str = ABSENT
 
     @property
@@ -149,6 +151,8 @@ async def save_cursor(files: FileStore, cursor: ConsolidationCursor) -> None:
     value: dict[str, object] = {"at": format_rfc3339(cursor.at) if cursor.at else None, "ledgers": rows}
     if cursor.stated:
         value["stated"] = sorted(cursor.stated)
+    if cursor.uncurated:
+        value["uncurated"] = sorted(cursor.uncurated)
     await files.replace(CURSOR_PATH, json.dumps(value, indent=0).encode() + b"\n", expected=cursor.version)
 
 
@@ -159,6 +163,7 @@ def _parse_cursor(data: bytes, version: str) -> ConsolidationCursor:
         at=datetime.fromisoformat(at) if at else None,
         ledgers={str(path): _parse_position(row) for path, row in value["ledgers"].items()},
         stated=frozenset(map(str, value.get("stated", ()))),
+        uncurated=frozenset(map(str, value.get("uncurated", ()))),
         version=version,
     )
 

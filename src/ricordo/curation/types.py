@@ -164,11 +164,13 @@ class Proposal:
     excluded an entry: lines, bytes or tokens. `undecided` are pairs of ids of curated entries that contradict each
     other, the earlier statement first. `profiles` are the new contents of profiles that lose facts, by path;
     `in_profile` are the ids of the entries for which a fact of a profile stands, so that they are not curated.
+    `uncurated` are the ids of the newest entries that this run and earlier ones left in the ledgers.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
     profiles: Mapping[str, bytes] = field(default_factory=dict)
     in_profile: tuple[str, ...] = ()
+    uncurated: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     superseded: tuple[Supersession, ...] = ()
