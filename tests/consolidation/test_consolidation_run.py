@@ -583,9 +583,8 @@ async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_th
 
 async def test_what_a_run_left_in_its_ledger_is_replaced_by_a_later_statement_and_curated_when_it_is_repeated() -> None:
     root = Root()
-    unsure = {"by": "flush", "confidence": 0.5}
-    old = await root.save("The staging gateway listens on port 8181.", **unsure)
-    said_once = await root.save("The harbour office closes at 16:00 on Fridays.", **unsure)
+    old = await root.save("The staging gateway listens on port 8181.", by="flush", confidence=0.5)
+    said_once = await root.save("The office of the harbour closes early.", by="flush", confidence=0.65)
     assert (await root.run()).left == 2
     new = await root.save("The staging gateway now listens on port 9494.", by="flush", confidence=0.9)
     await root.run()
@@ -593,6 +592,6 @@ async def test_what_a_run_left_in_its_ledger_is_replaced_by_a_later_statement_an
     ledger = {one.entry.id: one.entry for one in parse_entries((await root.contents())[LEDGER], LEDGER)}
     assert (ledger[old.id].state, dict(ledger[old.id].extra)["successor"]) == ("superseded", new.id)
     assert ledger[said_once.id].state == "active"
-    await root.save("The harbour office closes at 16:00 on Fridays.", **unsure)
+    await root.save("The office of the harbour closes early.", by="flush", confidence=0.65)
     await root.run()
     assert await root.memory() == [f"- {said_once.content}", f"- {new.content}"]
