@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from disks import StepDisk
-from ricordo import Entry
+from ricordo import Entry, Scope
 from ricordo.clock import MonotonicIds
 from ricordo.concurrency import NoYield
 from ricordo.curation import (
@@ -22,7 +22,7 @@ from ricordo.curation import (
     undo_change,
 )
 from ricordo.curation.consolidator import BUSY, TOO_SOON
-from ricordo.curation.forget import forget
+from ricordo.curation.forget import forget, forget_copies
 from ricordo.curation.run_state import load_cursor
 from ricordo.errors import StorageError, StorageFailed
 from ricordo.guard import Redactor
@@ -595,3 +595,15 @@ async def test_what_a_run_left_in_its_ledger_is_replaced_by_a_later_statement_an
     await root.save("The office of the harbour closes early.", by="flush", confidence=0.65)
     await root.run()
     assert await root.memory() == [f"- {said_once.content}", f"- {new.content}"]
+
+
+@pytest.mark.req("HE-O-audit-forget")
+async def test_forgetting_elsewhere_removes_what_the_same_user_learned_here_and_nothing_of_others() -> None:
+    root = Root()
+    said = "We deploy only from the branch called orchard."
+    mine = await root.save(said, by="flush", scope=Scope(user="mara"))
+    theirs = await root.save(said, by="flush", scope=Scope(user="ola"))
+    elsewhere = Entry(content=said, id="0" * 25 + "1", time=root.clock.now())
+    await forget_copies(root.files, root.changes, [elsewhere], key=KEY, who="user", user="mara")
+    left = [one.entry.id for one in parse_entries((await root.contents())[LEDGER], LEDGER)]
+    assert (mine.id in left, theirs.id in left) == (False, True)

@@ -5,7 +5,6 @@ consolidation and use correct it; only a large share of junk is a failure too. T
 entries.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,10 +20,9 @@ from ricordo.curation.importance import MERGED_FIELD, entry_time, field_ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import contains_fence, has_secret
 from ricordo.guard.scanner import find_secrets
-from ricordo.language import content_words
+from ricordo.language import content_words, points_back
 from ricordo.language.acts import is_acknowledgement
 from ricordo.language.duplicates import DUPLICATE_THRESHOLD, is_same_statement, statement_key
-from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import RecallConfig
 from ricordo.storage import FileStore
@@ -353,7 +351,6 @@ _MIN_SURE = 0.65
 _FEWEST_WORDS = 2
 _CHANGE_MARGIN = 0.5
 """A pair this little below the threshold of superseding looks like an old and a new statement."""
-_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
 _MAX_EXAMPLES = 3
 _EXAMPLE_CHARS = 60
 DOUBT_DETAILS: Mapping[str, str] = {
@@ -404,7 +401,7 @@ def find_doubts(
     for entry in active:
         if entry.confirmed or entry.pinned or entry.by != "flush":
             continue
-        if _POINTS_BACK.match(entry.content):
+        if points_back(entry.content):
             doubts.append(
                 Doubt(kind="fragment", reason="it points back to something that it does not name", entry=entry)
             )

@@ -8,7 +8,6 @@ Invariants: pure and deterministic; linear in the text; a score is a probability
 """
 
 import math
-import re
 from collections.abc import Iterator
 from datetime import date
 from functools import cache
@@ -17,8 +16,8 @@ from itertools import combinations, islice, pairwise
 from zlib import crc32
 
 from ricordo.extraction.statements import YES_NO_QUESTION, Statement, is_next_step_question
-from ricordo.language import Language, find_dates, is_unsegmented
-from ricordo.language.packs import WordKind, pack_phrases, pack_words
+from ricordo.language import Language, find_dates, is_unsegmented, points_back
+from ricordo.language.packs import WordKind, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
@@ -94,7 +93,6 @@ _ENDINGS = ("?", "!", "...", "…", ":")
 _WORD_CLASSES: tuple[WordKind, ...] = ("passing_word", "lasting_word", "hearsay_word", "role_word")
 _JOINED_LANGUAGES: frozenset[Language] = frozenset({"zh", "ja", "ko"})
 _REFERENCE_DAY = date(2000, 1, 1)
-_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
 _QUOTED = lazy_compile(r"[\"“”«»„「」『』]")
 
 
@@ -221,7 +219,7 @@ def _iter_form_cues(statement: Statement, tokens: list[str]) -> Iterator[str]:
             yield f"{kind} {min(count, 3)}"
     if dates := len(find_dates(text, _REFERENCE_DAY)):
         yield f"dates {min(dates, 2)}"
-    yield "points back" if _POINTS_BACK.match(text) else "own subject"
+    yield "points back" if points_back(text) else "own subject"
 
 
 def _iter_place_cues(context: StatementContext) -> Iterator[str]:

@@ -43,6 +43,7 @@ from ricordo.language import (
     mentions_name,
     name_listener,
     opens_with_pronoun,
+    points_back,
     strip_opener,
     to_third_person,
 )
@@ -292,7 +293,6 @@ _OPENS_WITH_NAME = lazy_compile(lambda: rf"[^\W\d_]+(?:['’]s | (?:{pack_phrase
 _BARE_WORD = lazy_compile(r"[a-zà-öø-ÿ]+")
 _PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
 _INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
-_BACKWARD = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
 _LINKED_ACTS: frozenset[Act] = frozenset({"denial", "correction", "reaction"})
 _EMPTY_ACTS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "farewell", "praise", "thanks", "wish"})
 
@@ -368,7 +368,7 @@ def _is_remark(statement: Statement) -> bool:
     if len(words) > _MAX_TOPIC_WORDS or is_unsegmented_language(statement.language):
         return False
     is_report = len(words) == 1 and not lacks_subject(statement.text, statement.language)
-    is_short_pronoun = len(words) <= _MAX_REPORT_WORDS and _BACKWARD.match(statement.text) is not None
+    is_short_pronoun = len(words) <= _MAX_REPORT_WORDS and points_back(statement.text)
     return is_report or is_short_pronoun or any(map(is_acknowledgement, words))
 
 
@@ -390,7 +390,7 @@ def _cut_statement(statement: Statement, begin: int, end: int) -> Statement:
 
 def _stands_alone(statement: Statement) -> bool:
     is_linked = statement.quoted or _LINKING_WORDS.sub("", statement.text) != statement.text
-    is_linked = is_linked or bool(statement.acts & _LINKED_ACTS) or bool(_BACKWARD.match(statement.text))
+    is_linked = is_linked or bool(statement.acts & _LINKED_ACTS) or points_back(statement.text)
     return not is_linked and not _lacks_subject(statement)
 
 

@@ -23,7 +23,7 @@ from ricordo.extraction.statements import (
     build_turns,
     preceding_question,
 )
-from ricordo.language import Act, find_dates, find_introduction, find_names, is_unsegmented
+from ricordo.language import Act, find_dates, find_introduction, find_names, is_unsegmented, points_back
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
 
@@ -85,7 +85,6 @@ def score_salience(statements: Sequence[Statement], features: SalienceFeatures) 
     )
 
 
-_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
 # Not understandable without the previous sentence: "Their hooks must work", "Semicolons, not commas".
 _INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
 # "Priya leads it": "it" is the object of the previous statement.
@@ -187,9 +186,9 @@ def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -
         text = each.statement.text
         fits = bool(groups) and sum(len(one.statement.text) for one in groups[-1]) + len(text) <= max_chars
         points_to_object = fits and any(one.is_kept for one in groups[-1]) and _POINTS_TO_OBJECT.match(text)
-        points_back = points_to_object or _POINTS_BACK.match(text) or _INCOMPLETE.match(text)
+        refers_back = points_to_object or points_back(text) or _INCOMPLETE.match(text)
         is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
-        goes_on = is_fragment or (fits and points_back and _can_be_subject(groups[-1]))
+        goes_on = is_fragment or (fits and refers_back and _can_be_subject(groups[-1]))
         if fits and not each.statement.item and (goes_on or (each.is_kept and _introduces(groups[-1]))):
             groups[-1].append(each)
         else:

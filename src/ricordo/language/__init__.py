@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         mentions_name,
         name_listener,
         opens_with_pronoun,
+        points_back,
         to_third_person,
     )
     from ricordo.language.words import (
@@ -97,6 +98,7 @@ __all__ = [
     "name_listener",
     "opens_with_pronoun",
     "overlap",
+    "points_back",
     "repeats_sentence",
     "script_of",
     "split_identifier",
@@ -118,7 +120,7 @@ __getattr__ = lazy_exports(
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
-        "lacks_subject mentions_name name_listener opens_with_pronoun to_third_person",
+        "lacks_subject mentions_name name_listener opens_with_pronoun points_back to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "
         "split_identifier split_words stem strip_accents text_similarity",
     },

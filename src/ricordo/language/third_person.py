@@ -28,6 +28,7 @@ __all__ = [
     "mentions_name",
     "name_listener",
     "opens_with_pronoun",
+    "points_back",
     "to_third_person",
 ]
 
@@ -197,6 +198,14 @@ def lacks_subject(text: str, language: Language) -> bool:
 def opens_with_pronoun(text: str, language: Language) -> bool:
     """Say whether a statement opens with a pronoun that stands for something said before."""
     return re.match(pack_phrases("pronoun_subject", language=language), text, re.IGNORECASE) is not None
+
+
+_POINTS_BACK = lazy_compile(lambda: rf"^(?:{pack_phrases('points_back')})(?!\w)", re.IGNORECASE)
+
+
+def points_back(text: str) -> bool:
+    """Say whether a statement opens with words of any language that need the sentence before."""
+    return _POINTS_BACK.match(text) is not None
 
 
 def _contains_verb(text: str) -> bool:
