@@ -240,6 +240,7 @@ ACKNOWLEDGED = [
 ]  # fmt: skip
 
 
+@pytest.mark.req("DF-C8", "DF-C9")
 @pytest.mark.parametrize("text", ACKNOWLEDGED)
 def test_an_acknowledgement_goes_with_its_reply_unless_it_answers_a_question(text: str) -> None:
     idle = process_messages([ASKED, REPLIED, user(text), assistant("You're welcome."), ASKED, REPLIED])
@@ -249,12 +250,14 @@ def test_an_acknowledgement_goes_with_its_reply_unless_it_answers_a_question(tex
     assert said(process_messages([ASKED, question, user(text), REPLIED]))[2:] == [text, "Under testdata/golden."]
 
 
+@pytest.mark.req("DF-C8", "DF-C9")
 def test_an_acknowledgement_answers_a_question_that_a_tool_asks() -> None:
     asking = Message(role="assistant", parts=(ToolCall(id="1", name="ask_clarification"),))
     found = process_messages([ASKED, asking, user("ok"), REPLIED])
     assert said(found) == [ASKED.text, "ok", REPLIED.text]
 
 
+@pytest.mark.req("DF-C8", "DF-C9")
 @pytest.mark.parametrize(
     "text", ["ok, use tabs then", "The OK button is broken", "thanks to Ana we ship", "好的方案是用缓存"]
 )
@@ -262,6 +265,7 @@ def test_an_acknowledgement_inside_a_sentence_is_kept(text: str) -> None:
     assert said(process_messages([user(text), REPLIED]))[0] == text
 
 
+@pytest.mark.req("DF-C8", "DF-C9")
 @pytest.mark.parametrize("left", [[ASKED], [REPLIED], [user("ok"), REPLIED], []])
 def test_nothing_is_read_unless_both_sides_said_something(left: list[Message]) -> None:
     assert process_messages(left).messages == ()

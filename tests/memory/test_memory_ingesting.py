@@ -12,6 +12,8 @@ from agents_at_work import SCOPE, said, settings
 from command_line import ricordo
 from ricordo import FlushConfig, Memory
 from ricordo.errors import InvalidSetting
+from ricordo.extraction.preprocessing import strip_fences
+from ricordo.guard.fence import parse_fence
 from ricordo.messages import Message, Text
 from ricordo.messages.codec import find_overlap
 from ricordo.testing import Fail, Hang, LoopbackServer, Say, ScriptedModel
@@ -106,11 +108,62 @@ async def test_what_a_model_learns_of_a_conversation_is_there_when_it_was_waited
                 await memory.drain(seconds=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.req("DF-C8", "DF-C9", "DF-B12")
+@pytest.mark.parametrize(
+    ("thanks", "question"),
+    [
+        ("ok", "Shall we always deploy from main?"),
+        ("Thanks!", "Shall we always deploy from main?"),
+        ("好的，谢谢。", "我们以后都从 main 分支部署吗。"),
+        ("Alles klar, danke!", "Sollen wir immer von main ausliefern?"),
+        ("D'accord, merci !", "Faut-il toujours déployer depuis main ?"),
+        ("¡Vale, gracias!", "¿Desplegamos siempre desde main?"),
+        ("Va bene, grazie.", "Pubblichiamo sempre da main?"),
+        ("Beleza, obrigado!", "Publicamos sempre a partir do main?"),
+        ("わかりました、ありがとうございます。", "いつもmainからデプロイしますか。"),
+        ("네, 감사합니다", "항상 main에서 배포할까요."),
+        ("Спасибо, понятно", "Всегда выпускаем из main?"),
+        ("شكراً", "هل ننشر دائما من main؟"),
+    ],
+)  # fmt: skip
+async def test_an_acknowledgement_is_read_as_an_answer_only_and_a_model_is_asked_about_two_sides_only(
+    tmp_path: Path, thanks: str, question: str
+) -> None:
+    model = ScriptedModel([Say("NO_REPLY")] * 2)
+    given = replace(settings(tmp_path / ".ricordo"), flush=FlushConfig(model=model))
+    told, reply, fact = "Tests lie in tests/unit.", "Glad to help with the fixtures.", "We use tabs of width three."
+
+    async def read(session: str, *texts: str) -> list[str] | None:
+        """Return which messages a model is asked about; None if nothing is queued and it is not asked."""
+        before = len(model.requests)
+        report = await memory.ingest(talk(*texts), session=session)
+        assert await memory.drain() == 0
+        assert report.is_queued == (len(model.requests) > before)
+        if not report.is_queued:
+            return None
+        blocks = strip_fences(model.requests[-1].messages[-1].text)[1]
+        (conversation,) = [block for block in blocks if block.startswith("<conversation")]
+        return list(parse_fence(conversation) or ())
+
+    async with Memory.open(tmp_path / ".ricordo", scope=SCOPE, settings=given) as memory:
+        assert await read("thanks", thanks, reply) is None
+        assert await read("agent-alone", "", told, thanks, reply) is None
+        assert await read("person-alone", fact) is None
+        assert [entry.content for entry in await memory.entries()] == [fact], "rules learn what one side says"
+        asked, more = "Where do the tests lie?", "Good to know that."
+        assert await read("idle", asked, told, thanks, reply, more) == [asked, told, more]
+        questioned = f"{told} {question}"
+        assert await read("answer", asked, questioned, thanks, reply) == [asked, questioned, thanks, reply]
+
+
 @pytest.mark.may_block("the command line is run inside of the test")
 def test_the_command_says_that_a_model_learns_from_what_it_took_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key-of-a-test")
     monkeypatch.setenv("RICORDO_FLUSH__MODEL", "openai-chat:small")
-    Path("chat.json").write_text(json.dumps([{"role": "user", "content": "We deploy from main."}]), encoding="utf-8")
+    Path("chat.json").write_text(
+        json.dumps([{"role": "user", "content": "We deploy from main."}, {"role": "assistant", "content": "Noted."}]),
+        encoding="utf-8",
+    )
     with LoopbackServer([Say("NO_REPLY")]) as server:
         monkeypatch.setenv("RICORDO_FLUSH__BASE_URL", server.url + "/v1")
         done = ricordo("ingest", "chat.json")

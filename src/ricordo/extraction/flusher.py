@@ -256,6 +256,12 @@ class Flusher:
         """Return whether the session's transcript holds messages that were not extracted yet."""
         return bool((await self._read_pending(agent, session)).messages)
 
+    async def is_conversation(self, agent: str, session: str) -> bool:
+        """Return whether both sides say something in the messages that were not extracted yet or those before them."""
+        log = await self._read_pending(agent, session)
+        delta = MessageDelta(agent, session, None, log.context, log.messages, detector=self.detector)
+        return bool(log.messages) and await run_in_thread(lambda: delta.processed_messages.has_both_sides)
+
     async def filter_pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Return those of the messages `ids` that were not extracted yet, in transcript order."""
         pending_log, wanted_ids = await self._read_pending(agent, session), frozenset(ids)

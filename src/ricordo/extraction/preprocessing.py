@@ -279,6 +279,13 @@ class ProcessedMessages:
     signals: frozenset[Signal] = frozenset()
     recalled: tuple[str, ...] = ()
 
+    @property
+    def has_both_sides(self) -> bool:
+        """Whether there is a message of a person and one of an assistant, or two people talk."""
+        roles = {message.role for message in self.messages}
+        people = {message.name for message in self.messages if message.role == "user" and message.name}
+        return roles >= {"user", "assistant"} or len(people) > 1
+
 
 _DEFAULT_PROCESSING = ProcessingConfig()
 
@@ -294,17 +301,16 @@ def process_messages(
     reader = _MessageReader(recalled=tuple(comparison_keys(text) for text in recalled))
     for message in messages:
         reader.read(message)
-    drop_counts = reader.dropped
-    kept_messages = reader.kept
-    if config.both_sides and not _has_both_sides(kept_messages):
-        drop_counts["one-sided"] += len(kept_messages)
-        kept_messages = []
-    return ProcessedMessages(
-        messages=tuple(_shorten_message(message, config.max_message_chars) for message in kept_messages),
-        dropped={reason: count for reason, count in sorted(drop_counts.items()) if count},
-        signals=detect_signals(kept_messages, config=config),
+    processed = ProcessedMessages(
+        messages=tuple(_shorten_message(message, config.max_message_chars) for message in reader.kept),
+        dropped={reason: count for reason, count in sorted(reader.dropped.items()) if count},
+        signals=detect_signals(reader.kept, config=config),
         recalled=recalled,
     )
+    if not config.both_sides or processed.has_both_sides or not reader.kept:
+        return processed
+    reader.dropped["one-sided"] += len(reader.kept)
+    return ProcessedMessages(dropped=dict(sorted(reader.dropped.items())), recalled=recalled)
 
 
 def detect_signals(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT_PROCESSING) -> frozenset[Signal]:
@@ -434,12 +440,6 @@ def _is_question(message: Message) -> bool:
 
 def _speaker(message: Message) -> tuple[str, str | None]:
     return message.role, message.name
-
-
-def _has_both_sides(messages: Sequence[Message]) -> bool:
-    roles = {message.role for message in messages}
-    people = {message.name for message in messages if message.role == "user" and message.name}
-    return roles >= {"user", "assistant"} or len(people) > 1
 
 
 def _shorten_message(message: Message, max_chars: int) -> Message:

@@ -74,6 +74,17 @@ class SessionExtraction:
                 await run_even_if_cancelled(partial(self._throttle.release, self._throttle_scope(job)))
             raise
 
+    async def needs_model(self, job: Job) -> bool:
+        """Return whether a model should read the job's session: there is one, and both sides said something."""
+        return self.uses_model and await self.flusher.is_conversation(job.agent, job.session)
+
+    async def extract_by_rules(self, job: Job) -> FlushResult:
+        """Extract the messages of the job's session after its cursor by rules, and index the entries."""
+        if not self.config.is_enabled:
+            return self._skip("the flush is off")
+        flush = partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=True)
+        return await self._run_and_index(flush)
+
     async def may_learn(self, job: Job) -> bool:
         """Return whether another request, such as the summary request, may extract from the session now."""
         if not self.config.is_enabled or self.config.has_own_request:

@@ -256,7 +256,8 @@ class IngestReport:
     """The result of ingesting messages of a session: the messages, how many are new, and the entries learned by rules.
 
     `messages` are the given messages as stored, with their ids. `change_id` is the id with which `undo` reverts what
-    rules learned, empty if they learned nothing. If `is_queued`, a model learns from the messages in the background.
+    rules learned, empty if they learned nothing. If `is_queued`, a model learns from the messages in the background; it
+    is not asked about what only one side said.
     """
 
     session: str
@@ -295,11 +296,13 @@ async def ingest_messages(
         recorded = await transcript.append(messages, known=known, again=known is None)
         progress.counts["messages"] = len(recorded.added)
     report = IngestReport(session=job.session, messages=recorded.messages, added_count=len(recorded.added))
-    is_queued = workspace.flush.uses_model
+    is_queued = await workspace.flush.needs_model(job)
     if is_queued:
         await workspace.inbox.put(job)
         workspace.worker.track(job)
         result = FlushResult()
+    elif workspace.flush.uses_model:
+        result = await workspace.flush.extract_by_rules(job)
     else:
         result = await (workspace.worker.run_now if recorded.added else workspace.flush)(job)
     result = result.combine(await _relearn_undone(workspace, recorded, job))

@@ -28,6 +28,7 @@ PACK = LanguagePack(
 の に は を が で と へ も や か よ ね な だ で す ま す た て し る れ い う こ そ あ さ ん ら く け せ わ ま り き
 """,
         "denial_word": "別",
+        "question_particle": "ですか ますか ませんか でしょうか ましょうか ないか かな",
     },
     tables={
         "weekday_form": """

@@ -10,6 +10,7 @@ PACK = LanguagePack(
     name="Korean",
     scripts=frozenset({"hangul"}),
     edges=False,
+    words={"question_particle": "까요 나요 은가요 습니까 입니까 합니까"},
     tables={
         "weekday_form": """
 0 = 월요일; 1 = 화요일; 2 = 수요일; 3 = 목요일; 4 = 금요일; 5 = 토요일; 6 = 일요일
