@@ -1,6 +1,7 @@
 """The state of an agent after a compaction: the smaller window is kept at once, and nothing else changes."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ricordo.agent import tool
 from ricordo.errors import ModelUnavailable
 from ricordo.messages import Message, get_mark
 from ricordo.models import ChatModel
+from ricordo.storage import Disk
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace import state_path
 from ricordo.workspace.agent_state import UNKNOWN_RULES
@@ -244,3 +246,42 @@ async def test_what_a_damaged_state_forbade_is_not_done_and_nothing_acts_unasked
         assert one.permissions.rules == ()
         await one.send("Go on.")
     assert ran == ["main", "wild"]
+
+
+class WrittenBytes(Disk):
+    """Counts the bytes that are written."""
+
+    count = 0
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        self.count += len(data)
+        super().write(descriptor, data)
+
+
+@pytest.mark.parametrize("earlier", [5, 200])
+async def test_recording_writes_the_message_and_not_the_window_and_leaving_writes_the_window(
+    tmp_path: Path, earlier: int
+) -> None:
+    disk = WrittenBytes()
+    async with agent(FakeModel(), tmp_path, compaction=None, disk=disk, hooks=False) as one:
+        await one.record([said(f"Number {number}. {LONG}") for number in range(earlier)])
+        before, disk.count = document(tmp_path), 0
+        await one.record([said("One more.")])
+        assert disk.count < len(LONG)
+        assert document(tmp_path) == before
+        window = ids(one.window)
+    assert stored(tmp_path) == window
+    assert len(window) == earlier + 1
+
+
+async def test_what_was_recorded_before_a_kill_is_in_the_window_of_the_next_process(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    async with agent(FakeModel(reply("Hi.")), whole, compaction=None) as one:
+        await one.send("Hello.")
+        for number in range(3):
+            await one.record([said(f"Number {number}.")])
+        shutil.copytree(whole, killed)
+        window = ids(one.window)
+    assert len(stored(killed)) == len(window) - 3
+    async with agent(FakeModel(), killed, compaction=None) as next_one:
+        assert ids(next_one.window) == window

@@ -372,3 +372,32 @@ def test_a_session_whose_name_ends_like_a_cursor_has_a_place_of_its_own() -> Non
     assert state_path("main", "x.cursor") != cursor_path("main", "x")
     assert state_path("main", "x.CURSOR").lower() != cursor_path("main", "x").lower()
     assert state_path("main", "x.y") == "workspace/agents/main/state/x.y.json"
+
+
+class CountingRedactor(Redactor):
+    """Counts the texts that are searched for secrets."""
+
+    texts = 0
+
+    def clean(self, text: str) -> str:
+        self.texts += 1
+        return super().clean(text)
+
+
+async def test_a_save_redacts_what_is_new_in_the_window_and_writes_all_of_it(tmp_path: Path) -> None:
+    redactor = CountingRedactor(bytes(32))
+    states = FileStateStore(LocalFiles(tmp_path), redactor)
+    window = [said(f"Number {number}.") for number in range(40)]
+    state = AgentState(agent="main", session="s1", window=tuple(window))
+    version = await states.save(state, expected=ABSENT)
+    first, redactor.texts = redactor.texts, 0
+    longer = replace(state, window=(*window[10:], said(f"The key is {SECRET}.")))
+    await states.save(longer, expected=version)
+    assert redactor.texts < first / 10
+    document = (tmp_path / state_path("main", "s1")).read_text(encoding="utf-8")
+    assert SECRET not in document
+    assert document.count('"Number ') == 30
+    assert "Number 9." not in document
+    *others, newest = (await FileStateStore(LocalFiles(tmp_path), redactor).load("main", "s1")).state.window
+    assert others == window[10:]
+    assert newest.text.startswith("The key is ")

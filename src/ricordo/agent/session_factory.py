@@ -455,6 +455,7 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
             is_writable=is_writable,
         )
         session = await SessionFactory(resources=resources).create_session()
+        stack.push_async_callback(session.turn_runner.session_state.close)
         prompts.session = session
         await stack.enter_async_context(session.services.task_runner.lifespan())
         if session.turn_memories:

@@ -185,6 +185,7 @@ class SessionState:
         self._saved = StateSaver(states, state, version) if states is not None else None
         self._save_lock = anyio.Lock()
         self._is_new = version == ABSENT
+        self._lacks_messages = False
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
         self._known_fingerprints = Counter(count_fingerprints(state.window))
@@ -280,6 +281,23 @@ class SessionState:
     async def save(self) -> None:
         """Save the state durably; a cancellation waits for it. Raises `StorageError`."""
         await run_even_if_cancelled(partial(self._update_durably, _identity))
+
+    async def save_unless_resumable(self) -> None:
+        """Save the state, unless the transcript has everything that the saved state lacks.
+
+        A process that resumes the session adds these messages to the window, so writing the whole window for each of
+        them gains nothing. `save` or the end of the session saves them. Raises `StorageError`.
+        """
+        new_messages = self._saved.find_new_messages(self._state) if self._saved and self._record else None
+        self._lacks_messages = new_messages is not None and all(map(self.is_recorded, new_messages))
+        if not self._lacks_messages:
+            await self.save()
+
+    async def close(self) -> None:
+        """Save what `save_unless_resumable` left to the transcript; errors are ignored."""
+        if self._lacks_messages:
+            with suppress(StorageError):
+                await self.save()
 
     async def _claim_session(self) -> None:
         """Save a new session with its owner and extraction setting before its first message.
@@ -407,7 +425,7 @@ class TurnRunner:
         async with self.session_state.turn_lock:
             stored = await self.session_state.record(messages)
             with suppress(StorageError):
-                await self.session_state.save()
+                await self.session_state.save_unless_resumable()
             return stored
 
     async def rewrite_window(self, act: Callable[[tuple[Message, ...]], Awaitable[Sequence[Message]]]) -> None:

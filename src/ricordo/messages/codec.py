@@ -39,6 +39,7 @@ __all__ = [
     "NEWER_FIELDS_KEY",
     "count_fingerprints",
     "decode_message",
+    "decode_message_fields",
     "decode_parts",
     "encode_message",
     "encode_part",
@@ -191,7 +192,11 @@ def decode_message(line: bytes | str) -> Message:
 
     Raises: InvalidMessage if the line is not a message; the text says what is wrong and where.
     """
-    fields = require_object(loads(line), "The line")
+    return decode_message_fields(require_object(loads(line), "The line"))
+
+
+def decode_message_fields(fields: Mapping[str, JsonValue]) -> Message:
+    """Return the message of a line that was already parsed. Raises: InvalidMessage as `decode_message`."""
     version = require_integer(fields.get("v"), "v")
     if version < 1:
         raise InvalidMessage(f"v: a line has a version from 1 up, not {version}.")

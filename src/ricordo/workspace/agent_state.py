@@ -10,7 +10,7 @@ damaged document the intact parts are salvaged; if rules or the plan are lost, e
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Literal, Protocol, TypeAlias, TypeVar, get_args
@@ -164,8 +164,12 @@ _KNOWN_KEYS = frozenset(
 _T = TypeVar("_T")
 
 
-def encode_state(state: AgentState) -> bytes:
-    """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document can't represent."""
+def encode_state(state: AgentState, window_lines: Iterable[bytes] | None = None) -> bytes:
+    """Write the document: UTF-8, one line. Raises: InvalidMessage for a value that the document can't represent.
+
+    `window_lines` are the messages of the window as `encode_message` writes them, without the line end, in place of
+    `state.window`.
+    """
     extra = dict(state.extra)
     version = extra.pop("v", STATE_VERSION)
     if not _KNOWN_KEYS.isdisjoint(extra) or ("v" in state.extra and not _is_newer_version(version)):
@@ -183,9 +187,13 @@ def encode_state(state: AgentState) -> bytes:
         "ratio": state.ratio,
         **_render_work_state(state.work_state),
         "last": state.last,
-        "window": [loads(codec.encode_message(message)) for message in state.window],
     }
-    return (dumps(fields | extra) + "\n").encode()
+    if window_lines is None:
+        window_lines = (codec.encode_message(message).rstrip() for message in state.window)
+    # The lines are JSON already: parsing and writing them again would be most of the work of a long window.
+    window = b",".join(window_lines)
+    end = "," + dumps(extra).removeprefix("{") if extra else "}"
+    return b'%b,"window":[%b]%b\n' % (dumps(fields).removesuffix("}").encode(), window, end.encode())
 
 
 def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
@@ -203,7 +211,7 @@ def decode_state(data: bytes, *, agent: str, session: str) -> AgentState:
     return AgentState(
         agent=agent,
         session=session,
-        window=tuple(codec.decode_message(dumps(message)) for message in window),
+        window=tuple(map(codec.decode_message_fields, window)),
         last=require_text(fields.get("last", ""), "last"),
         user=require_text(fields.get("user", ""), "user"),
         learns=_require_bool(fields, "learns", "learns", default=True),

@@ -12,10 +12,10 @@ document stays until its replacement is durable.
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import randbelow
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 
@@ -23,7 +23,8 @@ from ricordo.concurrency import run_in_thread
 from ricordo.errors import FileMissing, InvalidMessage, StorageError, StorageReadOnly, VersionConflict
 from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern, render_rule
 from ricordo.guard.redact import Redactor
-from ricordo.messages import JsonValue
+from ricordo.messages import JsonValue, Message
+from ricordo.messages.codec import encode_message
 from ricordo.messages.json_text import dumps, loads, require_object, require_text
 from ricordo.scope import encode_folder_name
 from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
@@ -107,6 +108,9 @@ def drop_ungranted_rules(rules: Collection[PermissionRule], granted: Collection[
 
 
 _LOG = logging.getLogger("ricordo.agent")
+_MAX_ENCODED_WINDOWS = 4
+_EncodedWindow: TypeAlias = Mapping[int, tuple[Message, bytes]]
+"""The redacted lines of messages, by the identity of each message, which the pair keeps alive."""
 
 
 class FileStateStore:
@@ -122,6 +126,8 @@ class FileStateStore:
         self._grants = grants
         self._broken: dict[str, str] = {}
         self._known_grants: dict[str, frozenset[str]] = {}
+        self._encoded_windows: dict[str, _EncodedWindow] = {}
+        """The windows saved last, by path."""
 
     async def load(self, agent: str, session: str) -> StoredState:
         """Return the stored state, an empty one if there is none, or the readable parts of a broken one.
@@ -149,8 +155,13 @@ class FileStateStore:
         Raises: VersionConflict; InvalidMessage for a value that the document can't represent.
         """
         path = state_path(state.agent, state.session)
-        clean = await run_in_thread(lambda: _redact_state(state, self._redactor))
-        data = await run_in_thread(lambda: encode_state(clean))
+        known = self._encoded_windows.pop(path, {})
+        lines = await run_in_thread(lambda: _encode_window(state.window, known, self._redactor))
+        self._encoded_windows[path] = lines
+        if len(self._encoded_windows) > _MAX_ENCODED_WINDOWS:
+            del self._encoded_windows[next(iter(self._encoded_windows))]
+        clean = _redact_state(state, self._redactor)
+        data = await run_in_thread(lambda: encode_state(clean, [lines[id(each)][1] for each in state.window]))
         allowed, before = render_allow_rules(clean.work_state.permissions), self._known_grants.get(path, frozenset())
         if self._grants:
             await self._grants.change(state.agent, state.session, add=allowed - before)
@@ -186,10 +197,18 @@ class FileStateStore:
         return name
 
 
+def _encode_window(window: Sequence[Message], known: _EncodedWindow, redactor: Redactor) -> _EncodedWindow:
+    """Return the redacted lines of a window. Those of messages in `known` are reused, so a save costs what is new."""
+    return {
+        id(message): known.get(id(message)) or (message, encode_message(redact_message(message, redactor)).rstrip())
+        for message in window
+    }
+
+
 def _redact_state(state: AgentState, redactor: Redactor) -> AgentState:
+    """Return the state with secrets redacted in everything but its window."""
     return replace(
         state,
-        window=tuple(redact_message(message, redactor) for message in state.window),
         work_state=_redact_work_state(state.work_state, redactor),
         extra=require_object(redactor.clean_json({**state.extra}), "extra"),
     )
@@ -344,6 +363,13 @@ class StateSaver:
     def is_up_to_date(self, state: AgentState) -> bool:
         """Return whether exactly this state was the last one saved here."""
         return self._is_whole and state == self._known
+
+    def find_new_messages(self, state: AgentState) -> tuple[Message, ...] | None:
+        """Return the messages at the end of `state` that the state saved last lacks; None if it differs in more."""
+        known = self._known
+        is_extended = state.window[: len(known.window)] == known.window
+        rest = replace(state, window=known.window, last=known.last, ratio=known.ratio)
+        return state.window[len(known.window) :] if self._is_whole and is_extended and rest == known else None
 
     async def save(self, state: AgentState) -> AgentState:
         """Save `state` merged with what others saved in the meantime, durably, and return the result.
