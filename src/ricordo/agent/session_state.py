@@ -59,7 +59,7 @@ from ricordo.workspace.agent_state_store import StateSaver, merge_states
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.redaction import redact_message
 from ricordo.workspace.sessions import read_owner
-from ricordo.workspace.transcript import Transcript, read_transcript
+from ricordo.workspace.transcript import Transcript
 
 __all__ = [
     "SessionState",
@@ -188,7 +188,7 @@ class SessionState:
         self._lacks_messages = False
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
-        self._known_fingerprints = Counter(count_fingerprints(state.window))
+        self._known_fingerprints = Counter({} if record else count_fingerprints(state.window))
         self._recorded_messages = (
             _select_in_window(state.window, logged) if record else {each.id: each for each in logged}
         )
@@ -354,7 +354,7 @@ async def load_session_state(resources: AgentResources, name: str, *, reader_too
         raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
     path = transcript_path(options.agent, name)
     transcript = Transcript(place.files, path, session=name, redactor=place.redactor)
-    logged = (await read_transcript(place.files, path)).messages
+    logged = (await transcript.read()).messages
     restored = () if logged or not resources.is_writable else messages_from_state(stored.state)
     if restored:
         _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)

@@ -215,6 +215,8 @@ def with_mark(message: Message, mark: Mark) -> Message:
 def get_mark(message: Message) -> Mark | None:
     """Return the mark of a message; None for a message that somebody said."""
     stored_mark = message.metadata.get(_MARK_KEY)
+    if stored_mark is None:
+        return None
     return next((mark for mark in _MARKS if mark == stored_mark), None)
 
 

@@ -68,6 +68,8 @@ class Transcript:
         self._fingerprint_counts: Counter[str] = Counter()
         self._last: str | None = None
         self._end = 0
+        self._without_fingerprint: list[Message] = []
+        """Messages that were read, up to `_end`, and not processed yet: a session may never append."""
 
     async def append(
         self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None, again: bool = False
@@ -81,6 +83,7 @@ class Transcript:
         """
         clean = await run_in_thread(_redact_all, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCK_COUNT:x}"):
+            await self._add_messages(self._without_fingerprint)
             await self._catch_up()
             identified, new, data = await run_in_thread(self._prepare_messages, clean, known, again)
             if new:
@@ -92,8 +95,17 @@ class Transcript:
         return AppendResult(messages=tuple(identified), added=tuple(message.id for message in new))
 
     async def read(self) -> TranscriptContents:
-        """Return everything in the log; empty if there is no log."""
-        return await read_transcript(self._files, self._path)
+        """Return everything in the log; empty if there is no log. The next append reads only what is added later."""
+        try:
+            stored = await self._files.read(self._path)
+        except FileMissing:
+            return TranscriptContents()
+        contents = await run_in_thread(_parse_log, stored.data, 0)
+        self._reset()
+        end = stored.data.rfind(b"\n") + 1
+        complete = zip(contents.messages, contents.offsets, strict=True)
+        self._without_fingerprint, self._end = [each for each, start in complete if start < end], end
+        return contents
 
     def _prepare_messages(
         self,
@@ -144,15 +156,20 @@ class Transcript:
 
     async def _add_lines(self, data: bytes) -> None:
         """Process the next lines of the log."""
-        for name, message_fingerprint in await run_in_thread(_fingerprint_lines, data):
+        self._end += len(data)
+        await self._add_messages(list((await run_in_thread(_decode_lines, data))[0].values()))
+
+    async def _add_messages(self, messages: list[Message]) -> None:
+        self._without_fingerprint = []
+        for name, message_fingerprint in await run_in_thread(_fingerprint_messages, messages) if messages else ():
             self._ids[name] = message_fingerprint
             self._fingerprint_counts[message_fingerprint] += 1
             self._last = name
-        self._end += len(data)
 
     def _reset(self) -> None:
         self._ids.clear()
         self._fingerprint_counts.clear()
+        self._without_fingerprint = []
         self._last, self._end = None, 0
 
 
@@ -200,9 +217,9 @@ def _redact_all(messages: Iterable[Message], redactor: Redactor) -> list[Message
     return [redact_message(message, redactor) for message in messages]
 
 
-def _fingerprint_lines(data: bytes) -> list[tuple[str, str]]:
-    """Return the id and the fingerprint of each message in these lines."""
-    return [(message.id, fingerprint(message)) for message in _decode_lines(data)[0].values()]
+def _fingerprint_messages(messages: Iterable[Message]) -> list[tuple[str, str]]:
+    """Return the id and the fingerprint of each message."""
+    return [(message.id, fingerprint(message)) for message in messages]
 
 
 def _decode_lines(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
