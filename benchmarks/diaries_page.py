@@ -11,7 +11,8 @@ Json = dict[str, Any]
 
 _HEAD = """# Months of conversations
 
-Rendered by `python benchmarks/diaries.py --write` from the numbers in `diaries.json` beside it. Nothing asks a model.
+Rendered by `python benchmarks/diaries.py --write` from the numbers in `diaries.json` beside it. The first table
+is without a model.
 
 A diary is invented: {sessions} of a person or a team with an assistant, over months, with all that real talk has: half
 sentences, several subjects in one message, answers that mean nothing without their question, changes told in passing,
@@ -34,6 +35,15 @@ and the profile), and the questions are put to `recall`, `search` and `answer`.
 
 {diaries}
 
+## With a model
+
+The same with a model that knows the labels (`python benchmarks/diaries.py --model`). It is asked through the protocol
+that every model speaks, sees nothing but the requests of extraction and consolidation, and answers in words of its own
+what the labels say of the messages in them: what to note, what takes the place of what, what is done. What is lost
+here, the best model would lose, too: a note that is refused, one that is not promoted, a change that is not believed.
+
+{model_table}
+
 ## What the numbers cannot tell
 
 A line is judged by key strings: whether it names the subject and the value. That finds losses and repetitions. It does
@@ -52,6 +62,7 @@ The beginning of `MEMORY.md` after the diary `{excerpt_of}`, without the ids:
 {excerpt}
 ```
 """
+_MODEL = "with a model"
 _DIARIES = {
     "clinic": "a backend developer and one coding agent, four months, in English: errors, tool results, fixes, rules",
     "climbing-zh": "a team of four that makes an app for climbing gyms, five months, in Chinese with some English",
@@ -59,11 +70,19 @@ _DIARIES = {
 }
 
 
-def write_page(page: Path, reports: Mapping[str, Json]) -> None:
-    """Keep the numbers of the reports beside the page, and render the page of them."""
-    names = [name for name in _DIARIES if name in reports] + [name for name in reports if name not in _DIARIES]
-    kept = {name: {key: value for key, value in reports[name].items() if key != "details"} for name in names}
-    page.with_suffix(".json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+def write_page(page: Path, reports: Mapping[str, Json], *, with_model: bool = False) -> None:
+    """Keep the numbers of the reports, which are `with_model` or not, beside the page, and render the page of all."""
+    file = page.with_suffix(".json")
+    kept: Json = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    for name, report in reports.items():
+        if with_model:
+            kept[name][_MODEL] = report["measures"]
+        else:
+            earlier = {_MODEL: kept[name][_MODEL]} if _MODEL in kept.get(name, {}) else {}
+            kept[name] = {key: value for key, value in report.items() if key != "details"} | earlier
+    names = [name for name in _DIARIES if name in kept] + [name for name in kept if name not in _DIARIES]
+    kept = {name: kept[name] for name in names}
+    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
     page.write_text(render_page(kept), "utf-8")
 
 
@@ -73,20 +92,22 @@ def render_page(reports: Mapping[str, Json]) -> str:
     sessions = [report["sessions"] for report in reports.values()]
     return _HEAD.format(
         sessions=f"{min(sessions)} to {max(sessions)} sessions",
-        table="\n".join(_table(reports)),
+        table="\n".join(_table(reports, "measures")),
+        model_table="\n".join(_table(reports, _MODEL)),
         diaries="\n".join(_describe(reports)),
         excerpt_of=first,
         excerpt="\n".join(reports[first]["excerpt"]),
     )
 
 
-def _table(reports: Mapping[str, Json]) -> Iterator[str]:
+def _table(reports: Mapping[str, Json], part: str) -> Iterator[str]:
+    reports = {name: report for name, report in reports.items() if part in report}
     titles = [f"`{name}`{', held out' if report['held_out'] else ''}" for name, report in reports.items()]
     yield _row(["", *titles])
     yield _row(["---", *("---:" for _ in titles)])
-    for measure in next(iter(reports.values()))["measures"]:
-        cells = [report["measures"][measure] for report in reports.values()]
-        yield _row([measure, *(_share(part, whole) for part, whole in cells)])
+    for measure in next(iter(reports.values()), {part: {}})[part]:
+        cells = [report[part][measure] for report in reports.values()]
+        yield _row([measure, *(_share(count, whole) for count, whole in cells)])
 
 
 def _row(cells: Sequence[str]) -> str:

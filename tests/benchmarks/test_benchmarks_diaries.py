@@ -243,6 +243,42 @@ def test_a_diary_is_lived_through_the_public_api(
     assert diaries.score(diary, life)["measures"]["labelled items"][0] >= 1
 
 
+def take_sessions(diaries: ModuleType, name: str, numbers: tuple[str, ...], folder: Path) -> Any:
+    """Write a diary of some of the sessions of another one, with what is said in them, and return it as it is read."""
+    labels = json.loads((diaries.FOLDER / name / "labels.json").read_text("utf-8"))
+    for part in ("items", "noise", "planted"):
+        labels[part] = [row for row in labels[part] if all(place.split(":")[0] in numbers for place in row["at"])]
+    labels["items"] = [
+        row for row in labels["items"] if row.get("replaces", row["id"]) in {each["id"] for each in labels["items"]}
+    ]
+    known = {row["id"] for row in labels["items"]}
+    labels["questions"] = [row for row in labels["questions"] if known.issuperset(row["gold"])]
+    (folder / name / "sessions").mkdir(parents=True)
+    for number in numbers:
+        session = diaries.FOLDER / name / "sessions" / f"{number}.jsonl"
+        (folder / name / "sessions" / session.name).write_bytes(session.read_bytes())
+    (folder / name / "labels.json").write_text(json.dumps(labels))
+    return diaries.read_diary(folder / name)
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("clinic", ("03", "07")), ("climbing-zh", ("04", "07"))])
+def test_what_a_perfect_model_proposes_is_kept(
+    diaries: ModuleType,
+    name: str,
+    numbers: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RICORDO_DATA", "")  # the script sets it, and the test puts it back
+    diary = take_sessions(diaries, name, numbers, tmp_path)
+    model = diaries.make_perfect_model(diary)
+    life = diaries.live(diary, tmp_path / "life", embedder="none", model=model)
+    found = diaries.score(diary, life)
+    assert not found["details"]["missing"]
+    assert not found["details"]["noise kept"]
+    assert not found["details"]["planted instructions kept"]
+
+
 def test_the_page_shows_the_numbers_beside_it(diaries: ModuleType) -> None:
     page = importlib.import_module("diaries_page")
     numbers = json.loads(diaries.PAGE.with_suffix(".json").read_text("utf-8"))
@@ -252,9 +288,14 @@ def test_the_page_shows_the_numbers_beside_it(diaries: ModuleType) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("options", [(), ("--model",)], ids=["rules", "model"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lived_diary_holds_its_floors(
-    diaries: ModuleType, capsys: pytest.CaptureFixture[str], name: str, monkeypatch: pytest.MonkeyPatch
+    diaries: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    options: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RICORDO_DATA", "")  # the script sets it, and the test puts it back
-    assert diaries.main(["--diary", name, "--floors"]) == 0, capsys.readouterr().err
+    assert diaries.main(["--diary", name, "--floors", *options]) == 0, capsys.readouterr().err

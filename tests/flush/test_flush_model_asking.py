@@ -222,6 +222,35 @@ async def test_a_note_that_rests_on_nothing_is_left_out_beside_one_that_holds(ba
     assert await desk.contents() == [DEPLOY["content"]]
 
 
+@pytest.mark.req("DF-B22")
+@pytest.mark.parametrize(
+    ("talk", "content", "is_kept"),
+    [
+        ("Courier tries a mail three times.", "Courier tries a mail 3 times.", True),
+        ("Courier tries a mail three times.", "Courier tries a mail five times.", False),
+        ("Courier tries a mail 3 times.", "Courier tries a mail 5 times.", False),
+        ("Courier tries a mail 3 times.", "Courier tries a mail three times.", True),
+        ("Their shelf only takes demos up to six hundred and fifty megs.", "A demo has at most 650 MB.", True),
+        ("Their shelf only takes demos up to six hundred and fifty megs.", "A demo has at most 560 MB.", False),
+        ("We keep the logs for two weeks only.", "Logs are kept for 14 days.", True),
+        ("We keep the logs for two weeks only.", "Logs are kept for 15 days.", False),
+        ("They moved here in 2012 with their dog.", "Their flat is number 12.", False),
+        ("HMAC sha256 over the raw body of the webhook.", "A webhook is signed with SHA-256.", True),
+        ("HMAC sha256 over the raw body of the webhook.", "A webhook is signed with SHA-512.", False),
+        ("库里时间一律存 UTC，展示的时候再转北京时间。", "记下来：数据库时间一律存 UTC，展示时转北京时间。", True),
+        ("普通的也放宽一点，六十太少，改成一百二。", "接口限流每分钟 120 次。", True),
+        ("普通的也放宽一点，六十太少，改成一百二。", "接口限流每分钟 180 次。", False),
+    ],
+)
+async def test_a_note_has_the_names_and_numbers_that_were_said_whatever_their_form(
+    talk: str, content: str, *, is_kept: bool
+) -> None:
+    desk = NotingDesk(ScriptedModel([Say(lessons(note(content, talk.rstrip(".。")), DEPLOY))]))
+    await desk.say(talk, FACT)
+    await desk.flush()
+    assert await desk.contents() == [*([content] if is_kept else []), DEPLOY["content"]]
+
+
 async def test_a_model_that_translates_names_is_asked_once_more_and_then_the_rules_extract() -> None:
     munich = note("The user lives in Munich with Mary.", "Ich wohne mit Maria in München")
     model = ScriptedModel(lambda _: Say(lessons(munich)))

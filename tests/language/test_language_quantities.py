@@ -23,6 +23,10 @@ AMOUNTS = [
     ("El alquiler de la casa es de treinta y ocho mil euros.", 38_000.0, "EUR"),
     ("现在四十六家了。", 46.0, "piece"),
     ("日志保留十四天。", 14 * DAY, "time"),
+    ("限流每分钟一百二十次。", 120.0, "piece"),
+    ("改成一百二吧。", 120.0, ""),
+    ("一共一百零二次。", 102.0, "piece"),
+    ("预算是十二万块。", 120_000.0, "CNY"),
 ]
 
 

@@ -9,11 +9,13 @@ Invariants: linear in the text. A note without names and numbers is supported by
 import re
 import unicodedata
 from datetime import date
+from functools import cached_property
 
 from ricordo.guard.heuristics import is_placeholder
 from ricordo.guard.scanner import SECRET_MARK
 from ricordo.language import content_words, find_dates, find_names
 from ricordo.language.packs import pack_phrases, pack_words
+from ricordo.language.quantities import Quantity, find_quantities
 from ricordo.lazy import lazy_compile
 
 __all__ = ["GroundingText", "asks_for_credential", "contains_credential"]
@@ -93,12 +95,16 @@ def _passes_luhn(digits: list[int]) -> bool:
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
-_NUMBER = lazy_compile(r"\d{2,}")
+_NUMBER = lazy_compile(r"\d{2,}|(?<![\w.:/-])\d(?![\w/-]|[.:,]\d)")
+_DIGITS = lazy_compile(r"\d+")
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
+_THOUSANDS_MARK = lazy_compile(r"(?<=\d)[.,'’\s_](?=\d{3})")
 _REFERENCE_DAY = date(2000, 1, 1)
 _SENTENCE_END = ".!?:;\n"
 _INFLECTION_CHARS = 2
 _MIN_INFLECTED_CHARS = 5
+_MIN_COUNT = 3
+"""The least number without a unit that is looked up where it is a word: "two" may be "both", and "one" an article."""
 
 
 class GroundingText:
@@ -106,46 +112,83 @@ class GroundingText:
 
     def __init__(self, text: str) -> None:
         """Look up names and numbers in `text`."""
+        self._lines = text.splitlines()
         self._text = _normalize(text)
-        self._digits = re.sub(r"(?<=\d)[.,'’\s_](?=\d{3})", "", self._text)
 
     def supports(self, note: str) -> bool:
-        """Return whether the text has every name and every number of `note`.
+        """Return whether the text has every name and every number of `note`, the numbers in digits or in words.
 
-        Days are not checked, because they may be computed.
+        Days are not checked, because they may be computed. A script without capitals does not show its names.
         """
-        return all(map(self._has_name, _find_name_words(note))) and all(map(self._has_number, _find_numbers(note)))
+        return all(map(self._has_name, _find_name_words(note))) and self._has_numbers(_without_days(note))
 
     def _has_name(self, name: str) -> bool:
         if name in self._text:
             return True
+        # "SHA-256" is "sha256"
+        if "-" in name and re.search(r"[-_ ]?".join(map(re.escape, name.split("-"))), self._text):
+            return True
         # Other scripts inflect names, so the ending may differ.
         return not name.isascii() and len(name) >= _MIN_INFLECTED_CHARS and name[:-_INFLECTION_CHARS] in self._text
 
-    def _has_number(self, number: str) -> bool:
-        return number in self._text or number in self._digits
+    def _has_numbers(self, note: str) -> bool:
+        amounts = [each for each in find_quantities(note) if each.unit or each.number >= _MIN_COUNT]
+        missing = {*_find_numbers(note), *map(_number_of, amounts)} - self._digits
+        if not missing:
+            return True
+        missing -= set(map(_number_of, self._quantities))
+        # "14 days" is "two weeks"
+        measured = {(each.value, each.unit) for each in self._quantities if each.unit}
+        return missing <= {_number_of(each) for each in amounts if (each.value, each.unit) in measured}
+
+    @cached_property
+    def _digits(self) -> frozenset[str]:
+        """The numbers of the text that are written in digits."""
+        joined = _THOUSANDS_MARK.sub("", self._text)
+        return frozenset(_to_number(number) for text in (self._text, joined) for number in _DIGITS.findall(text))
+
+    @cached_property
+    def _quantities(self) -> tuple[Quantity, ...]:
+        """The amounts of the text, each line in its own language."""
+        return tuple(quantity for line in self._lines for quantity in find_quantities(line))
 
 
 def _find_name_words(note: str) -> list[str]:
     """Return the words of names in a note, without a sentence's first word that may be capitalized as such."""
     names: list[str] = []
+    amounts = find_quantities(note)
     for mention in find_names(note):
+        if any(each.start <= mention.start < each.end for each in amounts):
+            continue
         before = note[: mention.start].rstrip(" \"'“”‘’(*_`")
         is_sentence_start = not before or before[-1] in _SENTENCE_END
         words = mention.text.split()
         if is_sentence_start and words and words[0][1:] == words[0][1:].lower():
             words = words[1:]
+        words = [word for word in words if word.lower() != word.upper()]
         names += [_normalize(word).removesuffix("'s").removesuffix("’s") for word in words]
     return [word for word in names if word not in pack_words("name_part") and word not in pack_words("always_grounded")]
 
 
-def _find_numbers(note: str) -> list[str]:
-    """Return the numbers of a note that are not part of a day."""
-    text = note
+def _without_days(note: str) -> str:
+    """Return a note without its days and with plain digits."""
     for mention in reversed(find_dates(note, _REFERENCE_DAY)):
-        text = f"{text[: mention.start]} {text[mention.end :]}"
-    text = re.sub(r"(?<=\d)[,'’_](?=\d{3})", "", _normalize(text))
-    return [each for each in _NUMBER.findall(text) if not _YEAR.fullmatch(each)]
+        note = f"{note[: mention.start]} {note[mention.end :]}"
+    return re.sub(r"(?<=\d)[,'’_](?=\d{3})", "", unicodedata.normalize("NFKC", note))
+
+
+def _find_numbers(note: str) -> list[str]:
+    """Return the numbers of a note in digits, without years."""
+    return [_to_number(each) for each in _NUMBER.findall(note) if not _YEAR.fullmatch(each)]
+
+
+def _number_of(quantity: Quantity) -> str:
+    number = quantity.number
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+def _to_number(digits: str) -> str:
+    return digits.lstrip("0") or "0"
 
 
 def _normalize(text: str) -> str:

@@ -20,10 +20,12 @@ class Quantity:
     """A number in a text and where it stands (character offsets, the unit included).
 
     `unit` is the family of its unit, such as `time`, `data` or `EUR`; empty for a bare number, in which `value` is the
-    number as it is. With a family, `value` counts in its base: seconds, bytes, or the unit itself.
+    number as it is. With a family, `value` counts in its base: seconds, bytes, or the unit itself. `number` is the
+    number before its unit.
     """
 
     value: float
+    number: float
     unit: str
     start: int
     end: int
@@ -115,7 +117,7 @@ def _read_matches(text: str, words: _Vocabulary) -> Iterator[Quantity]:
         names = ("sign", "unit", "eastern_unit", "measure", "currency", "one")
         unit = next((match[name] for name in names if match[name]), None)
         family, size = words.units[unit.casefold()] if unit else ("", 1.0)
-        yield Quantity(value=round(value * size, 6), unit=family, start=match.start(), end=end)
+        yield Quantity(value=round(value * size, 6), number=value, unit=family, start=match.start(), end=end)
 
 
 def _read_value(match: re.Match[str], words: _Vocabulary) -> float | None:
@@ -134,7 +136,7 @@ def _read_value(match: re.Match[str], words: _Vocabulary) -> float | None:
     values = [numerals[character] for character in match["eastern"]]
     if not match["measure"] and (len(values) == 1 or max(values) < _TEN):
         return None
-    return _add_up(values)
+    return _add_up_eastern(values)
 
 
 def _read_digits(text: str) -> float | None:
@@ -157,3 +159,17 @@ def _add_up(values: list[float]) -> float:
         else:
             current += value
     return total + current
+
+
+def _add_up_eastern(values: list[float]) -> float:
+    """Return the number of its numerals in order: 一百二十 is 1, 100, 2, 10, and 一百二 is the same number."""
+    total = digit = 0.0
+    scale = 1.0
+    for value in values:
+        if value > _THOUSAND:
+            total, digit, scale = (total + digit or 1.0) * value, 0.0, value
+        elif value >= _TEN:
+            total, digit, scale = total + (digit or 1.0) * value, 0.0, value
+        else:
+            digit, scale = value, scale if value else _TEN
+    return total + digit * max(scale / _TEN, 1.0)
