@@ -261,7 +261,7 @@ def take_sessions(diaries: ModuleType, name: str, numbers: tuple[str, ...], fold
     return diaries.read_diary(folder / name)
 
 
-@pytest.mark.parametrize(("name", "numbers"), [("clinic", ("03", "07")), ("climbing-zh", ("04", "07"))])
+@pytest.mark.parametrize(("name", "numbers"), [("clinic", ("02", "08")), ("climbing-zh", ("04", "07"))])
 def test_what_a_perfect_model_proposes_is_kept(
     diaries: ModuleType,
     name: str,
