@@ -1,5 +1,6 @@
 """What was said months ago and taken in today is of the day on which it was said, wherever time decides."""
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, timedelta
@@ -77,6 +78,94 @@ async def test_what_held_on_a_day_goes_by_when_it_and_its_successor_were_said(tm
         assert "30 days" not in await memory.preamble(as_of="2026-06-01")
         assert await memory.preamble(as_of=BEFORE) == ""
         assert (place_of(root) / "workspace" / "memory" / "2026-05-02.md").is_file()
+
+
+async def test_an_announced_change_holds_from_its_day_on_and_not_before(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock(datetime(2026, 11, 23, 8, tzinfo=UTC))
+    given, asked = settings(root, consolidates=True), "Which package manager do we use for installs?"
+    old, new = (
+        "We use npm as our package manager for installs.",
+        "From Monday we use pnpm as our package manager for installs.",
+    )
+
+    async def learn(text: str) -> None:
+        async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
+            await memory.ingest([Message(role="user", parts=(Text(text=text),), time=clock.now())], session=text[:4])
+
+    await learn(old)
+    clock.turn(days=2)
+    await learn(new)
+    clock.turn(days=1)
+    monday, names = date(2026, 11, 30), ("npm", "pnpm")
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
+        npm, pnpm = sorted(await memory.entries(), key=lambda entry: entry.content == old, reverse=True)
+        assert (npm.state, npm.valid_until, npm.superseded_by) == ("active", monday, pnpm.id)
+        assert (pnpm.state, pnpm.valid_from, pnpm.valid_until) == ("active", monday, None)
+        assert [hit.entry.id for hit in await memory.recall(asked)] == [npm.id, pnpm.id]
+        assert [hit.superseded_by for hit in await memory.recall(asked)] == ["", ""]
+        answer = await memory.answer(asked)
+        assert (answer.hit and answer.hit.entry.id, [hit.entry.id for hit in answer.further]) == (npm.id, [pnpm.id])
+        assert all(f"use {name} as" in await memory.preamble() for name in names)
+        assert await memory.review() == []
+        states = [
+            {each.id: each.state for each in await memory.entries(as_of=day)} for day in ("2026-11-29", "2026-12-01")
+        ]
+        assert states == [{npm.id: "active", pnpm.id: "active"}, {npm.id: "superseded", pnpm.id: "active"}]
+        forgotten = await memory.forget(pnpm.id)
+        assert (await memory.entry(npm.id)).valid_until is None, forgotten
+        await memory.undo()
+        assert (await memory.entry(npm.id)).valid_until == monday
+    clock.turn(days=10)
+    await learn("The retro is on Fridays.")
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
+        after = await memory.entry(npm.id)
+        assert (after.state, after.valid_until, after.superseded_by) == ("superseded", monday, pnpm.id)
+        for day, held, ended in (("2026-11-27", npm, ""), ("2026-12-01", pnpm, npm.id)):
+            answer = await memory.answer(asked, as_of=day)
+            assert answer.hit is not None
+            assert (answer.hit.entry.id, [hit.entry.id for hit in answer.superseded]) == (
+                held.id,
+                [ended] * bool(ended),
+            )
+            assert next(hit.entry.id for hit in await memory.recall(asked, as_of=day)) == held.id
+            assert (await memory.entry(npm.id, as_of=day)).state == ("superseded" if ended else "active")
+        assert not (await memory.answer(asked, as_of="2026-11-22")).found
+        assert "use npm as" not in await memory.preamble()
+
+
+@pytest.mark.may_block("the command line is run inside of the test")
+def test_every_command_that_looks_back_shows_imported_months_as_they_were_said(tmp_path: Path) -> None:
+    said = [("2026-02-03", 30), ("2026-05-04", 45), ("2026-08-05", 60)]
+    records = [
+        {"role": role, "content": text, "time": f"{day}T09:00:00Z"}
+        for day, days in said
+        for role, text in (("user", f"The refund window is {days} days."), ("assistant", "Noted."))
+    ]
+    path = tmp_path / "months.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    ricordo("ingest", path)
+    ricordo("consolidate")
+    root = Path(ricordo("memory", "list", "--json").document["entries"] and ricordo("--json").document["root"])
+    ids = {each["content"]: each["id"] for each in ricordo("memory", "list", "--json").document["entries"]}
+    for number, (day, days) in enumerate(said):
+        now, later = f"The refund window is {days} days.", [f"{days} days" for _, days in said[number + 1 :]]
+        then = ("--as-of", f"{day[:8]}20", "--json")
+        shown = {
+            "recall": ricordo("recall", "refund window", *then).document["hits"][0]["entry"]["content"],
+            "ask": ricordo("ask", "How long is the refund window?", *then).document["hit"]["entry"]["content"],
+            "show": ricordo("memory", "show", ids[now], *then).document["content"],
+            "list": [
+                each["content"]
+                for each in ricordo("memory", "list", *then).document["entries"]
+                if each["state"] == "active" and each["valid_until"] is None
+            ][0],
+        }
+        assert shown == dict.fromkeys(shown, now)
+        preamble = ricordo("context", *then).document["preamble"]
+        assert f"{days} days" in preamble
+        assert not any(text in preamble for text in later)
+        assert [*root.rglob(f"memory/{day}.md")], "the daily log of the day on which it was said"
+    assert "not in memory" in ricordo("ask", "How long is the refund window?", "--as-of", "2026-01-20").out
 
 
 def test_every_surface_shows_from_when_and_until_when_a_memory_holds(tmp_path: Path) -> None:

@@ -131,7 +131,13 @@ class Consolidator:
         self._scope = scope
         self._read_use_counts = read_use_counts or _no_use_counts
         self._gatherer = Gatherer(
-            files=files, changes=changes, redactor=redactor, key=key, config=self._config, uses_profile=uses_profile
+            files=files,
+            changes=changes,
+            redactor=redactor,
+            key=key,
+            config=self._config,
+            clock=clock,
+            uses_profile=uses_profile,
         )
 
     async def consolidate(

@@ -11,6 +11,7 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.clock import Clock
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.importance import MERGED_FIELD, field_ids
 from ricordo.curation.memory_document import parse_memory_document
@@ -130,6 +131,7 @@ class Gatherer:
     redactor: Redactor
     key: bytes
     config: ConsolidationConfig
+    clock: Clock
     uses_profile: bool = True
 
     async def gather(self, *, again: bool = False, deep: bool = False) -> GatheredInput:
@@ -187,6 +189,7 @@ class Gatherer:
                     and not self._is_forgotten(one, tombstones)
                 ],
                 fact_ids=fact_ids,
+                today=self.clock.today(),
             ),
             versions=versions,
             cursor=cursor,

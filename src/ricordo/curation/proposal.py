@@ -58,7 +58,8 @@ class ConsolidationInput:
 
     `profiles` are the profiles by path. `stated` are the entries of ledgers for which a fact of a profile stands: the
     profile is their place, and curated memory does not repeat them. `fact_ids` gives the id of that fact by their ids.
-    `uncurated` are entries that earlier runs left in the ledgers: a later one may repeat or replace them.
+    `uncurated` are entries that earlier runs left in the ledgers: a later one may repeat or replace them. What begins
+    after `today` replaces nothing yet; without a day, everything counts as begun.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class ConsolidationInput:
     stated: Sequence[CandidateEntry] = ()
     fact_ids: Mapping[str, str] = field(default_factory=dict)
     uncurated: Sequence[CandidateEntry] = ()
+    today: date | None = None
 
 
 def is_due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -108,7 +110,13 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     known_ids = curated_ids | {one.entry.id for one in fresh}
     earlier = [one for one in material.uncurated if one.entry.id not in known_ids]
     reconciliation = reconcile(
-        [*curated, *earlier], fresh, fixed=fixed, config=config, deep=material.deep, advice=advice
+        [*curated, *earlier],
+        fresh,
+        fixed=fixed,
+        config=config,
+        deep=material.deep,
+        advice=advice,
+        today=material.today,
     )
     marks = _state_marks(reconciliation)
     removal_marks = _merge_marks(reconciliation, curated_ids) | marks

@@ -42,7 +42,7 @@ from ricordo.curation.types import (
     Supersession,
 )
 from ricordo.language import annotate_dates, find_dates
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Entry, announce_successor, reopen
 
 __all__ = ["reconcile"]
 
@@ -61,15 +61,18 @@ def reconcile(
     config: ConsolidationConfig,
     deep: bool = False,
     advice: Advice | None = None,
+    today: date | None = None,
 ) -> Reconciliation:
     """Decide about the `candidates` against `curated` ones; entries whose id is in `fixed` are never changed.
 
-    With `deep` the curated entries are decided again too. `advice` is applied last, to what the rules leave open.
+    With `deep` the curated entries are decided again too. `advice` is applied last, to what the rules leave open. What
+    begins after `today` is only announced as the successor of what it replaces; without a day it replaces at once.
     """
-    reconciler = _Reconciler(curated, fixed, config)
+    reconciler = _Reconciler(curated, fixed, config, today or date.max)
     accepted = [one for one in sorted(candidates, key=_said_key) if reconciler.is_new(one)]
     for one in sorted([*reconciler.take_out_reconsidered(), *accepted] if deep else accepted, key=_said_key):
         reconciler.add_candidate(one)
+    reconciler.settle_announced()
     affected_ids = {one.entry.id for one in accepted} | linked_entry_ids(one.entry for one in curated)
     affected_ids |= reconciler.changed | (reconciler.active.keys() if deep else set())
     reconciler.apply_confirmations(affected_ids)
@@ -98,7 +101,9 @@ def reconcile(
 class _Reconciler:
     """The entries that are active so far, indexed by their words, and the decisions."""
 
-    def __init__(self, curated: Sequence[CandidateEntry], fixed: Collection[str], config: ConsolidationConfig) -> None:
+    def __init__(
+        self, curated: Sequence[CandidateEntry], fixed: Collection[str], config: ConsolidationConfig, today: date
+    ) -> None:
         self.active: dict[str, CandidateEntry] = {}
         self.changed: set[str] = set()
         self.merged: set[str] = set()
@@ -108,6 +113,7 @@ class _Reconciler:
         self.refused: list[Refusal] = []
         self._merged_into: dict[str, str] = {}
         self._config = config
+        self._today = today
         self._fixed_ids = frozenset(fixed)
         self._curated_ids = frozenset(one.entry.id for one in curated)
         self._cited_ids = frozenset(name for one in curated for name in _cited_entry_ids(one.entry))
@@ -181,9 +187,24 @@ class _Reconciler:
             del self.active[one.entry.id]
         return unprotected
 
+    def settle_announced(self) -> None:
+        """Let announced successors that have begun replace entries; an entry whose successor is gone stays."""
+        for one in [each for each in self.active.values() if each.entry.superseded_by]:
+            successor = self.active.get(one.entry.superseded_by)
+            if successor is None:
+                self.active[one.entry.id] = replace(one, entry=reopen(one.entry))
+                self.changed.add(one.entry.id)
+            elif not self._begins_later(successor.entry):
+                self._replace(one, successor)
+
     def find_contradictions(self, ids: Collection[str]) -> tuple[ContradictionPair, ...]:
-        """Return the pairs of active entries that contradict each other, with at least one of each pair in `ids`."""
-        return find_contradictions({name: one.entry for name, one in self.active.items()}, self._related, ids)
+        """Return the pairs of active entries that contradict each other, with at least one of each pair in `ids`.
+
+        An entry does not contradict its announced successor.
+        """
+        entries = {name: one.entry for name, one in self.active.items()}
+        pairs = find_contradictions(entries, self._related, ids)
+        return tuple(pair for pair in pairs if not any(entries[name].superseded_by in pair for name in pair))
 
     def apply_confirmations(self, ids: Collection[str]) -> None:
         """Let confirmed entries replace those that contradict them, unless those are protected too."""
@@ -377,7 +398,15 @@ class _Reconciler:
         self._replace(older, newer)
         self._supersessions_left -= 1
 
+    def _begins_later(self, entry: Entry) -> bool:
+        return entry.valid_from is not None and entry.valid_from > self._today
+
     def _replace(self, older: CandidateEntry, newer: CandidateEntry) -> None:
+        if self._begins_later(newer.entry):
+            announced = announce_successor(older.entry, newer.entry.id, end=newer.entry.valid_from)
+            self.active[older.entry.id] = replace(older, entry=announced)
+            self.changed.add(older.entry.id)
+            return
         del self.active[older.entry.id]
         # entries merged into the older one are superseded too
         for name in (older.entry.id, *field_ids(older.entry, MERGED_FIELD)):

@@ -233,18 +233,14 @@ def _cited_ids(entry: Entry) -> set[str]:
 def _reopen_superseded(
     data: bytes, path: str, removed_ids: Collection[str], still_cited_ids: Collection[str]
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
-    """Return the document in which entries superseded by the removed ones are active again, and those entries by id."""
+    """Return the document in which the removed entries supersede none, now or later, and those by id."""
     if not any(f"[{SUCCESSOR_FIELD}:: {name}]".encode() in data for name in removed_ids):
         return data, {}
     reopened: dict[str, CandidateEntry] = {}
     for located in reversed(parse_entries(data, path)):
         entry = located.entry
         successors = field_ids(entry, SUCCESSOR_FIELD)
-        if (
-            entry.state != "superseded"
-            or entry.id in still_cited_ids
-            or not any(name in removed_ids for name in successors)
-        ):
+        if entry.id in still_cited_ids or not any(name in removed_ids for name in successors):
             continue
         active = reopen(entry)
         bullet = render_entry(active, long=located.long_path).encode("utf-8", "surrogatepass")

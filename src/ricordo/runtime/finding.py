@@ -85,7 +85,11 @@ class Finder:
         superseded = (each.hit for each in found.rejected if each.reason == "superseded" or is_profile(each.hit.path))
         hits = {hit.entry.id: hit for hit in sorted([*superseded, *found.hits], key=lambda hit: hit.score)}
         past_hits = [
-            replace(hit, entry=by_id[name], superseded_by=by_id[name].superseded_by)
+            replace(
+                hit,
+                entry=by_id[name],
+                superseded_by=by_id[name].superseded_by if by_id[name].state == "superseded" else "",
+            )
             for name, hit in hits.items()
             if name in by_id
         ]
@@ -119,11 +123,12 @@ class Finder:
                 else explanation
             )
 
-    async def answer(self, question: str) -> Answer:
-        """Return the best hit quoted, or "not in memory"."""
+    async def answer(self, question: str, moment: datetime | None) -> Answer:
+        """Return the best hit quoted, as of `moment` or as of now, or "not in memory"."""
         with self.workspace.emitter.stage("answer", self.workspace.scope) as progress:
-            now = self.workspace.memory_root.clock.now()
-            answer = await search.answer_question(await self._sources(), question, now=now)
+            past = None if moment is None else {each.id: each for each in await self.layers.entries_as_of(moment)}
+            now = moment or self.workspace.memory_root.clock.now()
+            answer = await search.answer_question(await self._sources(), question, now=now, past=past)
             progress.counts["entries"] = int(answer.found)
             self._record([answer.hit] if answer.hit else [], "answer")
             return answer

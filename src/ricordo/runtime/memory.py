@@ -295,10 +295,10 @@ class Memory:
             around=around,
         )  # fmt: skip
 
-    async def answer(self, question: str) -> "Answer":
-        """Return the best hit quoted with its file and line, or "not in memory"; the text is never invented."""
+    async def answer(self, question: str, *, as_of: Moment | None = None) -> "Answer":
+        """Return the best hit quoted, never invented, or "not in memory"; `as_of` is that of `entries`."""
         check_type("question", question, str, words="a text", error=InvalidQuery)
-        return await self._finder.answer(question)
+        return await self._finder.answer(question, parse_moment("as_of", as_of))
 
     async def preamble(self, budget: Tokens | None = None, *, as_of: Moment | None = None) -> str:
         """Return the fenced text for the system prompt, within `budget` tokens: the profile, then memory.

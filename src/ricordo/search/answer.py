@@ -7,7 +7,7 @@ Invariant: a superseded hit is not quoted; its successor is.
 """
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -33,7 +33,7 @@ from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, Sea
 from ricordo.search.query_context import core_words, named_words, parse_question, past_day
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
-from ricordo.search.supersession import select_held
+from ricordo.search.supersession import restore_past, select_held, split_announced
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -485,27 +485,25 @@ async def answer_question(
     *,
     now: datetime | None = None,
     config: RecallConfig | None = None,
+    past: Mapping[str, Entry] | None = None,
 ) -> Answer:
     """Return the passage that answers `question` best, quoted with file and line, or an answer that is not found.
 
-    Raises: `StorageError` if no source can be searched.
+    With `past`, the entries as of `now` by id, it is what held then. Raises: `StorageError` if no source is searchable.
     """
     # a passage is quoted for its own words, not for its neighbours, and a memory of it may lack the answer
     # the floor was measured for word scores, and a hit that shares no word with the question is never quoted
     weights = replace(
-        config or DEFAULT_RECALL,
-        breadth=0.0,
-        reply=0.0,
-        session_coverage=0.0,
-        form=0.0,
-        repetition=_NO_LEARNED_MERGE,
-        dense=0.0,
-        dense_context=0.0,
-    )
+        config or DEFAULT_RECALL, breadth=0.0, reply=0.0, session_coverage=0.0, form=0.0, repetition=_NO_LEARNED_MERGE,
+        dense=0.0, dense_context=0.0,
+    )  # fmt: skip
     query = Query(text=question) if isinstance(question, str) else question
     # questions that are repeated every day must not use up the limit
     found = await search(sources, query, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
-    found = select_held(found, past_day(query.text, (now or datetime.now(UTC)).date()))
+    moment = now or datetime.now(UTC)
+    found = found if past is None else restore_past(found, past, moment)
+    found = select_held(found, past_day(query.text, moment.date()) or (moment.date() if past is not None else None))
+    found, announced = split_announced(found)
     stating = await _stating(found, query.text)
     trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]
@@ -530,7 +528,8 @@ async def answer_question(
         best = learned_memory or best
     superseded = find_replaced(best, hits, query.text)
     rest = [hit for hit in hits if hit not in superseded and _hit_location(hit) != _hit_location(best)]
-    further = await _find_further(sources, (best, fit), rest, query.text, weights)
+    later = announced.get(best.entry.superseded_by)
+    further = (later,) if later else await _find_further(sources, (best, fit), rest, query.text, weights)
     contradicting = [*{hit.entry.id: hit for hit in known_hits if hit.entry.id in best.contradicts}.values()]
     return Answer(
         found=True,

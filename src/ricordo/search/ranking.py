@@ -39,6 +39,7 @@ from ricordo.search.supersession import (
     find_supersessions,
     group_contradictions,
     move_to_curated,
+    place_announced_behind,
     place_held_first,
     place_newer_first,
     place_successors_first,
@@ -420,7 +421,7 @@ def _rank_passages(
     rows = folds.unique
     if not asked.is_blank:
         rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
-        rows = place_newer_first(rows, config, asked.as_of)
+        rows = place_announced_behind(place_newer_first(rows, config, asked.as_of or now.date()))
     offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
     rows = place_successors_first(rows, offered, chain, asked.as_of)
     rows = place_held_first(rows, chain, asked.as_of) if asked.as_of is not None else rows

@@ -19,6 +19,7 @@ from ricordo.search.signals import ScoredPassage
 from ricordo.workspace.entry import (
     CONTRADICTS_FIELD,
     EXTERNAL_TRUST_FIELD,
+    SUCCESSOR_FIELD,
     Entry,
     contradicted_ids,
     contradiction_marker,
@@ -35,15 +36,19 @@ __all__ = [
     "find_supersessions",
     "group_contradictions",
     "move_to_curated",
+    "place_announced_behind",
     "place_held_first",
     "place_newer_first",
     "place_successors_first",
+    "restore_past",
     "select_held",
+    "split_announced",
 ]
 
 
 _PARSE_CACHE_SIZE = 4_096
 _CONTRADICTS_MARKER = f"[{CONTRADICTS_FIELD}:: "
+_SUCCESSOR_MARKER = f"[{SUCCESSOR_FIELD}:: "
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +250,33 @@ def place_held_first(rows: Sequence[ScoredPassage], chain: SupersessionChains, d
     return result
 
 
+def place_announced_behind(rows: Sequence[ScoredPassage]) -> list[ScoredPassage]:
+    """Move a memory that begins later right behind the one that it replaces then."""
+    result = list(rows)
+    for row in rows:
+        if _SUCCESSOR_MARKER not in row.passage.match.chunk.markup or row.entry.state != "active":
+            continue
+        stands = next((at for at, other in enumerate(result) if _id(other) == row.entry.superseded_by), None)
+        at = next(at for at, other in enumerate(result) if other.passage is row.passage)
+        if stands is not None and stands < at:
+            announced = result.pop(stands)
+            result.insert(at, replace(announced, score=min(announced.score, row.score)))
+            result[at - 1] = replace(result[at - 1], score=max(announced.score, row.score))
+    return result
+
+
+def split_announced(hits: Sequence[Hit]) -> tuple[list[Hit], dict[str, Hit]]:
+    """Return the hits that hold, and by id the memories that replace one of them later.
+
+    The messages that announce those are left out too.
+    """
+    names = {hit.entry.superseded_by for hit in hits if hit.entry.state == "active"} - {""}
+    announced = {hit.entry.id: hit for hit in hits if hit.entry.id in names}
+    messages = {message for hit in announced.values() for message in hit.entry.source.messages}
+    rest = [hit for hit in hits if hit.entry.id not in announced and messages.isdisjoint(hit.entry.source.messages)]
+    return rest, announced
+
+
 def _had_begun(row: ScoredPassage, day: date) -> bool:
     """Return whether a memory held by that day."""
     begun = (row.memory.valid_from if row.memory else None) or row.time.date()
@@ -373,6 +405,19 @@ def _day_begun(hit: Hit) -> date:
     """Return the first day on which a hit held; a message of the two weeks after a time may tell of it."""
     begun = hit.entry.valid_from or date.min
     return begun if hit.signals.get("memory") or begun == date.min else max(begun - _TOLD_LATER, date.min)
+
+
+def restore_past(hits: Sequence[Hit], past: Mapping[str, Entry], moment: datetime) -> list[Hit]:
+    """Return the hits that were there at the moment, memories in their state of then."""
+    restored = []
+    for hit in hits:
+        entry = past.get(hit.entry.id)
+        if entry is not None:
+            successor = entry.superseded_by if entry.state == "superseded" else ""
+            restored.append(replace(hit, entry=entry, superseded_by=successor))
+        elif not hit.signals.get("memory") and (hit.date is None or hit.date <= moment):
+            restored.append(hit)
+    return restored
 
 
 def group_contradictions(

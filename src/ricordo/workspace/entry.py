@@ -32,6 +32,7 @@ __all__ = [
     "EntryFilter",
     "EntryState",
     "Source",
+    "announce_successor",
     "contradicted_ids",
     "contradiction_marker",
     "find_contradictions",
@@ -139,7 +140,7 @@ class Entry:
 
     @property
     def superseded_by(self) -> str:
-        """The id of the entry that took its place; empty if none did."""
+        """The id of the entry that took its place, or takes it on the day `valid_until`; empty if none does."""
         return next((value for key, value in self.extra if key == SUCCESSOR_FIELD), "")
 
     def _day_of(self, name: str) -> date | None:
@@ -373,12 +374,18 @@ def supersede(entry: Entry, successor: str, *, end: date | None = None) -> Entry
 
     A day that comes from the successor stands after it, so `reopen` takes back no day that the entry itself names.
     """
+    return replace(announce_successor(entry, successor, end=end), state="superseded")
+
+
+def announce_successor(entry: Entry, successor: str, *, end: date | None) -> Entry:
+    """Return the entry, in its state, with the successor that takes its place on the day `end`."""
     link = ((SUCCESSOR_FIELD, successor),) if successor else ()
-    return with_validity(replace(entry, state="superseded", extra=(*entry.extra, *link)), end=end)
+    own = reopen(entry) if entry.superseded_by else entry
+    return with_validity(replace(own, state=entry.state, extra=(*own.extra, *link)), end=end)
 
 
 def reopen(entry: Entry) -> Entry:
-    """Return a superseded entry as it was before: active, without its successor and the end that came from it."""
+    """Return an entry as it was before: active, without its successor and the end that came from it."""
     names = [key for key, _ in entry.extra]
     own = names.index(SUCCESSOR_FIELD) if SUCCESSOR_FIELD in names else len(names)
     later = (pair for pair in entry.extra[own:] if pair[0] not in {SUCCESSOR_FIELD, UNTIL_FIELD})

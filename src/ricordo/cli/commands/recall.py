@@ -91,6 +91,7 @@ def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain words.")],
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the next best passages too.")] = False,
     also: Annotated[list[str] | None, typer.Option("--also", hidden=True, help="One more question.")] = None,
+    as_of: AsOfOption = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -105,7 +106,7 @@ def ask(
     questions = [question, *(also or [])]
 
     async def answer_all(memory: "Memory") -> "list[Answer]":
-        return [await memory.answer(each) for each in questions]
+        return [await memory.answer(each, as_of=as_of) for each in questions]
 
     answers = with_memory(target, answer_all, finds=True)
     if as_json:

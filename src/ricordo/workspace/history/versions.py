@@ -85,16 +85,18 @@ def _is_imported_later(entry: Entry, moment: datetime) -> bool:
 
 
 def _with_state_of(entry: Entry, now: Mapping[str, Entry], moment: datetime) -> Entry:
-    """Return an entry in its state at the moment: superseded if what took its place was said by then.
+    """Return an entry in its state at the moment: superseded if what took its place was said by then and had begun.
 
-    What counts is when the two were said, not when a run replaced the one by the other.
+    What counts is when the two were said and hold, not when a run replaced the one by the other.
     """
-    successor = now.get(now[entry.id].superseded_by) if entry.id in now else None
+    latest = now.get(entry.id, entry)
+    successor = now.get(latest.superseded_by)
     if successor is None or successor.said_at is None:
         return entry
-    if successor.said_at <= moment:
-        return replace(entry, state="superseded", extra=now[entry.id].extra)
-    return reopen(entry) if entry.state == "superseded" else entry
+    if successor.said_at > moment:
+        return reopen(entry) if entry.superseded_by else entry
+    has_begun = successor.valid_from is None or successor.valid_from <= moment.astimezone().date()
+    return replace(entry, state="superseded" if has_begun else "active", extra=latest.extra)
 
 
 class _PastFiles:
