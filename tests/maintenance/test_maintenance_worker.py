@@ -29,7 +29,9 @@ from ricordo.workspace.ledger import LedgerBlock
 pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-LEARNED = FlushResult(block=LedgerBlock(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)), messages=3)
+LEARNED = FlushResult(
+    blocks=(LedgerBlock(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)),), messages=3
+)
 
 
 class CountingInbox(Inbox):

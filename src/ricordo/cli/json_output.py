@@ -40,7 +40,10 @@ __all__ = [
 
 
 def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str, JsonValue]:
-    """Describe a memory; `contradicts` are the ids of those that can't hold beside it, where that is looked for."""
+    """Describe a memory; `contradicts` are the ids of those that can't hold beside it, where that is looked for.
+
+    A memory that is active and has `superseded_by` is superseded by that one on the day `valid_until`.
+    """
     return {
         "id": entry.id,
         "kind": entry.kind,
@@ -60,7 +63,7 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
         "superseded_by": entry.superseded_by or None,
         "contradicts": _json_list(contradicts),
         "pinned": entry.pinned,
-        "confirmed": entry.confirmed.isoformat() if entry.confirmed else None,
+        "confirmed": _format_time(entry.confirmed),
         "reason": entry.reason,
         "rule": entry.rule,
         "source": {

@@ -16,7 +16,7 @@ from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
 from ricordo.curation.rewording import find_dependent_lines, restore_own_words
 from ricordo.curation.run_state import PROPOSAL_PATH
-from ricordo.curation.undo import without_curated
+from ricordo.curation.undo import withdraw_announced, without_curated
 from ricordo.errors import EntryNotFound
 from ricordo.lazy import dataclass
 from ricordo.storage import FileStore
@@ -227,7 +227,9 @@ async def _restore_own_words(files: FileStore, edits: list[Edit], removed_ids: C
         if edit is None and await files.info(path):
             stored = await files.read(path)
             edit = Edit(path=path, expected_hash=stored.version, data=stored.data)
-        if edit and edit.data and (rest := remove_links(edit.data, path, removed_ids)) != edit.data:
+        linked = edit.data if edit and edit.data else b""
+        rest = withdraw_announced(remove_links(linked, path, removed_ids), path, removed_ids)
+        if edit and rest != linked:
             edit = edits_by_path[path] = replace(edit, data=rest)
         names = find_dependent_lines(edit.data, path, removed_ids) if edit and edit.data else frozenset[str]()
         if edit and edit.data and names:

@@ -430,7 +430,7 @@ def _find_pairs(active: Sequence[Entry]) -> list[Doubt]:
         candidates = {*index.find_same(entry), *index.find_on_subject(entry)} & earlier.keys()
         for name in sorted(candidates):
             older = earlier[name]
-            if older.confirmed and entry.confirmed:
+            if (older.confirmed and entry.confirmed) or older.superseded_by == entry.id:
                 continue
             if is_same_statement(entry.content, older.content):
                 doubts.append(_pair_doubt("duplicate", "a later memory says the same", older, entry))

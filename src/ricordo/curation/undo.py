@@ -27,7 +27,7 @@ from ricordo.errors import ChangeNotFound, FileMissing, StorageError, UndoRefuse
 from ricordo.guard import has_secret
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileStore, StoredFile
-from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, reopen
+from ricordo.workspace.entry import SUCCESSOR_FIELD, Entry, EntryState, reopen
 from ricordo.workspace.entry_codec import (
     LocatedEntry,
     collect_again,
@@ -50,7 +50,7 @@ from ricordo.workspace.ledger import is_curated, matches_id
 from ricordo.workspace.markdown import find_marked_ids, has_any_id
 from ricordo.workspace.merge import merge_lines, merge_profile_documents
 
-__all__ = ["resolve_history_item", "retract_append", "undo_change", "without_curated"]
+__all__ = ["resolve_history_item", "retract_append", "undo_change", "withdraw_announced", "without_curated"]
 
 
 _UNBOUNDED = 1_000_000_000
@@ -230,8 +230,18 @@ def _cited_ids(entry: Entry) -> set[str]:
     return {*field_ids(entry, MERGED_FIELD), *field_ids(entry, REPLACED_FIELD), *superseded_ids}
 
 
+def withdraw_announced(data: bytes, path: str, removed_ids: Collection[str]) -> bytes:
+    """Return a document in which no active entry has one of the removed ones as its announced successor."""
+    states: tuple[EntryState] = ("active",)
+    return _reopen_superseded(data, path, removed_ids, (), states)[0]
+
+
 def _reopen_superseded(
-    data: bytes, path: str, removed_ids: Collection[str], still_cited_ids: Collection[str]
+    data: bytes,
+    path: str,
+    removed_ids: Collection[str],
+    still_cited_ids: Collection[str],
+    states: Collection[EntryState] = ("active", "superseded"),
 ) -> tuple[bytes, dict[str, CandidateEntry]]:
     """Return the document in which the removed entries supersede none, now or later, and those by id."""
     if not any(f"[{SUCCESSOR_FIELD}:: {name}]".encode() in data for name in removed_ids):
@@ -240,7 +250,8 @@ def _reopen_superseded(
     for located in reversed(parse_entries(data, path)):
         entry = located.entry
         successors = field_ids(entry, SUCCESSOR_FIELD)
-        if entry.id in still_cited_ids or not any(name in removed_ids for name in successors):
+        is_cited = entry.id in still_cited_ids or entry.state not in states
+        if is_cited or not any(name in removed_ids for name in successors):
             continue
         active = reopen(entry)
         bullet = render_entry(active, long=located.long_path).encode("utf-8", "surrogatepass")

@@ -5,6 +5,7 @@ held during extraction: if another process moved the cursor, the flush starts ag
 recorded in the same way, so no message is extracted twice.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field, replace
@@ -59,13 +60,13 @@ _LOCK_COUNT = 16
 
 @dataclass(frozen=True, kw_only=True)
 class FlushResult:
-    """The result of a flush: the block it wrote (None for no findings) and the number of messages it read.
+    """The result of a flush: the blocks it wrote, the last day's last, and the number of messages it read.
 
     `has_more` says that it read only a part of the new messages, `requests` counts the requests to a model, and `notes`
     report problems. `entries` are all entries written, including those of earlier parts.
     """
 
-    block: LedgerBlock | None = None
+    blocks: tuple[LedgerBlock, ...] = ()
     messages: int = 0
     has_more: bool = False
     requests: int = 0
@@ -73,9 +74,14 @@ class FlushResult:
     earlier_entries: tuple[Entry, ...] = ()
 
     @property
+    def block(self) -> LedgerBlock | None:
+        """The last block; None for no findings."""
+        return self.blocks[-1] if self.blocks else None
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """The entries written, in order."""
-        return (*self.earlier_entries, *(self.block.entries if self.block else ()))
+        return (*self.earlier_entries, *(entry for block in self.blocks for entry in block.entries))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -84,14 +90,14 @@ class FlushResult:
         return {"messages": self.messages, "entries": len(self.entries), **request_counts}
 
     def combine(self, later: "FlushResult") -> "FlushResult":
-        """Return the sum of both parts, with `later` last; `block` is the last one written."""
+        """Return the sum of both parts, with `later` last; `blocks` are those of the last part that wrote some."""
         return replace(
             later,
-            block=later.block or self.block,
+            blocks=later.blocks or self.blocks,
             messages=self.messages + later.messages,
             requests=self.requests + later.requests,
             notes=(*self.notes, *later.notes),
-            earlier_entries=self.entries if later.block else self.earlier_entries,
+            earlier_entries=self.entries if later.blocks else self.earlier_entries,
         )
 
 
@@ -184,7 +190,7 @@ class Flusher:
             entries = await self._drop_extracted(delta.session, entries)
         errors = await accept_sections(extracted, delta)
         return FlushResult(
-            block=await self._write(pending_log.advance_cursor(new), entries),
+            blocks=await self._write(pending_log.advance_cursor(new), entries, new),
             messages=len(new),
             has_more=len(new) < len(pending_log.messages),
             requests=extracted.requests,
@@ -208,8 +214,8 @@ class Flusher:
             extracted = await self._rule_extractor(delta)
             entries = await self._build_entries(delta, extracted)
             with suppress(VersionConflict):
-                block = await self._write(replace(cursor, next=cursor.done), entries)
-                part = FlushResult(block=block, messages=extracted.covers, requests=extracted.requests)
+                blocks = await self._write(replace(cursor, next=cursor.done), entries, delta.new)
+                part = FlushResult(blocks=blocks, messages=extracted.covers, requests=extracted.requests)
                 result, indices = result.combine(part), indices[extracted.covers :]
         return result
 
@@ -311,8 +317,8 @@ class Flusher:
                 ExtractionResult(findings=all_findings, covers=len(new), sections=sections), delta
             )
             with suppress(VersionConflict):
-                block = await self._write(pending_log.advance_cursor(new), validated)
-                return FlushResult(block=block, messages=len(new), notes=tuple(errors))
+                blocks = await self._write(pending_log.advance_cursor(new), validated, new)
+                return FlushResult(blocks=blocks, messages=len(new), notes=tuple(errors))
 
     async def _read_pending(self, agent: str, session: str) -> _PendingLog:
         cursor = await self._recover_cursor(cursor_path(agent, session), session)
@@ -384,10 +390,13 @@ class Flusher:
         pairs = zip(entries, stored, strict=True)
         return [entry for entry, clean in pairs if (entry.source.messages, clean.content) not in extracted]
 
-    async def _write(self, cursor: ExtractionCursor, entries: list[Entry]) -> LedgerBlock | None:
-        """Append the entries that were not forgotten and move the cursor.
+    async def _write(
+        self, cursor: ExtractionCursor, entries: list[Entry], messages: Sequence[Message]
+    ) -> tuple[LedgerBlock, ...]:
+        """Append the entries that were not forgotten to the ledgers of the days of their messages; move the cursor.
 
-        Raises `VersionConflict` before writing if another process moved it.
+        The cursor holds all of them until the last one is written: after a crash, what is missing goes to the ledger of
+        the last day. Raises `VersionConflict` before writing if another process moved it.
         """
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._lock(cursor.file_path))
@@ -399,30 +408,34 @@ class Flusher:
                 entries = await self._drop_forgotten(entries)
             if not entries:
                 await save_cursor(self.files, cursor.complete())
-                return None
-            rendered = await render_block(self.files, _ledger_day(entries, self.clock), entries, self.redactor)
-            ledger = await self.files.info(rendered.path)
+                return ()
+            days: defaultdict[date, list[Entry]] = defaultdict(list)
+            message_days = {message.id: _ledger_day(message, self.clock) for message in messages}
+            for entry in entries:
+                own_days = (message_days[name] for name in entry.source.messages if name in message_days)
+                days[max(own_days, default=self.clock.today())].append(entry)
+            rendered = [await render_block(self.files, day, days[day], self.redactor) for day in sorted(days)]
+            ledger = await self.files.info(rendered[-1].path)
             intent = replace(
                 cursor,
-                path=rendered.path,
-                block=rendered.data.decode("utf-8", "surrogatepass"),
+                path=rendered[-1].path,
+                block=b"".join(block.data for block in rendered).decode("utf-8", "surrogatepass"),
                 offset=ledger.size if ledger else 0,
             )
             intent = await save_cursor(self.files, intent)
-            block = await append_block(self.files, rendered)
+            blocks = [await append_block(self.files, block) for block in rendered]
             await save_cursor(self.files, intent.complete())
-            return block
+            return tuple(blocks)
 
 
-def _ledger_day(entries: Sequence[Entry], clock: Clock) -> date:
-    """Return the day in whose ledger entries belong: the last one on which they were said, and never a later one.
+def _ledger_day(message: Message, clock: Clock) -> date:
+    """Return the day in whose ledger what a message says belongs: that of the message, and never a later one.
 
     What was said on the clock's present day belongs to `clock.today()`, in whatever zone that is.
     """
     today, present = clock.today(), clock.now().astimezone().date()
-    days = [entry.said_at.astimezone().date() for entry in entries if entry.said_at is not None]
-    days = [today if day == present else day for day in days]
-    return min(max(days, default=today), today)
+    day = message.time.astimezone().date() if message.time else today
+    return today if day == present else min(day, today)
 
 
 def _searchable_text(message: Message) -> str:

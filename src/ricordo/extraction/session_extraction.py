@@ -145,8 +145,8 @@ class SessionExtraction:
             progress.reason = "; ".join([*notes, *result.notes]) or None
             if not result.messages:
                 progress.skipped = _NOTHING_NEW
-        if result.block:
-            await self._index_block(result.block)
+        for block in result.blocks:
+            await self._index_block(block)
         return result
 
     async def _index_block(self, block: LedgerBlock) -> None:

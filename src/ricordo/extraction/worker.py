@@ -257,7 +257,7 @@ class JobWorker:
             self._report(error)
             return
         last = max([self._began, *(record.changed_at for record in completed)])
-        if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flush_result.block.entries))):
+        if self._due(FlushSignal(now=self._clock.now(), last=last, entries=len(flush_result.entries))):
             await self._request_consolidation()
 
     async def _lease_next(self, kinds: Collection[str]) -> Lease | None:

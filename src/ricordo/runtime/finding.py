@@ -74,7 +74,7 @@ class Finder:
     async def recall_past(
         self, query: str, past_entries: Sequence[Entry], *, limit: int, budget: Tokens | None
     ) -> list[Hit]:
-        """Return what is found today among entries of the past, in their state of then; current ones come first."""
+        """Return what is found today among entries of the past, in their state of then: those that held come first."""
         by_id = {entry.id: entry for entry in past_entries}
         request, most = (
             Query(text=query, document_types=MEMORY_DOCUMENT_TYPES),
@@ -93,7 +93,8 @@ class Finder:
             for name, hit in hits.items()
             if name in by_id
         ]
-        in_order = sorted(past_hits, key=lambda hit: (hit.entry.state != "active", -hit.score))
+        later = {entry.superseded_by for entry in past_entries if entry.state == "active"}
+        in_order = sorted(past_hits, key=lambda hit: (hit.entry.state != "active", hit.entry.id in later, -hit.score))
         return self._record(search.fit_budget(in_order, limit, budget)[0], "recall")
 
     async def search(self, query: Query, *, limit: int, around: bool) -> list[Hit]:

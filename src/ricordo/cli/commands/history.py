@@ -485,10 +485,11 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
 def _format_validity(entry: "Entry", successor: str) -> str:
     """Return when it was said, since when and until when it holds, what took its place, and when it was confirmed."""
     until = f" until {entry.valid_until}" if entry.valid_until else ""
+    later = successor or entry.superseded_by
     parts = [
         f"observed {entry.said_at.astimezone():%Y-%m-%d}" if entry.said_at else "",
         f"valid from {entry.valid_from}{until}" if entry.valid_from else "",
-        f"superseded by {escape(successor or entry.superseded_by)}" if successor or entry.superseded_by else "",
+        f"superseded by {escape(later)}{' then' * (entry.state == 'active' and not successor)}" if later else "",
         f"confirmed {entry.confirmed.astimezone():%Y-%m-%d}" if entry.confirmed else "",
     ]
     return "; ".join(filter(None, parts))

@@ -332,7 +332,8 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
     if entry.state != "active":
         print_line(dim(wrap(_format_state(entry), "  ")))
     if entry.valid_until:
-        print_line(dim(f"  valid until {entry.valid_until}"))
+        then = f", then superseded by {entry.superseded_by}" if entry.state == "active" and entry.superseded_by else ""
+        print_line(dim(wrap(escape(f"valid until {entry.valid_until}{then}"), "  ")))
     if contradicts:
         print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
@@ -356,9 +357,9 @@ def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[s
         ("confidence", f"{entry.confidence:g}"),
         ("state", entry.state),
         ("supersedes", entry.supersedes or ""),
-        ("superseded by", entry.superseded_by),
+        ("superseded by", f"{entry.superseded_by}{' then' * (entry.state == 'active' and bool(entry.superseded_by))}"),
         ("pinned", "yes" if entry.pinned else ""),
-        ("confirmed", entry.confirmed.isoformat(" ", "minutes") if entry.confirmed else ""),
+        ("confirmed", _format_time(entry.confirmed)),
         ("session", entry.source.session or ""),
         ("messages", ", ".join(entry.source.messages)),
         ("origin", entry.source.origin or ""),
