@@ -247,3 +247,17 @@ async def test_what_says_one_sentence_of_a_forgotten_memory_is_named(opened: Ope
         other = await memory.remember("Since May it runs on port 5433 in Ulm.")
         await memory.remember("It runs on port 6000 in Ulm.")
         assert [each.id for each in (await memory.forget(gone.id)).remaining] == [other.id]
+
+
+async def test_what_writes_the_number_or_the_code_of_a_forgotten_memory_otherwise_is_named_too(opened: Opened) -> None:
+    async with opened() as memory:
+        gone = await memory.remember("The gate `hall_7` of the depot opens with code 4711.")
+        others = [
+            await memory.remember(content)
+            for content in (
+                "The gate HALL_7 of the depot opens with code 4711, says Nadia.",
+                "Gate hall_7, depot: it opens with the code \uff14\uff17\uff11\uff11.",
+            )
+        ]
+        await memory.remember("The gate hall_8 of the depot opens with code 4712.")
+        assert {each.id for each in (await memory.forget(gone.id)).remaining} == {each.id for each in others}

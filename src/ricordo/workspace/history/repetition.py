@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from anyio.to_thread import run_sync
@@ -118,7 +119,7 @@ def mask_repetitions(text: str, contents: Iterable[str], *, fuzzy: bool = False)
     With `fuzzy` the text is from the same exchange, and half of the words are enough.
     """
     for content in contents:
-        text = _mask_sentences(_literal_pattern(content).sub(FORGOTTEN_MARK, text), content)
+        text = _mask_sentences(_parse_content(content).pattern.sub(FORGOTTEN_MARK, text), content)
         for sentence in reversed(split_sentences(text)) if fuzzy else ():
             if repeats_partly(text[sentence.start : sentence.end], [content], min_overlap=_NEAR_OVERLAP):
                 text = f"{text[: sentence.start]}{FORGOTTEN_MARK}{text[sentence.end :]}"
@@ -127,12 +128,17 @@ def mask_repetitions(text: str, contents: Iterable[str], *, fuzzy: bool = False)
 
 def repeats_any(text: str, contents: Iterable[str]) -> bool:
     """Return whether a passage of `text` repeats one of `contents`."""
-    return any(_literal_pattern(content).search(text) or _mask_sentences(text, content) != text for content in contents)
+    folded = text.casefold()
+    return any(
+        _parse_content(content).pattern.search(text) or _mask_sentences(text, content) != text
+        for content in contents
+        if _has_distinctive_words(folded, content)
+    )
 
 
 def contains_literally(text: str, contents: Iterable[str]) -> bool:
     """Return whether `text` contains one of `contents` literally."""
-    return any(_literal_pattern(content).search(text) for content in contents)
+    return any(_parse_content(content).pattern.search(text) for content in contents)
 
 
 def nearly_says(text: str, content: str) -> bool:
@@ -197,20 +203,42 @@ def mask_session(
     )
 
 
-def _literal_pattern(content: str) -> re.Pattern[str]:
+@dataclass(frozen=True, kw_only=True)
+class _Content:
+    """A content to look for: its literal pattern, its words, and those that a repetition must have."""
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+    distinctive: frozenset[str]
+
+
+@lru_cache(maxsize=64)
+def _parse_content(content: str) -> _Content:
     words = content.strip().rstrip(SENTENCE_END_MARKS).split()
-    if not words:
-        return re.compile(r"(?!)")
     before, after = word_bounds("".join(words))
-    return re.compile(before + r"\s+".join(map(re.escape, words)) + after, re.IGNORECASE)
+    literal = before + r"\s+".join(map(re.escape, words)) + after if words else r"(?!)"
+    return _Content(
+        pattern=re.compile(literal, re.IGNORECASE),
+        words=frozenset(content_words(content)),
+        distinctive=frozenset(_distinctive_words(content)),
+    )
+
+
+def _has_distinctive_words(folded: str, content: str) -> bool:
+    """Return False only if the case-folded text lacks a word without which it can't repeat `content`.
+
+    It is exact only for ASCII, whose words stand in the text as they are.
+    """
+    if not (folded.isascii() and content.isascii()):
+        return True
+    return all(word in folded for word in _parse_content(content).distinctive)
 
 
 def _shares_words(sentence: str, content: str, min_share: float) -> bool:
-    required = set(content_words(content))
-    shared = len(required & set(content_words(sentence)))
-    return shared >= max(_MIN_PART_WORDS, min_share * len(required)) and _distinctive_words(
-        content
-    ) <= _distinctive_words(sentence)
+    parsed = _parse_content(content)
+    shared = len(parsed.words & set(content_words(sentence)))
+    is_near = shared >= max(_MIN_PART_WORDS, min_share * len(parsed.words))
+    return is_near and parsed.distinctive <= _distinctive_words(sentence)
 
 
 def _distinctive_words(text: str) -> set[str]:
@@ -223,15 +251,14 @@ def _distinctive_words(text: str) -> set[str]:
 
 
 def _mask_sentences(text: str, content: str) -> str:
-    required = set(content_words(content))
-    if len(required) < _MIN_WORDS:
+    parsed = _parse_content(content)
+    if len(parsed.words) < _MIN_WORDS:
         return text
-    min_overlap = 1.0 if len(required) <= _SHORT_WORDS else _MIN_OVERLAP
+    min_overlap = 1.0 if len(parsed.words) <= _SHORT_WORDS else _MIN_OVERLAP
     for sentence in reversed(split_sentences(text)):
         passage = text[sentence.start : sentence.end]
-        if containment(required, content_words(passage)) >= min_overlap and _distinctive_words(
-            content
-        ) <= _distinctive_words(passage):
+        is_near = containment(parsed.words, content_words(passage)) >= min_overlap
+        if is_near and parsed.distinctive <= _distinctive_words(passage):
             text = f"{text[: sentence.start]}{FORGOTTEN_MARK}{text[sentence.end :]}"
     return text
 
@@ -375,11 +402,17 @@ def _statements(content: str) -> list[str]:
 async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
     """Return the active entries that may repeat one of `contents`; others are not parsed."""
     stem_lists = [[word[:_ROOT].encode() for word in dict.fromkeys(content_words(each))] for each in contents]
+    # Only these stand in a bullet of ASCII as they are: other words may be escaped.
+    plain_words = [[word for word in _parse_content(each).distinctive if word.isalnum()] for each in contents]
+    required = [[word.encode() for word in words if word.isascii()] for words in plain_words]
 
     def may_say(bullet: bytes) -> bool:
-        lowered = bullet.lower() if bullet.isascii() else bullet.decode("utf-8", "replace").casefold().encode()
+        is_ascii = bullet.isascii()
+        lowered = bullet.lower() if is_ascii else bullet.decode("utf-8", "replace").casefold().encode()
         return _LONG_FILE in bullet or any(
-            2 * sum(stem in lowered for stem in stems) >= len(stems) for stems in stem_lists
+            2 * sum(stem in lowered for stem in stems) >= len(stems)
+            for stems, words in zip(stem_lists, required, strict=True)
+            if not is_ascii or all(word in lowered for word in words)
         )
 
     entries: list[Entry] = []
