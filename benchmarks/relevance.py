@@ -351,13 +351,14 @@ def score_extraction(part: str) -> dict[str, Score]:
     """Return how well extraction does on the people's sentences of a part, by language and for all."""
     scores: dict[str, Score] = defaultdict(Score)
     for conversation in conversations(part):
-        score = _score_conversation(conversation)
+        score = score_conversation(conversation)
         scores[conversation.language] += score
         scores["all"] += score
     return dict(scores)
 
 
-def _score_conversation(conversation: Conversation) -> Score:
+def score_conversation(conversation: Conversation) -> Score:
+    """Return how well extraction does on the people's sentences of one conversation."""
     score = Score()
     for session in sorted({line.session for line in conversation.lines}):
         lines = [line for line in conversation.lines if line.session == session and line.role != "R"]

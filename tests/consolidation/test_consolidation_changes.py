@@ -1,6 +1,7 @@
 """Changes that are told in other words than what they change, and near misses that replace nothing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from ricordo.curation.change_model import read_statement
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.types import CandidateEntry
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
 
@@ -98,6 +100,16 @@ def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:
     rooms = ("The blue room holds 12 people.", "The blue room holds 14 people.")
     assert replaced(said(*rooms, apart=timedelta(minutes=5))) == {}
     assert replaced(said(*rooms)) == {"e0": "e1"}
+
+
+@pytest.mark.parametrize(("old", "new"), [*CHANGED[:2], ("The price is 17.99 euros.", "The price is 17.99 euros!")])
+def test_what_a_tool_says_neither_replaces_nor_absorbs_what_somebody_said(old: str, new: str) -> None:
+    """It isn't curated, so that the memory would be lost."""
+    curated, other = said(old, new)
+    outside = replace(other, entry=replace(other.entry, extra=(EXTERNAL_TRUST_FIELD,)))
+    done = reconcile([curated], [outside], fixed=(), config=ConsolidationConfig())
+    assert [one.entry.content for one in done.active.values()] == [old]
+    assert done.left == ("e1",)
 
 
 def test_what_was_said_earlier_but_is_read_later_takes_no_place() -> None:

@@ -42,6 +42,13 @@ def test_held_out_conversations_are_noted_with_good_precision_and_recall() -> No
     assert everything.recall >= 0.74, scores
 
 
+def test_anecdotes_with_names_and_numbers_are_told_from_facts_in_held_out_chatter() -> None:
+    talk = next(each for each in bench.conversations("test") if each.path.stem == "talkative")
+    score = bench.score_conversation(talk)
+    assert score.precision >= 0.85, score
+    assert score.recall >= 0.8, score
+
+
 def test_the_weights_are_those_that_the_conversations_give(tmp_path: Path) -> None:
     few = [example for talk in bench.conversations("train")[:6] for example in bench.iter_examples(talk)]
     first, again = (bench.encode(bench.fit_keep(few), bench.fit_kinds(few)) for _ in range(2))

@@ -52,6 +52,30 @@ def test_a_failing_and_then_working_tool_yields_one_lesson_of_its_own_kind() -> 
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "It never looked there, it only reads what is listed. `tools.yml` had no line for the loader; with"
+            " `loader: yaml` in it the file is found.",
+            "`tools.yml` had no line for the loader; with `loader: yaml` in it the file is found.",
+        ),
+        (
+            "It failed because of the lock: pyyaml must be listed in `uv.lock`, then it always loads.",
+            "It failed because of the lock: pyyaml must be listed",
+        ),
+        (
+            "Sie stand nicht in der Liste. `tools.yml` braucht die Zeile `loader: yaml`, dann läuft es durch.",
+            "`tools.yml` braucht die Zeile `loader: yaml`, dann läuft es durch.",
+        ),
+    ],
+)
+def test_a_report_of_a_fix_begins_with_a_sentence_whose_subject_is_named(said: str, expected: str) -> None:
+    report = Message(role="assistant", id="r", parts=(Text(text=said),), time=SAID)
+    (lesson,) = extract_tool_lessons(talk([user("The loader is broken.")], FAILED, WORKED, [report]))
+    assert lesson.content.removeprefix("ModuleNotFoundError: ").startswith(expected)
+
+
+@pytest.mark.parametrize(
     "output",
     ["Exit code: 2\nusage: load", "usage\nexit status 127", '{"stdout": "", "exit_code": 1}', MISSING],
 )

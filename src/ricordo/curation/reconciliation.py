@@ -363,7 +363,12 @@ class _Reconciler:
         )
 
     def _may_merge(self, new: Entry, other: Entry) -> bool:
-        """Tell whether `new` may merge with `other`: a rule only with an equal rule, or an unprotected plain entry."""
+        """Tell whether `new` may merge with `other`: a rule only with an equal rule, or an unprotected plain entry.
+
+        What was learned from a tool's output merges with nothing else, which it would take out of curated memory.
+        """
+        if new.is_external != other.is_external:
+            return False
         if new.rule is None or new.rule == other.rule:
             return True
         return other.rule is None and not self._is_protected(other)
@@ -416,7 +421,7 @@ class _Reconciler:
             self.changed.add(newer.entry.id)
 
     def _may_replace(self, newer: Entry, older: Entry) -> bool:
-        if self._supersessions_left <= 0 or self._is_protected(older):
+        if self._supersessions_left <= 0 or self._is_protected(older) or newer.is_external:
             return False
         if not announces_change(newer) and (
             have_different_speakers(newer, older) or entry_time(newer) == entry_time(older)

@@ -16,8 +16,8 @@ from ricordo.errors import InvalidMessage
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Finding, Utterance
 from ricordo.extraction.selection import rate_statements
-from ricordo.extraction.statements import build_turns
-from ricordo.language import Act, detect_acts, jaccard, split_sentences, split_words
+from ricordo.extraction.statements import Statement, build_turns
+from ricordo.language import Act, detect_acts, jaccard, opens_with_pronoun, split_sentences, split_words
 from ricordo.language.acts import default_detector
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import dataclass, lazy_compile
@@ -171,7 +171,10 @@ def _sets_rule(text: str) -> bool:
 
 
 def _select_explanation(message: Message, min_relevance: float) -> list[str]:
-    """Return the sentences of a report that explain something, in order; empty if none does."""
+    """Return the sentences of a report that explain something, in order; empty if none does.
+
+    They begin with one whose subject is no pronoun, if there is one.
+    """
     utterance = Utterance(message_id=message.id, role="assistant", text=message.text)
     rated = [
         each
@@ -181,9 +184,15 @@ def _select_explanation(message: Message, min_relevance: float) -> list[str]:
     ]
     if not any(each.is_kept for each in rated):
         return []
-    return [
-        each.statement.text for each in rated if each.is_kept or len(each.statement.words) >= _MIN_EXPLAINING_WORDS
-    ][:_MAX_SENTENCES]
+    explaining = [
+        each.statement for each in rated if each.is_kept or len(each.statement.words) >= _MIN_EXPLAINING_WORDS
+    ]
+    first = next((at for at, each in enumerate(explaining) if _names_subject(each)), 0)
+    return [each.text for each in explaining[first : first + _MAX_SENTENCES]]
+
+
+def _names_subject(statement: Statement) -> bool:
+    return ": " in statement.text or not opens_with_pronoun(statement.text, statement.language)
 
 
 def _build_report(messages: Sequence[Message], report: _Report, failures: Sequence[_ToolAttempt]) -> Finding:
