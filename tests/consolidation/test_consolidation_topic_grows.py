@@ -1,11 +1,13 @@
 """A topic that grows says something else of itself, which rejects no run; nor do two small subjects in one topic."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 
-from ricordo import Entry
+from ricordo import Entry, Scope
 from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
 
 pytestmark = pytest.mark.req("HE-C1b", "HE-C1-topic")
@@ -91,8 +93,7 @@ def test_a_long_memory_has_a_line_in_the_index_that_states_it_in_short() -> None
     lines = memory.split("<!--")[0].splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("1. "))
     assert lines[at : at + 3] == [
-        "1. [Kornelia](memory/topics/kornelia.md): Two gates keep the goats of Kornelia out of the garden."
-        " Behind the second one grow beans…",
+        "1. [Kornelia](memory/topics/kornelia.md): Two gates keep the goats of Kornelia out of the garden.",
         "   - We carried the tax papers with Kornelia to the archive of the town. →",
         "   - The boats of Kornelia are in the northern harbour now, next to the crane."
         " Captains pay there by the week… →",
@@ -144,6 +145,89 @@ def test_the_line_of_a_long_memory_states_its_names_and_numbers_and_not_its_open
         ConsolidationInput(documents=documents | {topic: earlier}, fresh=[fresh(4, HARBOUR, "fact")]), CONFIG
     )
     assert b'"Two gates keep the goats"' not in b"".join(filter(None, later.documents.values()))
+
+
+NUMBERS = count(100)
+SHORT_LINES = ConsolidationConfig(index_characters=10)
+
+
+def grown(documents: dict[str, bytes], *said: str) -> dict[str, bytes]:
+    """Return the documents after facts that are too long for MEMORY.md were consolidated."""
+    new = [fresh(next(NUMBERS), text, "fact") for text in said]
+    made = propose(ConsolidationInput(documents=documents, fresh=new), SHORT_LINES)
+    changed = {path: data for path, data in made.documents.items() if data is not None}
+    return {path: data for path, data in (documents | changed).items() if made.documents.get(path, b"") is not None}
+
+
+def topic_files(documents: dict[str, bytes]) -> list[str]:
+    return sorted(path.rpartition("/")[2] for path in documents if "/topics/" in path)
+
+
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        (("The choir rehearses.", "Our choir is loud.", "We paid the choir.", "Each choir needs basses."), "choir.md"),
+        (("Der Kran steht.", "Nachts ruht der Kran.", "Wer fährt den Kran?", "Zwei Leute am Kran."), "kran.md"),
+        (("El taller es mío.", "Cierra el taller.", "Las llaves del taller.", "Cada taller cobra."), "taller.md"),
+        (("Il cantiere è chiuso.", "Serve il cantiere.", "Le chiavi nel cantiere.", "Ogni cantiere."), "cantiere.md"),
+        (
+            ("La chorale de mon père.", "Nous allons à la chorale.", "Chaque chorale chante.", "Notre chorale."),
+            "chorale.md",
+        ),
+        (("The whole yard came.", "The whole street sang.", "The whole night.", "The whole of it."), "more-facts.md"),
+        (("The second is red.", "The second, too.", "Take the second.", "The second was it."), "more-facts.md"),
+        (("One yard is ours.", "A yard is loud.", "Some yard, no?", "Two yard cats."), "more-facts.md"),
+    ],
+)
+def test_a_noun_behind_an_article_that_several_share_names_a_topic(said: tuple[str, ...], file: str) -> None:
+    assert topic_files(grown({}, *said)) == [file]
+
+
+def test_a_topic_is_described_by_a_sentence_that_says_what_its_name_stands_for() -> None:
+    said = [
+        "We waited for Ilmari all day.",
+        "Ilmari is the composer of all our songs.",
+        "Nobody could reach Ilmari by phone.",
+    ]
+    (topic,) = [data.decode() for path, data in grown({}, *said).items() if "topics" in path]
+    assert 'description: "Ilmari is the composer of all our songs."\n' in topic
+
+
+def test_a_topic_whose_last_but_one_memory_is_gone_ends_and_comes_back_with_the_next_ones() -> None:
+    said = ["Two boats of Kornelia leak.", "The papers lie at Kornelia's.", "We met Kornelia at noon."]
+    first = grown({}, *said)
+    assert topic_files(first) == ["kornelia.md"]
+    topic = "workspace/memory/topics/kornelia.md"
+    lines = first[topic].splitlines(keepends=True)
+    gone = b"".join(line for line in lines if b"leak" not in line and b"lie at" not in line)
+    second = grown(first | {topic: gone}, "Every winter the pipes freeze.")
+    assert topic_files(second) == ["more-facts.md"]
+    assert b"met Kornelia" in second["workspace/memory/topics/more-facts.md"]
+    third = grown(second, "Kornelia's cat is old.", "The goats of Kornelia are back.")
+    assert topic_files(third) == ["kornelia.md", "more-facts.md"]
+    assert third[topic].count(b"\n- ") == 3
+
+
+def test_a_topic_that_a_person_renamed_gets_what_is_said_later_of_its_subject() -> None:
+    said = ["Two boats of Kornelia leak.", "The papers lie at Kornelia's.", "We met Kornelia at noon."]
+    first = grown({}, *said)
+    data = first.pop("workspace/memory/topics/kornelia.md").replace(b'name: "Kornelia"', b'name: "My neighbour"')
+    renamed = "workspace/memory/topics/my-neighbour.md"
+    second = grown(first | {renamed: data}, "Kornelia's cat is old.", "The goats of Kornelia are back.")
+    assert topic_files(second) == ["my-neighbour.md"]
+    assert second[renamed].count(b"\n- ") == 5
+    assert b'name: "My neighbour"' in second[renamed]
+
+
+def test_no_topic_has_the_name_of_the_user_whose_memory_it_is() -> None:
+    said = [f"Ana keeps the {each} in the cellar." for each in ("skis", "jams", "tools", "lamps")]
+    entries = [
+        replace(one, entry=replace(one.entry, scope=Scope(user="ana")))
+        for one in (fresh(at, text, "fact") for at, text in enumerate(said))
+    ]
+    made = propose(ConsolidationInput(fresh=entries), SHORT_LINES)
+    assert "workspace/memory/topics/ana.md" not in made.documents
+    assert "workspace/memory/topics/cellar.md" in made.documents
 
 
 def test_memories_leave_the_topic_of_their_kind_when_they_have_a_subject() -> None:

@@ -23,13 +23,14 @@ from ricordo.curation.topics import (
     count_subjects,
     create_topic,
     description_line,
+    find_renamed_topics,
     has_generated_description,
     is_generated,
     is_kind_topic,
+    kind_topic_name,
     read_topic,
     render_topic_list,
     select_listed_topics,
-    topic_name,
     topic_path,
     update_further_topics,
 )
@@ -306,12 +307,14 @@ class _Arranger:
                 *(part.entry for parts in unsettled.values() for part in parts.values() if part.entry),
             ],
         )
+        self._renamed_topics = find_renamed_topics(topics, self._subjects)
         self._resettled = self._find_resettled(unsettled)
         self._resettled_parts = {name: part for parts in self._resettled.values() for name, part in parts.items()}
 
     def _find_unsettled(self, excluded_ids: Collection[str]) -> dict[str, dict[str, DocumentPart]]:
-        """Return by topic and id the bullets in topics of a kind, which share no subject as far as it was known."""
-        topics = {path: document for path, document in self._topics.items() if is_kind_topic(path)}
+        """Return by topic and id the bullets that may have a better topic: those of a topic of a kind, which share no
+        subject as far as it was known, and the only one of a topic.
+        """
         return {
             path: {
                 part.entry.id: part
@@ -320,30 +323,39 @@ class _Arranger:
                 and _is_promotable(part)
                 and part.entry.id not in excluded_ids | self._promotable_parts.keys()
             }
-            for path, document in topics.items()
+            for path, document in self._topics.items()
+            if is_kind_topic(path) or (len(document.entries) == 1 and self._is_own_topic(path))
             if len(document.entries) <= _MAX_UNSETTLED and has_generated_description(path, document.data)
         }
+
+    def _is_own_topic(self, path: str) -> bool:
+        """Tell whether a topic has the name that placement gave it."""
+        return topic_path(read_topic(path, self._topics[path].data).name) == path
 
     def _find_resettled(
         self, unsettled: Mapping[str, Mapping[str, DocumentPart]]
     ) -> dict[str, dict[str, DocumentPart]]:
-        """Return those of these bullets that have a subject now; each subject has enough bullets for its own topic."""
-        names = {
-            name: self._choose_topic(part.entry)
-            for parts in unsettled.values()
-            for name, part in parts.items()
-            if part.entry
+        """Return those of these bullets that go to another topic, and choose it.
+
+        It has enough bullets then, or is that of their kind where their own topic holds nothing else.
+        """
+        single = {path for path in unsettled if not is_kind_topic(path)}
+        waiting = [one.entry for one in self._long_entries]
+        waiting += [part.entry for parts in unsettled.values() for part in parts.values() if part.entry]
+        sizes = Counter(topic_path(self._choose_topic(entry)) for entry in waiting)
+        settled = {path for path in sizes.keys() | self._topics.keys() if not is_kind_topic(path)}
+        settled = {
+            path for path in settled if sizes[path] >= _MIN_TOPIC_ENTRIES or path in self._topics.keys() - single
         }
-        sizes = Counter(names.values())
-        return {
-            path: {
-                name: part
-                for name, part in parts.items()
-                if not is_kind_topic(topic_path(names[name]))
-                and (sizes[names[name]] >= _MIN_TOPIC_ENTRIES or topic_path(names[name]) in self._topics)
-            }
-            for path, parts in unsettled.items()
-        }
+        resettled: defaultdict[str, dict[str, DocumentPart]] = defaultdict(dict)
+        for path, parts in unsettled.items():
+            for name, part in parts.items():
+                target = topic_path(self._choose_topic(to_candidate(part).entry))
+                if path in single and target not in settled:
+                    self._topic_names[name] = kind_topic_name(to_candidate(part).entry)
+                if target in settled - {path} or (path in single and target not in settled):
+                    resettled[path][name] = part
+        return resettled
 
     def find_best(self) -> _Arrangement:
         """Return the arrangement with the most entries in MEMORY.md that fits; the one with the fewest if none fits."""
@@ -460,7 +472,7 @@ class _Arranger:
         if document.data == before or not self._has_generated_description(path, before):
             return document
         entries = [entry for entry in document.entries if entry.state == "active"]
-        line = description_line(entries)
+        line = description_line(read_topic(path, document.data).name, entries)
         index = next(index for index, part in enumerate(document.parts) if part.data.startswith(b"description: "))
         return document.with_parts(
             (*document.parts[:index], replace(document.parts[index], data=line), *document.parts[index + 1 :])
@@ -479,7 +491,7 @@ class _Arranger:
             # an earlier iteration may have added another entry to it
             if len(groups[name]) < _MIN_TOPIC_ENTRIES and topic_path(name) not in self._topics:
                 (one,) = groups.pop(name)
-                groups[topic_name(one.entry, {}, 1)].append(one)
+                groups[kind_topic_name(one.entry)].append(one)
         return {
             name: sorted(groups[name], key=lambda one: usefulness(one.entry, self._use_counts), reverse=True)
             for name in sorted(groups)
@@ -487,7 +499,9 @@ class _Arranger:
 
     def _choose_topic(self, entry: Entry) -> str:
         if entry.id not in self._topic_names:
-            self._topic_names[entry.id] = topic_name(entry, self._subjects, self._config.subject_entries)
+            shared = self._subjects.find(entry, self._config.subject_entries)
+            name = shared[0] if shared else kind_topic_name(entry)
+            self._topic_names[entry.id] = self._renamed_topics.get(name, name)
         return self._topic_names[entry.id]
 
     def _move_part(self, one: CandidateEntry, section: str) -> DocumentPart:

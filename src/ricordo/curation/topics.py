@@ -10,14 +10,26 @@ Invariant: each topic is listed in one of the two, and lines that a person wrote
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
 from ricordo.concurrency import yield_point
 from ricordo.curation.importance import ROLE_NAMES, usefulness
 from ricordo.curation.memory_document import MemoryDocument, parse_memory_document
-from ricordo.language import find_names, split_identifier, split_words
+from ricordo.language import (
+    Language,
+    content_words,
+    detect_language,
+    find_names,
+    is_stop_word,
+    split_identifier,
+    split_sentences,
+    split_words,
+    stem,
+)
+from ricordo.language.packs import language_pack, pack_words
+from ricordo.language.words import is_generic
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.workspace.entry import Entry
@@ -30,20 +42,22 @@ __all__ = [
     "FURTHER_TOPICS",
     "TOPICS",
     "TOPIC_LIST_LINE",
+    "Subjects",
     "Topic",
     "add_pointers",
     "count_subjects",
     "create_topic",
     "description_line",
     "entry_kind",
+    "find_renamed_topics",
     "has_generated_description",
     "is_generated",
     "is_kind_topic",
+    "kind_topic_name",
     "linked_files",
     "read_topic",
     "render_topic_list",
     "select_listed_topics",
-    "topic_name",
     "topic_path",
     "topic_type",
     "update_description",
@@ -65,6 +79,17 @@ _KIND_TOPICS: Mapping[str, str] = {
 }
 _DEFAULT_TOPIC = "More facts"
 _MAX_SLUG = 60
+_MIN_SHARED_AMONG, _MAX_SHARE = 10, 2
+"""Among ten entries or more, what over half of them speak of tells nothing of a topic."""
+_MIN_RENAMED = _MIN_SURE = 2
+_MIN_TELLING_WORDS = 3
+_NOUN = lazy_compile(
+    lambda: (
+        rf"(?<![\w'’-])(?:{'|'.join(sorted(pack_words('determiner')))}) (?P<noun>[^\W\d_]{{4,24}})(?![\w'’-])"
+        r"(?: (?P<following>[^\W\d_]+))?"
+    ),
+    re.IGNORECASE,
+)
 _WORD_LIST = lazy_compile(r"\w+(?:, \w+){2,5}")
 """The form of a description that earlier versions made of the words that most entries share."""
 
@@ -114,7 +139,7 @@ def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     kinds = Counter(topic_type(entry.kind) for entry in entries)
     fields = {
         "name": name,
-        "description": _describe_entries(entries),
+        "description": _describe_entries(name, entries),
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
@@ -133,14 +158,14 @@ def update_description(path: str, before: bytes, after: bytes) -> bytes:
     """
     if not has_generated_description(path, before) or not is_generated(after):
         return after
-    line = description_line(_active_entries(path, after))
+    line = description_line(read_topic(path, after).name, _active_entries(path, after))
     front, rest = after.split(b"\ndescription: ", 1)
     return b"".join([front, b"\n", line, rest.split(b"\n", 1)[1]])
 
 
-def description_line(entries: Sequence[Entry]) -> bytes:
-    """Return the front matter line that describes a topic by its entries."""
-    description = json.dumps(_describe_entries(entries), ensure_ascii=False)
+def description_line(name: str, entries: Sequence[Entry]) -> bytes:
+    """Return the front matter line that describes the topic of this name by its entries."""
+    description = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
     return b"description: " + description.encode("utf-8", "replace") + b"\n"
 
 
@@ -148,8 +173,8 @@ def has_generated_description(path: str, document: bytes) -> bool:
     """Tell whether the description of a topic is the generated one, so that it changes with the entries."""
     if not is_generated(document):
         return False
-    description, entries = read_topic(path, document).description, _active_entries(path, document)
-    return description == _describe_entries(entries) or _is_earlier_form(description, entries)
+    topic, entries = read_topic(path, document), _active_entries(path, document)
+    return topic.description == _describe_entries(topic.name, entries) or _is_earlier_form(topic.description, entries)
 
 
 def is_generated(document: bytes) -> bool:
@@ -182,7 +207,7 @@ def add_pointers(topics: Sequence[Topic], long_entries: Mapping[str, Sequence[En
             (text, entry)
             for entry in long_entries.get(topic.path, ())
             if (text := _state_entry(entry, POINTER_CHARS))
-            and _state_entry(entry, DESCRIPTION_CHARS) != topic.description
+            and not (topic.description and topic.description.strip("…") in text)
         ]
         for topic in topics
     }
@@ -204,19 +229,53 @@ def _pointer_line(text: str) -> str:
     return f"{POINTER_START}{text.replace('](', '] (')}{POINTER_END}\n"
 
 
-def count_subjects(entries: Iterable[Entry], subject_entries: Iterable[Entry] | None = None) -> Counter[str]:
-    """Return how many of the entries hold each proper name, only for names in `subject_entries` if given.
+@dataclass(frozen=True, kw_only=True)
+class Subjects:
+    """What entries speak of: proper names, and `nouns` behind an article.
 
-    The name of somebody who speaks in one of them is no subject. Neither is a word that is mostly written in small
-    letters, as the handles of users are, or that only begins sentences.
+    `counts` is how many of the entries speak of each, `forms` the words of each form by its first word.
+    """
+
+    counts: Mapping[str, int]
+    nouns: frozenset[str]
+    forms: Mapping[str, Sequence[tuple[str, str]]]
+
+    def find(self, entry: Entry, minimum: int = 1) -> list[str]:
+        """Return the subjects of an entry: names that `minimum` entries speak of, then nouns of one more entry.
+
+        The most common of each stand first.
+        """
+        found = _find_mentioned(entry, self.forms)
+        named = [name for name in found if self.counts.get(name, 0) >= minimum + (name in self.nouns)]
+        return sorted(named, key=lambda name: (name in self.nouns, -self.counts[name], name))
+
+
+def count_subjects(entries: Iterable[Entry], subject_entries: Iterable[Entry] | None = None) -> Subjects:
+    """Return what the entries speak of; only the names and nouns in `subject_entries` if given.
+
+    The name of somebody who speaks in one of them is no subject, nor whose memory it is, nor what so many speak of that
+    it tells nothing. Neither is a word that is mostly written in small letters, as the handles of users are, or that
+    only begins sentences. A noun is a subject if it surely is one in two entries, in any of its forms.
     """
     entries = list(entries)
-    known_names = {name for entry in subject_entries or entries for name in _find_subjects(entry)}
+    chosen = list(entries if subject_entries is None else subject_entries)
     speakers = _find_speakers(entries)
-    groups = _group_by_first_word(name for name in known_names if name.casefold() not in speakers)
-    counts = Counter(name for entry in entries for name in _find_mentioned(entry, groups))
+    names = {name for entry in chosen for name in _find_subjects(entry) if name.casefold() not in speakers}
+    taken = speakers | {word for name in names for word in split_words(name)}
+    nouns = _find_shared_nouns(chosen, taken)
+    forms = _group_forms([*((name, name) for name in names), *nouns])
+    counts = Counter(name for entry in entries for name in _find_mentioned(entry, forms))
     contents = [entry.content for entry in entries]
-    return Counter({name: count for name, count in counts.items() if _is_subject(name, count, contents)})
+    limit = len(entries) / _MAX_SHARE if len(entries) >= _MIN_SHARED_AMONG else len(entries)
+    return Subjects(
+        counts={
+            name: count
+            for name, count in counts.items()
+            if count <= limit and (name not in names or _is_subject(name, count, contents))
+        },
+        nouns=frozenset(name for name, _ in nouns) - names,
+        forms=forms,
+    )
 
 
 def _is_subject(name: str, count: int, contents: Sequence[str]) -> bool:
@@ -231,16 +290,58 @@ def _find_subjects(entry: Entry) -> set[str]:
     return {mention.text for mention in find_names(entry.content)} - ROLE_NAMES
 
 
+def _find_shared_nouns(entries: Sequence[Entry], taken: Collection[str]) -> list[tuple[str, str]]:
+    """Return the nouns behind an article in two entries or more, each with each of its forms; none of `taken`.
+
+    In two of them no other noun may follow, as it does behind an adjective.
+    """
+    forms: dict[str, Counter[str]] = {}
+    sure: Counter[str] = Counter()
+    for entry in entries:
+        yield_point()
+        for key, word, is_sure in _find_nouns(entry.content):
+            if word.casefold() not in taken:
+                forms.setdefault(key, Counter())[word] += 1
+                sure[key] += is_sure
+    shared = [
+        sorted(counts, key=lambda word: (-counts[word], word))
+        for key, counts in forms.items()
+        if sure[key] >= _MIN_SURE
+    ]
+    return [(f"{words[0][0].upper()}{words[0][1:]}", word) for words in shared for word in words]
+
+
+def _find_nouns(content: str) -> set[tuple[str, str, bool]]:
+    """Return the stem and the form of each word behind an article that may be a noun, and whether it surely is one."""
+    found: dict[str, tuple[str, str, bool]] = {}
+    language = detect_language(content)
+    for match in _NOUN.finditer(content):
+        word, following = match["noun"], match["following"] or ""
+        has_capital_nouns = language_pack(language).capital_nouns
+        is_sure = not following or is_stop_word(following.casefold(), language) or has_capital_nouns
+        if (word[0].isupper() or not has_capital_nouns) and _is_telling(word, language):
+            key = stem(word.casefold(), language)
+            found[key] = (key, word, is_sure or (key in found and found[key][2]))
+    return set(found.values())
+
+
+def _is_telling(word: str, language: Language) -> bool:
+    folded = word.casefold()
+    other = pack_words("untitled") | pack_words("time_word") | pack_words("number_word") | pack_words("not_name")
+    return not (is_stop_word(folded, language) or is_generic(folded, language) or folded in other)
+
+
 def _find_speakers(entries: Sequence[Entry]) -> set[str]:
-    """Return the folded names of speakers, which extraction writes before what they said."""
-    return {match[1].casefold() for entry in entries if (match := SPEAKER_LABEL.match(entry.content))}
+    """Return the folded names of speakers, which extraction writes before what they said, and of users."""
+    labels = {match[1].casefold() for entry in entries if (match := SPEAKER_LABEL.match(entry.content))}
+    return labels | {entry.scope.user.casefold() for entry in entries if entry.scope and entry.scope.user}
 
 
-def _group_by_first_word(names: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return the names with their folded words between spaces, by the first of these words."""
+def _group_forms(forms: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Return subjects with the folded words of a form between spaces, by the first of these words."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name in names:
-        if words := split_words(name):
+    for name, form in forms:
+        if words := split_words(form):
             groups.setdefault(words[0], []).append((name, f" {' '.join(words)} "))
     return groups
 
@@ -252,11 +353,21 @@ def _find_mentioned(entry: Entry, groups: Mapping[str, Sequence[tuple[str, str]]
     return {name for word in groups.keys() & set(words) for name, form in groups[word] if form in text}
 
 
-def topic_name(entry: Entry, subjects: Mapping[str, int], minimum: int) -> str:
-    """Return the topic name of an entry: its most common name that `minimum` entries share, else that of its kind."""
-    names = _find_mentioned(entry, _group_by_first_word(name for name in subjects if subjects[name] >= minimum))
-    if names:
-        return min(names, key=lambda name: (-subjects[name], name))
+def find_renamed_topics(topics: Mapping[str, MemoryDocument], subjects: Subjects) -> dict[str, str]:
+    """Return by subject the name of the topic that a person gave another name: most of its entries speak of it."""
+    renamed: dict[str, str] = {}
+    for path, document in topics.items():
+        name = read_topic(path, document.data).name
+        entries = [] if is_kind_topic(path) or name in subjects.counts else document.entries
+        found = Counter(subject for entry in entries for subject in subjects.find(entry))
+        for subject, count in found.items():
+            if count >= _MIN_RENAMED and 2 * count > len(entries) and topic_path(subject) not in topics:
+                renamed[subject] = name
+    return renamed
+
+
+def kind_topic_name(entry: Entry) -> str:
+    """Return the topic name of an entry that shares no subject with others: that of its kind."""
     return _KIND_TOPICS.get(entry.kind, _DEFAULT_TOPIC)
 
 
@@ -290,9 +401,39 @@ def _to_one_line(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
 
 
-def _describe_entries(entries: Sequence[Entry]) -> str:
-    """Return the most useful entry in short; empty without entries."""
-    return _state_entry(max(entries, key=usefulness), DESCRIPTION_CHARS) if entries else ""
+def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
+    """Return the sentence that tells most of a topic, else its most useful entry in short; empty without entries.
+
+    It names the topic. If possible it begins with that name, says what somebody or something is, and not how it is
+    today.
+    """
+    ranked = sorted(entries, key=usefulness, reverse=True)
+    subject = _pad_words(name)
+    sentences = [text for entry in ranked for text in _shorten_sentences(entry) if subject in _pad_words(text)]
+    telling = max(sentences, key=lambda text: _rate_sentence(text, subject), default="")
+    return telling or (_state_entry(ranked[0], DESCRIPTION_CHARS) if ranked else "")
+
+
+def _shorten_sentences(entry: Entry) -> list[str]:
+    """Return the sentences of an entry, longer ones without the clauses for which a description has no room."""
+    yield_point()
+    text = _to_one_line(shorten_statement(entry.content, len(entry.content) + 1))
+    return [
+        shorten_statement(each.text, DESCRIPTION_CHARS)
+        for each in split_sentences(text)
+        if len(content_words(each.text)) >= _MIN_TELLING_WORDS
+    ]
+
+
+def _pad_words(text: str) -> str:
+    return f" {' '.join(split_words(text))} "
+
+
+def _rate_sentence(text: str, subject: str) -> tuple[bool, int, bool]:
+    words, language = set(split_words(text)), detect_language(text)
+    passes = not words.isdisjoint(pack_words("passing_word", language))
+    has_role = not words.isdisjoint(pack_words("role_word", language))
+    return not text.startswith("…"), _pad_words(text).startswith(subject) - passes, has_role
 
 
 def _state_entry(entry: Entry, limit: int) -> str:

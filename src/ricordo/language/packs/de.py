@@ -44,6 +44,9 @@ der die das und ist sind war ich du wir ihr nicht ein eine einen einem mit auf f
 aber immer nur nie niemals bitte mein meine unser unsere wenn oder dass wie was kein keine nein ja haben hat habe
 wird werden bei nach aus seit sondern statt jetzt heute gestern verwenden benutzen
 """,
+        "determiner": """
+der die das dem den des unser unsere unserem unseren unserer mein meine meinem meinen meiner jeder jede jedes jedem
+""",
         "generic": """
 benutzen verwenden nutzen heißen nennen ding sache art weise zeit machen tun haben gehen sagen wissen
 """,

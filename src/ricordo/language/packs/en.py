@@ -202,8 +202,9 @@ sunday please thank sorry sure okay great nice cool wow really lot bit ask answe
 read write add fix done help work start stop let see hear love like want one two three four both half back still yet
 already morning evening night year guess maybe idea job point line lines run runs awesome amazing happy glad excited
 tough sound mean important special fun thankful lucky hard always means btw around others something together life
-moment part place reall
+moment part place reall rest end top bottom middle side whole first second third last next
 """,
+        "determiner": "the our my your his her their its each every",
         "dummy_secret": """
 password passwd passphrase passcode pwd pass secret token key apikey accesskey secretkey clientsecret accesstoken
 authtoken credential credentials changeme changethis changeit replaceme fillme fillin setme example sample dummy

@@ -40,6 +40,7 @@ el la los las y es son yo tú usted nosotros no un una en para con de del al que
 pero o si este esta sí gracias estoy soy hemos he ha por favor solo sólo hay muy ahora vivo a migramos pasamos
 prefiero
 """,
+        "determiner": "el la los las nuestro nuestra nuestros nuestras mi mis cada",
         "generic": "usar utilizar llamar cosa tipo clase manera tiempo hacer tener ir tomar decir saber",
         "abbreviation": "sr sra ud uds pág núm ej p.ej",
         "origin": """

@@ -39,6 +39,7 @@ toutes encore déjà ici là alors oui non merci
 le la les des et est sont je tu nous vous il elle ne pas un une dans sur pour avec de du au aux que qui mon ma mes
 notre nos toujours jamais mais ou si ce cette non oui merci suis ai avons avez j'ai c'est plutôt chez à a on
 """,
+        "determiner": "le la les notre nos mon ma mes votre vos chaque",
         "generic": """
 utiliser appeler nommer chose sorte genre type façon temps faire avoir aller prendre dire savoir
 """,

@@ -40,6 +40,7 @@ il lo la gli le e è sono io tu noi voi non un una in per con di del della al al
 mai ma o se questo questa no sì grazie ho ha abbiamo anche solo più adesso dei delle nel nella preferisco uso usiamo
 dal dalla voglio lavoro abito
 """,
+        "determiner": "il lo la gli le del della dello dei delle nel nella al alla nostro nostra ogni",
         "generic": """
 usare utilizzare chiamare cosa tipo genere modo tempo fare avere andare prendere dire sapere
 """,

@@ -38,6 +38,7 @@ agora então obrigado obrigada
 o a os as e é são eu você nós não um uma em para com de do da no na dos das que meu minha nosso nossa sempre nunca
 mas ou se este esta sim obrigado obrigada prefiro estou sou temos tenho ao por muito agora só
 """,
+        "determiner": "o a os as do da dos das no na ao nosso nossa meu minha cada",
         "generic": "usar utilizar chamar coisa tipo maneira tempo fazer ter ir tomar dizer saber",
         "abbreviation": "dra exmo",
         "origin": "brasileiro brasileira português alemão alemã",
