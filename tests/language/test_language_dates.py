@@ -233,6 +233,8 @@ def test_how_long_something_took_and_a_bare_weekday_are_no_dates(text: str) -> N
         ("端口8080用到3月为止。", None, "2023-03-01"),
         ("6월부터 월세는 90만 원입니다.", "2023-06-01", None),
         ("3월까지 포트는 8080이었습니다.", None, "2023-03-01"),
+        ("我们周一一起吃饭。", None, None),
+        ("周一起床很难。", None, None),
         ("Wir arbeiten von Montag bis Freitag.", None, None),
         ("De lunes a viernes abrimos.", None, None),
         ("We meet from Monday to Friday.", None, None),

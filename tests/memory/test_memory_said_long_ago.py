@@ -1,6 +1,7 @@
 """What was said months ago and taken in today is of the day on which it was said, wherever time decides."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, date, datetime, timedelta
@@ -12,9 +13,10 @@ from agents_at_work import SCOPE, settings
 from command_line import chat, ricordo
 from hand_clock import HandClock
 from places import place_of
-from ricordo import Memory, Message
+from ricordo import HarnessAgent, Memory, Message
 from ricordo.messages import Text
 from ricordo.search import MEMORY_DOCUMENT_TYPES, Query
+from ricordo.testing import ScriptedModel
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +80,96 @@ async def test_what_held_on_a_day_goes_by_when_it_and_its_successor_were_said(tm
         assert "30 days" not in await memory.preamble(as_of="2026-06-01")
         assert await memory.preamble(as_of=BEFORE) == ""
         assert (place_of(root) / "workspace" / "memory" / "2026-05-02.md").is_file()
+
+
+WEDNESDAY, MONDAY = date(2026, 11, 25), date(2026, 11, 23)
+TIME_WORDS: list[tuple[date, str, str, str]] = [
+    (WEDNESDAY, "2026-11-30", "", """From Monday we use alder.
+        Ab Montag nutzen wir alder.|Ab dem Montag gilt birch.
+        À partir de lundi, nous utilisons alder.|Dès lundi, on utilise birch.
+        A partir del lunes usamos cedar.
+        Da lunedì usiamo alder.|A partire da lunedì usiamo birch.
+        A partir de segunda-feira usamos alder.
+        С понедельника мы используем alder.|从周一起我们用alder。|从下周一开始我们用birch。|月曜からalderを使います。
+        月曜日からbirchを使います。|월요일부터 alder를 사용합니다."""),
+    (MONDAY, "2026-12-01", "", """From next Tuesday we use elm.
+        Ab nächstem Dienstag nutzen wir elm.
+        À partir de mardi prochain, nous utilisons elm.|A partir del próximo martes usamos elm.
+        A partir del martes que viene usamos fir.|Dal prossimo martedì usiamo elm.
+        Da martedì prossimo usiamo fir.
+        A partir da próxima terça-feira usamos elm.
+        Со следующего вторника мы используем elm.|从下周二起我们用elm。
+        来週の火曜日からelmを使います。|다음 주 화요일부터 elm을 사용합니다."""),
+    (WEDNESDAY, "2026-11-26", "", """From tomorrow we use hazel.|Ab morgen nutzen wir hazel.
+        À partir de demain on utilise hazel.|A partir de mañana usamos hazel.
+        Da domani usiamo hazel.
+        A partir de amanhã usamos hazel.|С завтрашнего дня мы используем hazel.|从明天起我们用hazel。
+        明日からhazelを使います。|내일부터 hazel을 사용합니다."""),
+    (WEDNESDAY, "2026-11-30", "", """Starting next week we use larch.
+        Ab nächster Woche nutzen wir larch.
+        À partir de la semaine prochaine on utilise larch.
+        A partir de la próxima semana usamos willow.
+        Dalla prossima settimana usiamo larch.|A partir da próxima semana usamos larch.
+        Со следующей недели мы используем larch.|从下周开始我们用larch。|来週からlarchを使います。
+        다음 주부터 larch를 사용합니다."""),
+    (WEDNESDAY, "2026-12-01", "", """From next month we use maple.
+        Ab nächstem Monat nutzen wir maple.
+        À partir du mois prochain on utilise maple.
+        A partir del próximo mes usamos maple.|Dal prossimo mese usiamo maple.
+        A partir do próximo mês usamos maple.|Со следующего месяца мы используем maple.
+        从下个月开始我们用maple。
+        来月からmapleを使います。|다음 달부터 maple을 사용합니다.|From 2026-12-01 we use oak.
+        Ab dem 1. Dezember nutzen wir oak.
+        À partir du 1er décembre, nous utilisons oak.
+        A partir del 1 de diciembre usamos oak.|Dal 1 dicembre usiamo oak.
+        A partir de 1 de dezembro usamos oak.|С 1 декабря мы используем oak.
+        从12月1日起我们用oak。|12月1日からoakを使います。
+        12월 1일부터 oak를 사용합니다."""),
+    (WEDNESDAY, "2026-03-01", "", """Since March we deploy with pine.
+        Seit März deployen wir mit pine.
+        Depuis mars nous déployons avec pine.|Desde marzo desplegamos con pine.
+        Desde março usamos pine.
+        自3月起我们用pine部署。|3月からpineを使っています。|3월부터 pine을 사용하고 있습니다."""),
+    (WEDNESDAY, "", "2026-03-01", """The port of rowan was 8080 until March.
+        Der Port von juniper war bis März 8090.
+        Le port de rowan était 8080 jusqu'en mars.|El puerto de rowan era 8080 hasta marzo.
+        La porta di rowan era 8080 fino a marzo.|A porta de rowan era 8080 até março.
+        Порт rowan был 8080 до марта.
+        rowanの端末は3月までポート8080でした。|rowan의 포트는 3월까지 8080이었습니다."""),
+    (WEDNESDAY, "", "2026-11-27", """We use spruce until Friday.|Wir nutzen spruce bis Freitag.
+        On utilise spruce jusqu'à vendredi.|Usamos spruce hasta el viernes.
+        Usiamo spruce fino a venerdì.
+        Usamos spruce até sexta-feira.|Мы используем spruce до пятницы.|我们用spruce到周五为止。
+        金曜までspruceを使います。
+        금요일까지 spruce를 사용합니다."""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("day", [WEDNESDAY, MONDAY])
+async def test_words_of_time_say_in_ten_languages_from_when_and_until_when_a_memory_holds(
+    tmp_path: Path, day: date
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock(datetime(day.year, day.month, day.day, 8, tzinfo=UTC))
+    wanted = {
+        text.strip(): (start or None, end or None)
+        for said, start, end, texts in TIME_WORDS
+        for text in re.split(r"[|\n]", texts)
+        if said == day
+    }
+    given = settings(root, consolidates=True)
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
+        await memory.remember_many(list(wanted))
+    async with HarnessAgent(ScriptedModel([]), memory=root, scope=SCOPE, settings=given, clock=clock) as agent:
+        await agent.consolidate()
+    found = {}
+    async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
+        for entry in await memory.entries():
+            start, end = wanted[entry.content]
+            found[entry.content] = (
+                str(entry.valid_from) if start else None,
+                str(entry.valid_until) if end else None,
+            )
+    assert found == wanted
 
 
 async def test_an_announced_change_holds_from_its_day_on_and_not_before(tmp_path: Path) -> None:

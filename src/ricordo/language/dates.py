@@ -414,11 +414,14 @@ class Validity:
 
 
 def _day_words() -> str:
-    """Return the pattern of a weekday or a month alone, in the groups `weekday` and `month`."""
+    """Return the pattern of a weekday, a month, a day of a month or a time, such as "next week", alone."""
     weekdays, months = _alternation(_day_table("weekday")), _alternation(_day_table("month"))
     # a day or a year behind it makes it a date, and any other number is none of its parts
     return (
-        rf"(?:the\s+)?(?:(?P<weekday>{weekdays})|(?P<month>{months}))s?(?![\w])(?!\s+(?:\d{{1,2}}|(?:19|20)\d\d)(?!\d))"
+        rf"(?:(?:{pack_phrases('time_article')})\s+)?(?:(?P<period>{_alternation(pack_table('bound_period'))})"
+        rf"|(?:(?P<next>{pack_phrases('next_weekday')})\s+)?(?P<weekday>{weekdays})"
+        rf"(?:\s+(?P<next_behind>{pack_phrases('next_weekday_behind')}))?"
+        rf"|(?:(?P<number>\d{{1,2}})\s+)?(?P<month>{months}))s?(?![\w])(?!\s+(?:\d{{1,2}}|(?:19|20)\d\d)(?!\d))"
     )
 
 
@@ -441,13 +444,22 @@ _BOUND_WORDS = lazy_compile(
 _BOUND_BEHIND = lazy_compile(
     lambda: rf"\s?(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
 )
-_JOINED_MONTH = lazy_compile(
+_JOINED_DAY = lazy_compile(
     lambda: (
-        rf"(?<![\d/])(?P<month>1[0-2]|[1-9])(?:{pack_phrases('month_sign')})"
+        rf"(?:(?<![\d/])(?P<month>1[0-2]|[1-9])(?:{pack_phrases('month_sign')})"
+        rf"(?:\s?(?P<number>\d{{1,2}})(?:{pack_phrases('day_sign')}))?"
+        rf"|(?:(?P<next>{pack_phrases('next_weekday', edges=False)})\s?)?"
+        rf"(?P<weekday>{_alternation(word for word in pack_table('weekday_form') if word >= _EASTERN)})"
+        rf"(?:{pack_phrases('day_sign')})?"
+        rf"|(?P<period>{_alternation(word for word in pack_table('bound_period') if word >= _EASTERN)}))\s?"
         rf"(?:(?P<from>{pack_phrases('valid_from_behind')})|(?P<until>{pack_phrases('valid_until_behind')}))"
     )
 )
-_PAST_STATE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('past_state')})(?!\w)", re.IGNORECASE)
+_PAST_STATE = lazy_compile(
+    lambda: rf"(?<!\w)(?:{pack_phrases('past_state', edges=True)})(?!\w)|{pack_phrases('past_state', edges=False)}",
+    re.IGNORECASE,
+)
+_ONGOING_STATE = lazy_compile(lambda: pack_phrases("ongoing_state"))
 _ARTICLE_LENGTH = 4
 
 
@@ -477,9 +489,9 @@ def find_validity(text: str, reference: date) -> Validity:
     for mention in mentions:
         if behind := _BOUND_BEHIND.match(text, mention.end):
             start, end = (start or mention.first, end) if behind["from"] else (start, end or mention.first)
-    if joined := _JOINED_MONTH.search(text):
-        days = [date(year, int(joined["month"]), 1) for year in (today.year - 1, today.year, today.year + 1)]
-        day = min(days, key=lambda each: abs((each - today).days))
+    for joined in _JOINED_DAY.finditer(text):
+        looks_back = bool(is_past if joined["until"] else _ONGOING_STATE.search(text))
+        day = _resolve_lone_day(joined, today, looks_back=looks_back, nearest=True)
         start, end = (start or day, end) if joined["from"] else (start, end or day)
     return Validity(start=start, end=end) if start is None or end is None or start < end else Validity()
 
@@ -495,17 +507,36 @@ def _bound_day(
     if lone is None or _BOUND_WORDS.match(text, lone.end() + 1) or _RANGE_BEHIND.match(text, lone.end()):
         return None
     looks_back = bound["since"] is not None or (bound["until"] is not None and is_past)
+    return _resolve_lone_day(lone, today, looks_back=looks_back, begins=bound["from"] is not None)
+
+
+def _resolve_lone_day(
+    lone: re.Match[str], today: date, *, looks_back: bool, begins: bool = False, nearest: bool = False
+) -> date | None:
+    """Return the day of a weekday, month or time that stands alone; None for a day that its month does not have.
+
+    It is the next one, with `looks_back` the last one, with `nearest` the nearest month. The month that runs is the
+    next one for what `begins`.
+    """
+    if lone["period"]:
+        unit, steps = pack_table("bound_period")[lone["period"].casefold()].split()
+        return _shift_unit(unit, int(steps), today)[0]
     if lone["weekday"]:
-        side = -1 if looks_back else 1
-        return _resolve_weekday(_day_table("weekday")[lone["weekday"].casefold()], side, today)[0]
-    month = _day_table("month")[lone["month"].casefold()]
-    days = [date(year, month, 1) for year in (today.year - 1, today.year, today.year + 1)]
-    if looks_back:
-        return max(day for day in days if day <= today)
+        weekday = _day_table("weekday")[lone["weekday"].casefold()]
+        if lone["next"] and nearest:
+            return _shift_unit("week", 1, today)[0] + timedelta(days=weekday)
+        is_next = lone["next"] or (not nearest and lone["next_behind"])
+        return _resolve_weekday(weekday, -1 if looks_back else _NEXT_SIDE if is_next else 1, today)[0]
+    month = int(lone["month"]) if nearest else _day_table("month")[lone["month"].casefold()]
+    try:
+        days = [date(today.year + years, month, int(lone["number"] or 1)) for years in (-1, 0, 1)]
+    except ValueError:
+        return None
+    if nearest and not looks_back:
+        return min(days, key=lambda each: abs((each - today).days))
     # what holds from the month on that runs began with it
-    return min(
-        day for day in days if day > today or (bound["from"] and (day.year, day.month) == (today.year, today.month))
-    )
+    ahead = (day for day in days if day > today or (begins and (day.year, day.month) == (today.year, today.month)))
+    return max(day for day in days if day <= today) if looks_back else min(ahead)
 
 
 _RANGE_BEHIND = lazy_compile(

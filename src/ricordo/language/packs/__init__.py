@@ -158,6 +158,7 @@ TableKind = Literal[
     "month",  # words of the months; January is 1
     "weekday_form",  # further forms of the days of the week, which tell no date alone
     "month_form",  # further forms of the months, which tell no date alone
+    "bound_period",  # words for a time behind "from" or "until", which tell no date alone, by unit and distance
     "day",  # phrases for a day, by its distance from today
     "weeks_ahead",  # phrases before a weekday, by how many weeks after the coming one it is
     "weeks_behind",  # such phrases behind a weekday
@@ -272,8 +273,12 @@ PhraseKind = Literal[
     "valid_until",  # words before the day until which a statement holds
     "valid_from_behind",  # words behind the day from which it holds
     "month_sign",  # what makes a number a month
+    "day_sign",  # what makes a number a day of a month
+    "next_weekday",  # words before a weekday that make it the next one
+    "next_weekday_behind",  # words behind a weekday that make it the next one
     "valid_until_behind",  # words behind the day until which it holds
     "past_state",  # verbs of what held in the past
+    "ongoing_state",  # words of what began in the past and still holds
     "change_cue",  # words that many changes have, and some other statements
     "from",  # words before the old value of a change
     "to",  # words before the new value of a change

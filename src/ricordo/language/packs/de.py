@@ -99,6 +99,10 @@ mag liebe, wohnt wohne lebt lebe, arbeitet arbeite
 """,
     },
     tables={
+        "bound_period": """
+day 1 = morgen|dem morgigen tag; week 1 = nächster woche|kommender woche; month 1 = nächstem monat|kommendem monat
+year 1 = nächstem jahr|kommendem jahr
+""",
         "weekday": """
 0 = montag; 1 = dienstag; 2 = mittwoch; 3 = donnerstag; 4 = freitag; 5 = samstag|sonnabend; 6 = sonntag
 """,
@@ -139,6 +143,7 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
 """,
     },
     phrases={
+        "next_weekday": "nächste[mnr]?",
         "topic_change": "jedenfalls|übrigens",
         "omitted": r"""
 (?:\w+ ){0,2}(?:weitere|noch) (?:\w+ ){0,2}(?:zeilen|einträge|seiten|zeichen)\b

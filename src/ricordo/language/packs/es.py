@@ -78,6 +78,10 @@ vive reside, gusta encanta, trabaja
 """,
     },
     tables={
+        "bound_period": """
+day 1 = mañana; week 1 = próxima semana|semana que viene; month 1 = próximo mes|mes que viene
+year 1 = próximo año|año que viene
+""",
         "weekday_form": """
 5 = sábados; 6 = domingos
 """,
@@ -120,6 +124,8 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
 """,
     },
     phrases={
+        "next_weekday_behind": "que viene|próximo",
+        "next_weekday": "próximo",
         "omitted": r"""
 (?:y )?(?:otras )?\w+ (?:líneas|filas|páginas) más\b
 [\w ]{0,20}(?:omitido|truncado|recortado)s?\b

@@ -77,6 +77,9 @@ habite vit, aime adore
 """,
     },
     tables={
+        "bound_period": """
+week 1 = semaine prochaine; month 1 = mois prochain; year 1 = année prochaine|an prochain
+""",
         "weekday": "0 = lundi; 1 = mardi; 2 = mercredi; 3 = jeudi; 4 = vendredi; 5 = samedi; 6 = dimanche",
         "month": """
 1 = janvier; 2 = février; 3 = mars; 4 = avril; 5 = mai; 6 = juin; 7 = juillet; 8 = août; 9 = septembre;
@@ -110,6 +113,8 @@ EUR 1 = euro|euros; share 1 = pour cent
 """,
     },
     phrases={
+        "ordinal_suffix": "er",
+        "next_weekday_behind": "prochaine?",
         "omitted": r"""
 (?:et )?(?:encore \w+|\w+ autres) (?:lignes|pages|entrées)\b|\w+ (?:lignes|pages|entrées) (?:de plus|suivantes)\b
 [\w ]{0,20}(?:tronqué|coupé|omis)e?s?\b

@@ -63,6 +63,10 @@ quella sono sua tutte una
 """,
     },
     tables={
+        "bound_period": """
+week 1 = prossima settimana|settimana prossima; month 1 = prossimo mese|mese prossimo
+year 1 = prossimo anno|anno prossimo
+""",
         "weekday": """
 0 = lunedì; 1 = martedì; 2 = mercoledì; 3 = giovedì; 4 = venerdì; 5 = sabato; 6 = domenica
 """,
@@ -100,6 +104,8 @@ EUR 1 = euro; share 1 = per cento
 """,
     },
     phrases={
+        "next_weekday_behind": "prossim[ao]",
+        "next_weekday": "prossim[ao]",
         "omitted": r"(?:e )?altre \w+ (?:righe|voci|pagine)\b|[\w ]{0,20}(?:troncato|omesso|tagliato)\b",
         "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
         "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",
@@ -122,7 +128,8 @@ errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|anc
 (?:assistenti?|agenti?|sistemi?) (?:ia|ai|digital[ei]|virtual[ei]|automatic[io])\b[^.:]{0,60}(?::|devono|deve)
 (?:ai|agli) (?:sistemi|assistenti|agenti) che\b
 """,
-        "valid_from": "a partire da(?:l)?|da(?:l|ll['’])?",
+        "valid_from": "a partire da(?:ll['’]|lla|l)?|da(?:ll['’]|lla|l)?",
+        "valid_since": "(?:sin|fin) (?:da|dal|dalla)",
         "valid_until": "fino (?:a|al|alla|ad)",
         "past_state": "era|erano|aveva",
         "change_cue": r"""

@@ -12,11 +12,18 @@ PACK = LanguagePack(
     edges=False,
     words={"question_particle": "까요 나요 은가요 습니까 입니까 합니까"},
     tables={
+        "bound_period": """
+day 0 = 오늘; day 1 = 내일; week 1 = 다음 주|다음주; month 1 = 다음 달|다음달; year 1 = 내년|다음 해
+""",
         "weekday_form": """
 0 = 월요일; 1 = 화요일; 2 = 수요일; 3 = 목요일; 4 = 금요일; 5 = 토요일; 6 = 일요일
 """,
     },
     phrases={
+        "next_weekday": "다음 ?주",
+        "ongoing_state": "고 있",
+        "past_state": "었|았|였|했",
+        "day_sign": "일",
         "month_sign": "월",
         "valid_from_behind": "부터",
         "valid_until_behind": "까지",

@@ -57,6 +57,9 @@ dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que 
         "secret_identifier": "senha",
     },
     tables={
+        "bound_period": """
+week 1 = semana que vem; month 1 = mês que vem; year 1 = ano que vem
+""",
         "weekday_form": """
 0 = segunda|segundas; 1 = terça|terças; 2 = quarta|quartas; 3 = quinta|quintas; 4 = sexta|sextas;
 5 = sábados; 6 = domingos
@@ -98,6 +101,8 @@ EUR 1 = euro|euros; share 1 = por cento
 """,
     },
     phrases={
+        "next_weekday_behind": "que vem",
+        "next_weekday": "próxim[ao]",
         "omitted": r"(?:e )?mais \w+ (?:linhas|páginas)\b|[\w ]{0,20}(?:truncado|omitido|cortado)\b",
         "recurring": "aniversário|todo ano|todos os anos",
         "no_date": "hoje em dia",
@@ -113,7 +118,7 @@ erro|não (?:funciona|vai|liga|sai|deixa)|falha|quebrado|travou|continua sem
 (?:se|quando) (?:uma?|o|a|algum) (?:ia\b|assistente|agente|bot)\w* (?:ler|lê|processar|resumir)
 aos (?:sistemas|assistentes|agentes) que\b
 """,
-        "valid_from": "a partir de",
+        "valid_from": "a partir d[aeo]",
         "valid_since": "desde",
         "valid_until": "até",
         "past_state": "era|eram|estava|foi",
