@@ -361,7 +361,6 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
-        "next_weekday": "next",
         "topic_change": "anyway|by the way|oh and",
         "omitted": r"""
 (?:\w+ )?(?:further|more|other|remaining) (?:[\w-]+ )?
