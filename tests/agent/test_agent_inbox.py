@@ -24,7 +24,7 @@ from ricordo.agent.turn_middleware import ExtractionMiddleware
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.extraction import FlushResult, JobWorker
-from ricordo.extraction.overdue import find_overdue_work, resume_overdue_work
+from ricordo.extraction.cursor import find_overdue_work, resume_overdue_work
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.jobs import Inbox, InboxConfig, Job, JobOutcome, JobRecord
 from ricordo.language import SIGNALS

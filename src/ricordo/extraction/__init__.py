@@ -7,8 +7,8 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.extraction.config import RuleExtractionConfig
     from ricordo.extraction.contract import Finding, Utterance
+    from ricordo.extraction.cursor import check_unlearned
     from ricordo.extraction.flusher import Flusher, FlushResult
-    from ricordo.extraction.overdue import check_unlearned
     from ricordo.extraction.preprocessing import process_messages
     from ricordo.extraction.rules import extract, extract_from_utterances
     from ricordo.extraction.worker import JobWorker
@@ -32,7 +32,7 @@ __getattr__ = lazy_exports(
         ".config": "RuleExtractionConfig",
         ".contract": "Finding Utterance",
         ".flusher": "FlushResult Flusher",
-        ".overdue": "check_unlearned",
+        ".cursor": "check_unlearned",
         ".preprocessing": "process_messages",
         ".rules": "extract extract_from_utterances",
         ".worker": "JobWorker",

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Finding, Utterance
+from ricordo.extraction.exchanges import quote_question, says_yes_or_no, state_answer
 from ricordo.extraction.grounding import asks_for_credential, contains_credential
 from ricordo.extraction.preprocessing import GAP_MARK
 from ricordo.extraction.selection import SelectedGroup, select_groups
@@ -63,15 +64,12 @@ _REMINDER_PHRASE = lazy_compile(
     ),
     re.IGNORECASE,
 )
-_YES_NO_ANSWER = lazy_compile(lambda: rf"^(?:{pack_phrases('yes_or_no')})\b", re.IGNORECASE)
 # A first word that may be capitalized: not a command, path or identifier.
 _PLAIN_WORD = lazy_compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
 _LINKING_WORDS = lazy_compile(
     lambda: rf"^(?:(?:{pack_phrases('linking')})[, ]+){{0,3}}(?:(?:{pack_phrases('please')}) )?(?=\S+ )", re.IGNORECASE
 )
 _MAX_ELLIPTIC_WORDS = 10
-_MAX_VALUE_CHARS, _MIN_QUESTION_CHARS, _MAX_QUESTION_CHARS = 60, 20, 140
-_CLAUSES = lazy_compile(r"[,;:—–]\s+")
 _QUOTATION_MARKS = '“”«»„「」" '
 _QUOTATION_PAIRS = (("“", "”"), ("«", "»"), ("「", "」"), ('"', '"'))
 _SUBJECT_DROPPING: frozenset[Language] = frozenset({"es", "it", "pt"})
@@ -130,6 +128,8 @@ def rewrite_statements(
     `question` is the question that they answer, and `topic` a sentence of the message before that says what they are
     about.
     """
+    if question is not None and not _needs_question(statements, speaker):
+        question = None
     sentences = [
         _rewrite_sentence(statement, speaker, stated_at)
         if not statement.quoted or index == 0
@@ -137,14 +137,13 @@ def rewrite_statements(
         for index, statement in enumerate(statements)
     ]
     line = " ".join(sentence.text for sentence in sentences)
-    if question is not None and not _needs_question(statements, speaker):
-        question = None
-    if question is not None:
-        plain = _state_answer(question, line, speaker)
-        line = plain or f"{speaker.name}, asked “{_shorten_question(question.text)}”: {line}"
+    if question is not None and not speaker.needs_name:
+        line = _one_line(statements[0].text) if len(statements) == 1 and says_yes_or_no(statements[0].text) else line
+        line = state_answer(question, line, speaker.name)
+    elif question is not None:
+        line = quote_question(question, line, speaker.name)
     elif topic is not None:
-        relation = "asked" if "question" in topic.acts else "on"
-        line = f"{speaker.name}, {relation} “{_shorten_question(topic.text)}”: {line}"
+        line = quote_question(topic, line, speaker.name)
     else:
         line = _name_speaker(sentences, speaker, statements[0].language)
     line = _close_quotation(line)
@@ -169,31 +168,6 @@ def _name_speaker(sentences: Sequence[_Sentence], speaker: Speaker, language: La
 
 def _quote(text: str) -> str:
     return text if text.startswith("“") else f"“{text}”"
-
-
-def _state_answer(question: Statement, answer: str, speaker: Speaker) -> str:
-    """Return a question for a value and its short answer as one statement: "Session timeout: 30 minutes".
-
-    Empty where the question asks for something else or the answer is a sentence of its own.
-    """
-    asked = re.match(pack_phrases("asked_subject", language=question.language), question.text, re.IGNORECASE)
-    is_short = len(question.words) and len(answer) <= _MAX_VALUE_CHARS and not _YES_NO_ANSWER.match(answer)
-    if asked is None or not is_short or speaker.needs_name or (is_english(answer) and not lacks_subject(answer, "en")):
-        return ""
-    subject = _one_line(asked["subject"])
-    if question.language == "en":
-        subject = re.sub("^the ", "", re.sub("^your ", f"{speaker.name}'s ", subject, flags=re.IGNORECASE), flags=re.I)
-    subject = subject[:1].upper() + subject[1:]
-    return f"{subject}：{answer}" if question.language in {"zh", "ja"} else f"{subject}: {answer}"
-
-
-def _shorten_question(text: str) -> str:
-    """Return a question on one line; of a long one only the last clause that can stand alone."""
-    question = _one_line(text).strip(_QUOTATION_MARKS)
-    if len(question) <= _MAX_QUESTION_CHARS:
-        return question
-    clauses = [part for part in _CLAUSES.split(question) if len(part) >= _MIN_QUESTION_CHARS]
-    return clauses[-1] if clauses and len(clauses[-1]) <= _MAX_QUESTION_CHARS else question
 
 
 def _rewrite_sentence(statement: Statement, speaker: Speaker, stated_at: datetime | None) -> _Sentence:
@@ -272,7 +246,7 @@ def _needs_question(statements: Sequence[Statement], speaker: Speaker) -> bool:
         and _STANDS_ALONE.match(strip_opener(statements[0].text))
     ):
         return False
-    return len(words) <= _MAX_ELLIPTIC_WORDS or _YES_NO_ANSWER.match(statements[0].text) is not None
+    return len(words) <= _MAX_ELLIPTIC_WORDS or says_yes_or_no(statements[0].text)
 
 
 def _one_line(text: str) -> str:
@@ -306,12 +280,12 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
     seen: set[tuple[str, str]] = set()
     turns = tuple(build_turns(utterances, config))
     names = {(each.role, each.speaker): _display_name(each, utterances) for each in utterances}
-    for previous, turn, reply in zip((None, *turns), turns, (*turns[1:], None), strict=False):
+    for turn, reply in zip(turns, (*turns[1:], None), strict=False):
         groups = (part for group in select_groups(turn, reply, config) for part in _split_group(turn, group))
         for selected in _add_subjects(turn, groups):
             if selected.question and asks_for_credential(selected.question.text):
                 continue
-            topic = _find_topic(turn, previous, selected.statements)
+            topic = _find_topic(turn, selected.statements)
             if not (topic or selected.question or turn.among_people) and _is_incomplete(selected):
                 continue
             finding = _build_finding(turn, selected, names[turn.utterance.role, turn.utterance.speaker], topic)
@@ -446,14 +420,12 @@ def _is_topic(sentence: Statement) -> bool:
     return length <= _MAX_TOPIC_WORDS and not any(map(is_acknowledgement, words))
 
 
-def _find_topic(
-    turn: ConversationTurn, previous: ConversationTurn | None, statements: Sequence[Statement]
-) -> Statement | None:
+def _find_topic(turn: ConversationTurn, statements: Sequence[Statement]) -> Statement | None:
     """Return what statements without a subject are about: a question or a sentence with a name in the message before.
 
     A question can be answered without a pronoun too.
     """
-    first = statements[0]
+    first, previous = statements[0], turn.previous
     if turn.among_people or previous is None or first.item or _is_topic(first) or not _lacks_subject(first):
         return None
     candidates = (each for each in reversed(previous.sentences) if _gives_subject(each, previous))
@@ -510,12 +482,13 @@ def _build_finding(turn: ConversationTurn, selected: SelectedGroup, name: str, t
         topic=topic,
         media=utterance.media if selected.is_first else (),
     )
-    context = turn.previous_utterance if includes_context else None
+    before = (turn.previous.utterance.message_id,) if turn.previous else ()
+    sources = (selected.question_ids if selected.question else before) if includes_context else ()
     return Finding(
         content=content,
         kind=selected.kind,
         confidence=selected.confidence,
-        message_ids=(utterance.message_id, *((context.message_id,) if context else ())),
+        message_ids=(utterance.message_id, *sources),
         quote=_choose_quote(turn, group),
         since=utterance.time,
         corrects=any(_is_correction(statement, turn) for statement in group),

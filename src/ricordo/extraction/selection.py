@@ -14,6 +14,7 @@ from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Utterance
+from ricordo.extraction.exchanges import Exchange, find_exchanges, read_question
 from ricordo.extraction.relevance import Relevance, StatementContext, judge_relevance
 from ricordo.extraction.statements import (
     YES_NO_QUESTION,
@@ -291,7 +292,8 @@ _AGREES = lazy_compile(lambda: rf"^(?:{pack_phrases('agreement')})(?!\w)", re.IG
 class SelectedGroup:
     """A group of statements that becomes a finding.
 
-    `question` is the question it answers, None if there is none; `is_first` marks the first group of its message.
+    `question` is the question it answers, None if there is none, and `question_ids` are the messages that it stands in;
+    `is_first` marks the first group of its message.
     """
 
     statements: Sequence[Statement]
@@ -299,6 +301,7 @@ class SelectedGroup:
     confidence: float
     is_first: bool = False
     question: Statement | None = None
+    question_ids: tuple[str, ...] = ()
 
 
 def select_groups(
@@ -319,19 +322,31 @@ def _select_of_person(turn: ConversationTurn, config: RuleExtractionConfig) -> I
         return
     for index, group in enumerate(group_by_length(turn.statements, config.max_entry_chars)):
         kind = _group_kind(group, _KINDS_AMONG_PEOPLE)
-        question = turn.question if index == 0 else None
         yield SelectedGroup(
-            statements=group, kind=kind, confidence=_confidence_of_score(score), is_first=index == 0, question=question
+            statements=group,
+            kind=kind,
+            confidence=_confidence_of_score(score),
+            is_first=index == 0,
+            question=turn.question if index == 0 else None,
+            question_ids=_find_asking_ids(turn),
         )
 
 
+def _find_asking_ids(turn: ConversationTurn) -> tuple[str, ...]:
+    return (turn.asked_in.utterance.message_id,) if turn.asked_in else ()
+
+
 def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Iterator[SelectedGroup]:
+    exchanges = find_exchanges(turn)
+    if exchanges is not None:
+        yield from map(_select_exchange, exchanges)
+        return
     rated = rate_statements(turn, config.min_relevance)
-    is_answer = answers_question(turn)
+    asked = read_question(turn) if answers_question(turn) else None
     for group in group_rated(rated, config):
         statements = [each.statement for each in group]
         is_first = statements[0].start == turn.sentences[0].start
-        question = turn.question if is_first and is_answer else None
+        question = asked.statement if asked and is_first else None
         is_asked = any(each.is_asked for each in group)
         if question is None and not is_asked and _needs_context(statements, is_reply=is_first and bool(turn.question)):
             continue
@@ -342,9 +357,23 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
             confidence=_REMEMBER_CONFIDENCE if is_asked else _confidence_of_relevance(_join_scores(group)),
             is_first=is_first,
             question=question,
+            question_ids=asked.message_ids if asked else (),
         )
     if not rated:
         yield from _select_confirmed_question(turn, config)
+
+
+def _select_exchange(exchange: Exchange) -> SelectedGroup:
+    question, relevance = exchange.question, exchange.relevance
+    kind = _group_kind((exchange.answer, question.statement), _KINDS)
+    return SelectedGroup(
+        statements=(exchange.answer,),
+        kind=relevance.kind if kind == "fact" else kind,
+        confidence=_confidence_of_relevance(max(relevance.score, _MIN_JOINED)),
+        is_first=True,
+        question=question.statement,
+        question_ids=question.message_ids,
+    )
 
 
 def _needs_context(statements: Sequence[Statement], *, is_reply: bool) -> bool:
@@ -401,14 +430,15 @@ def _select_confirmed_question(turn: ConversationTurn, config: RuleExtractionCon
     is_acknowledgement = turn.sentences and "acknowledgement" in turn.sentences[0].acts
     if not turn.question or not is_acknowledgement or not answers_question(turn):
         return
-    rated = _rate(turn, turn.sentences[0], 0, config.min_relevance)
-    if rated.is_kept and YES_NO_QUESTION.match(turn.question.text):
+    rated, asked = _rate(turn, turn.sentences[0], 0, config.min_relevance), read_question(turn)
+    if asked and rated.is_kept and YES_NO_QUESTION.match(turn.question.text):
         yield SelectedGroup(
             statements=turn.sentences[:1],
             kind=_group_kind(preceding_question(turn), _KINDS),
             confidence=_confidence_of_relevance(rated.relevance.score),
             is_first=True,
-            question=turn.question,
+            question=asked.statement,
+            question_ids=asked.message_ids,
         )
 
 

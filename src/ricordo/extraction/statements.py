@@ -9,7 +9,8 @@ Invariant: a statement's text is verbatim in its message, and statements are in 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cache
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Utterance
@@ -23,10 +24,12 @@ from ricordo.language import (
     detect_language,
     find_introduction,
     is_cut_off,
+    is_unsegmented,
     split_sentences,
     strip_opener,
 )
-from ricordo.language.packs import pack_phrases, pack_words
+from ricordo.language.languages import is_unsegmented_language
+from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
@@ -37,9 +40,12 @@ __all__ = [
     "answers_question",
     "build_statement",
     "build_turns",
+    "compile_phrases",
     "find_last_question",
     "find_machine_text",
     "is_next_step_question",
+    "is_open_question",
+    "leaves_open",
     "preceding_question",
     "read_statements",
     "select_chat_statements",
@@ -133,9 +139,14 @@ def select_statements(sentences: tuple[Statement, ...], *, among_people: bool) -
 
 
 def find_last_question(sentences: tuple[Statement, ...]) -> Statement | None:
-    """Return the last question of a message that has content; None if it has no question."""
-    questions = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
+    """Return the last question of a message with content, its own or what it points back to; None if there is none."""
+    questions = [each for each in sentences if "question" in each.acts and (each.words or _asks_about_context(each))]
     return questions[-1] if questions else None
+
+
+def _asks_about_context(question: Statement) -> bool:
+    points_back = compile_phrases("question_context", question.language).search(question.text)
+    return points_back is not None and is_open_question(question)
 
 
 def _iter_sentences(text: str, config: RuleExtractionConfig) -> Iterator[Sentence]:
@@ -300,7 +311,10 @@ _CHOICE_QUESTION = lazy_compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTurn:
-    """One message: its sentences, its statements, the message before it, and the question that was asked in it."""
+    """One message: its sentences, its statements, the turn before it, and the question that it follows.
+
+    `asked_in` is the turn with that question: the one before, or an earlier one whose question was left open.
+    """
 
     utterance: Utterance
     sentences: tuple[Statement, ...]
@@ -308,8 +322,9 @@ class ConversationTurn:
     among_people: bool
     listener: str | None
     opening: bool
-    previous_utterance: Utterance | None = None
+    previous: "ConversationTurn | None" = field(default=None, compare=False, repr=False)
     question: Statement | None = None
+    asked_in: "ConversationTurn | None" = field(default=None, compare=False, repr=False)
 
 
 def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -> Iterator[ConversationTurn]:
@@ -323,8 +338,7 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
     previous: ConversationTurn | None = None
     for index, utterance in enumerate(spoken_utterances):
         sentences = read_statements(utterance, config, among_people=among_people)
-        previous_speaker_turn = previous if previous and _speaker(previous.utterance) != _speaker(utterance) else None
-        question = find_last_question(previous_speaker_turn.sentences) if previous_speaker_turn else None
+        asked_in = _find_asking_turn(utterance, previous, among_people=among_people)
         statements = (
             select_statements(sentences, among_people=True)
             if among_people
@@ -337,10 +351,49 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
             among_people=among_people,
             listener=min(names - {utterance.speaker}) if len(names) == 2 and utterance.speaker else None,
             opening=among_people and index < 2,
-            previous_utterance=previous.utterance if previous else None,
-            question=question,
+            previous=previous,
+            question=find_last_question(asked_in.sentences) if asked_in else None,
+            asked_in=asked_in,
         )
         yield previous
+
+
+_MAX_OPEN_TURNS = 4
+_MAX_LEAD_CHARS = 8
+_CLAUSE = lazy_compile(r"[,;:–—]\s+")
+_EVASION = lazy_compile(
+    lambda: (
+        rf"(?:(?:{pack_phrases('filler')})[,.!\s]+){{0,2}}(?:(?:{pack_phrases('evasion', edges=True)})(?!\w)"
+        rf"|(?:{pack_phrases('evasion', edges=False)}))"
+    ),
+    re.IGNORECASE,
+)
+
+
+def leaves_open(text: str) -> bool:
+    """Return whether a reply leaves a question open: "no idea yet", "ask my brother", "one moment"."""
+    return _EVASION.match(text.strip()) is not None
+
+
+def _find_asking_turn(
+    utterance: Utterance, previous: ConversationTurn | None, *, among_people: bool
+) -> ConversationTurn | None:
+    """Return the turn with the question that a message follows: the turn before of somebody else.
+
+    With an agent it can be an earlier one, whose question the user left open. None if there is no question.
+    """
+    speaker, turn = _speaker(utterance), previous
+    for _ in range(_MAX_OPEN_TURNS):
+        if turn is None or (among_people and turn is not previous):
+            return None
+        is_own = _speaker(turn.utterance) == speaker
+        if is_own:
+            is_open = utterance.role == "user" and not among_people and leaves_open(turn.utterance.text)
+            return turn.asked_in if is_open else None
+        if find_last_question(turn.sentences):
+            return turn if turn is previous else None
+        turn = turn.previous
+    return None
 
 
 def answers_question(turn: ConversationTurn) -> bool:
@@ -351,6 +404,23 @@ def answers_question(turn: ConversationTurn) -> bool:
 def is_next_step_question(question: Statement) -> bool:
     """Return whether a question is about the next step of a task, rather than about a fact or a choice."""
     return not _CHOICE_QUESTION.search(question.text) and _NEXT_STEP_QUESTION.search(question.text) is not None
+
+
+def is_open_question(question: Statement) -> bool:
+    """Return whether a question, or a clause of it, opens like one that yes or no does not answer."""
+    if _CHOICE_QUESTION.search(question.text):
+        return True
+    clauses = [question.text] if is_unsegmented_language(question.language) else _CLAUSE.split(question.text)
+    pattern = compile_phrases("open_question", question.language)
+    found = (match for clause in clauses for match in pattern.finditer(clause))
+    return any(match.start() <= _MAX_LEAD_CHARS or is_unsegmented(match[0][0]) for match in found)
+
+
+@cache
+def compile_phrases(kind: PhraseKind, language: Language) -> re.Pattern[str]:
+    """Return the pattern that finds the phrases of a kind, as whole words if the language has spaces."""
+    phrases = pack_phrases(kind, language=language)
+    return re.compile(rf"(?<!\w)(?:{phrases})(?!\w)" if language_pack(language).edges else phrases, re.IGNORECASE)
 
 
 def preceding_question(turn: ConversationTurn) -> tuple[Statement, ...]:

@@ -31,7 +31,7 @@ from ricordo.curation.quality_checks import (
 )
 from ricordo.curation.topics import TOPIC_LIST_LINE, TOPICS
 from ricordo.errors import FileMissing, InvalidInput, InvalidMessage, InvalidQuery, StorageError
-from ricordo.extraction.overdue import check_unlearned
+from ricordo.extraction.cursor import check_unlearned
 from ricordo.jobs import JobQueue, JobRecord
 from ricordo.jobs.contract import find_unresolved_failures
 from ricordo.jobs.tasks.codec import decode_tasks

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ricordo.curation.consolidator import ConsolidationResult
     from ricordo.curation.retention import PlannedPruning
     from ricordo.curation.types import Proposal
-    from ricordo.extraction.overdue import OverdueWork
+    from ricordo.extraction.cursor import OverdueWork
     from ricordo.jobs import Job, JobQueue, JobRecord
     from ricordo.messages.types import JsonValue
     from ricordo.models.config import SpendingConfig
@@ -91,7 +91,7 @@ async def _maintain_root(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
 ) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
     """Maintain each place of the root that is the user's or shared, and return what all of them had to do together."""
-    from ricordo.extraction.overdue import OverdueWork
+    from ricordo.extraction.cursor import OverdueWork
 
     shares = target.user_folder != target.root
     targets = [target, replace(target, is_shared=True)] if shares else [target]
@@ -110,7 +110,7 @@ async def _maintain_root(
 async def _maintain_place(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
 ) -> "tuple[OverdueWork, Sequence[PlannedPruning], _WorkResult | None]":
-    from ricordo.extraction.overdue import find_overdue_work, resume_overdue_work
+    from ricordo.extraction.cursor import find_overdue_work, resume_overdue_work
     from ricordo.extraction.worker import MAINTAIN_KIND
     from ricordo.jobs import Job
     from ricordo.runtime.workspace import Dependencies, open_for_inspection, open_workspace

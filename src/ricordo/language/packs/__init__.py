@@ -182,6 +182,8 @@ TableKind = Literal[
     "stance_opposite",  # words that deny another, or say the same as it
     "verb_of_noun",  # nouns whose stem differs from that of their verb
     "participle",  # participles that differ from the past
+    "choice_place",  # answers that choose by place: 1 for the first side of a choice, 2 for the second
+    "factor",  # answers that multiply the number of a question
 ]
 
 PhraseKind = Literal[
@@ -341,6 +343,10 @@ PhraseKind = Literal[
     "repeated_pronoun",  # pronouns behind a subject that say it once more
     "pronoun_subject",  # openings of a statement whose subject stands in the one before
     "asked_subject",  # a question for the value of something, with the group `subject`
+    "asked_action",  # a question whether to do something, with the group `action`
+    "open_question",  # words of a question that yes or no does not answer
+    "question_context",  # words for which a question needs the sentence before it
+    "evasion",  # openings of a reply that leaves a question open
     "points_back",  # openings that need the sentence before
     "incomplete",  # statements that are not understandable alone
     "points_to_object",  # statements about an object of the one before; case counts

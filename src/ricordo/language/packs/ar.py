@@ -11,6 +11,9 @@ PACK = LanguagePack(
     scripts=frozenset({"arabic"}),
     edges=False,
     phrases={
+        "open_question": "ما|من|أين|متى|كم|أي",
+        "question_context": "هو|هي|هذا|ذلك|كلاهما",
+        "evasion": "لا (?:أعرف|أدري|أعلم)|لاحقا|ربما|حسب|سأ",
         "acknowledgement": "شكرا|شكرا جزيلا|شكراً|شكراً جزيلاً|شكرا لك|حسنا|حسناً|تمام|فهمت|مفهوم|نعم|طيب",
         "no_in_reply": "لا",
         "strong_secret_name": "كلمة المرور",

@@ -103,6 +103,14 @@ mag liebe, wohnt wohne lebt lebe, arbeitet arbeite
 day 1 = morgen|dem morgigen tag; week 1 = nächster woche|kommender woche; month 1 = nächstem monat|kommendem monat
 year 1 = nächstem jahr|kommendem jahr
 """,
+        "choice_place": """
+1 = das erste|die erste|der erste|den ersten|erstes|erstere|ersteres;
+2 = das zweite|die zweite|der zweite|den zweiten|zweites|letztere|letzteres
+""",
+        "factor": """
+2 = verdoppeln|verdopple es|das doppelte|doppelt so viel|doppelt so lang|doppelt so lange;
+0.5 = halbieren|halbier es|die hälfte|halb so viel|halb so lang|halb so lange
+""",
         "weekday": """
 0 = montag; 1 = dienstag; 2 = mittwoch; 3 = donnerstag; 4 = freitag; 5 = samstag|sonnabend; 6 = sonntag
 """,
@@ -144,6 +152,21 @@ time 31536000 = jahr|jahre|jahren; EUR 1 = euro; share 1 = prozent
     },
     phrases={
         "next_weekday": "nächste[mnr]?",
+        "open_question": r"""
+was|welche[rsmn]?|wer|wem|wen|wessen|wo|wohin|woher|wann|wie (?:viele?|lange?|oft|alt|groß|hoch|weit|spät
+  |heiß\w+)
+""",
+        "question_context": r"""
+er|ihn|ihm|seine?[rnms]?|beides?|davon|damit|dafür|dort|genug|auch|das (?:so|noch|richtig)|(?:ist|stimmt
+  |passt|reicht) das
+""",
+        "evasion": r"""
+weiß (?:ich|nicht)|ich weiß (?:es )?(?:noch )?nicht|keine ahnung|kommt (?:drauf|darauf) an|mal (?:sehen
+  |schauen|gucken)|frag\w* \w+
+(?:das )?(?:sag|schreib|schick)e? ich dir|muss ich|später|noch (?:nicht|offen|unklar)|gute frage|vielleicht
+  |moment|egal|schauen wir|entscheide? du|such dir
+""",
+        "asked_action": r"(?:soll(?:en|te|ten)?|müssen|muss|dürfen) (?:ich|wir) (?P<action>[^?]{3,100}?)\?",
         "topic_change": "jedenfalls|übrigens",
         "omitted": r"""
 (?:\w+ ){0,2}(?:weitere|noch) (?:\w+ ){0,2}(?:zeilen|einträge|seiten|zeichen)\b

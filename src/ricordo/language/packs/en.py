@@ -295,6 +295,8 @@ write wrote written, rewrite rewrote rewritten, rebuild rebuilt, redo redid redo
 """,
     },
     tables={
+        "choice_place": "1 = the first|first|the first one|former; 2 = the second|second|the second one|latter",
+        "factor": "2 = double it|double|double that|twice that|twice as much; 0.5 = halve it|half|half that",
         "weekday": """
 0 = monday|mon; 1 = tuesday|tue|tues; 2 = wednesday|wed; 3 = thursday|thu|thur|thurs; 4 = friday|fri;
 5 = saturday|sat; 6 = sunday|sun
@@ -361,10 +363,24 @@ data 1000 = kilobytes; length 1 = metre|metres|meters; length 1000 = kilometres|
 """,
     },
     phrases={
+        "open_question": "what|which|who|whose|whom|where|when|how (?:many|much|long|often|old|big|far|high|late|soon)",
+        "question_context": r"""
+he|she|they|him|her|hers|his|them|their|theirs|it|its|that|those|this|these|both|either|there|enough|too|as well|else
+the (?:two|three|same|others?)|ones?
+""",
+        "evasion": r"""
+(?:i |we )?(?:don['’]?t|do not) (?:know|care)|dunno|(?:no|not a) (?:idea|clue)|not sure|(?:it |that )?depends
+(?:i['’]ll|i will|let me|i (?:need|have) to) (?:tell|check|ask|look|see|think|find|get|let you)|we['’]ll see|tb[dc]
+(?:you )?(?:should |better )?ask \w+|good question|(?:nobody|who) knows|(?:i |we )?haven['’]?t (?:decided|checked)
+(?:one|a|just a) (?:sec|second|moment|minute)|hang on|hold on|wait|later|not (?:yet|now)|maybe|perhaps|undecided
+you (?:decide|choose|pick|tell me)|up to you|to be (?:decided|confirmed)|why do you|what do you|supposed to
+""",
+        "asked_action": r"""
+(?:(?:and|so|then|okay|ok),? )?(?:(?:should|must) (?:i|we)|do we|are we to|am i to) (?P<action>[^?]{3,100}?)\?
+""",
         "topic_change": "anyway|by the way|oh and",
         "omitted": r"""
-(?:\w+ )?(?:further|more|other|remaining) (?:[\w-]+ )?
-  (?:lines?|rows?|entries|items|pages|words|characters|messages)\b
+(?:\w+ )?(?:further|more|other|remaining) (?:[\w-]+ )?(?:lines?|rows?|entries|items|pages|words|characters|messages)\b
 [\w ,]{0,20}(?:truncated|omitted|cut off|not shown)\b
 """,
         "narrated": "the",
@@ -383,8 +399,7 @@ here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorro
         "contracted_verb": r"['’]s (?:an?|the|not|in|at|on|got|been|gone|\w+ing|\w+ed)\b",
         "repeated_pronoun": "he|she|it|they",
         "pronoun_subject": r"""
-(?:he|she|they|it(?!['’]s (?:me\b|\d))|his|her|their|its)\b(?! or\b)
-mine\b|(?:now|then) (?:he|she|it|they)\b
+(?:he|she|they|it(?!['’]s (?:me\b|\d))|his|her|their|its)\b(?! or\b)|mine\b|(?:now|then) (?:he|she|it|they)\b
 (?:since|from|on|in|at|until|for|every|next|last)(?: [\w'’]+){1,4}? (?:he|she|they)(?:['’]s|['’]re)?\b
 (?:you|we|i|nobody|everybody|only \w+(?: can| may| will)?) \w+ (?:(?:it|them|him|her)\b(?! \w+s\b)|that\b(?!\s+\w))
 (?:this|that|these|those)(?:['’]s| (?:is|are|was|were|means|has|have|can|will|must|should|needs?|goes|go|one|too))\b
@@ -393,11 +408,10 @@ the (?:first|second|third|last|other|next) (?:one|is|are|was|has|must|can)\b
 """,
         "problem": r"""
 error|fails?|failed|failing|broken|broke|breaks|stuck|crash(?:es|ed|ing)?|dies|refuses|refused|not working|no luck
-(?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save|log
-  |find|pair|charge|respond|move|drain)\w*
+(?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save
+  |log|find|pair|charge|respond|move|drain)\w*
 comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
-(?:it|site|page|screen|app) (?:just )?(?:says|shows|gives)|an? \d{3,5}
-same (?:error|thing|letters|again|message)
+(?:it|site|page|screen|app) (?:just )?(?:says|shows|gives)|an? \d{3,5}|same (?:error|thing|letters|again|message)
 """,
         "machine_address": r"""
 (?:if|when|whenever) (?:an?|any|some|the|your) (?:(?:ai|llm|digital|virtual|automated)[ -])?(?:assistant|agent|llm|bot
@@ -814,8 +828,7 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 ^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
 ^(?:long time no|(?:it'?s |so |really |always )?(?:great|good|nice|lovely|awesome|wonderful) (?:to (?:see|hear|meet
   |talk|chat|catch)|seeing|hearing|talking|chatting|catching))
-^how (?:are|have|is|'s) (?:you|it|things|everything|life)
-^what'?s (?:up|new)
+^(?:how (?:are|have|is|'s) (?:you|it|things|everything|life)|what'?s (?:up|new))
 ^hope (?:you|all|everything|things|your)
 """,
         "farewell": r"""
@@ -826,8 +839,7 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 """,
         "thanks": r"""
 ^(?:thanks|thank you|thx|ty|cheers|much appreciated|i(?: really)? appreciate|appreciate (?:it|that|you|your))
-^(?:many|big|huge) thanks
-^(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped)
+^(?:(?:many|big|huge) thanks|(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped))
 """,
         "acknowledgement": r"""
 ^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
@@ -955,8 +967,7 @@ i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|all
   |coeliac|diabetic|obsessed
   |crazy about|passionate|a \w+ (?:person|lover|enthusiast|fan)|keen on|interested in)
 (?:my|our)(?: \w+){0,2} fav(?:ou?rites?|e)?s?\b
-favou?rites? (?:\w+ ){0,3}(?:is|are|was)
-(?:my|our) (?:preference|preferred|taste|go-to|passion|hobby|hobbies)
+favou?rites? (?:\w+ ){0,3}(?:is|are|was)|(?:my|our) (?:preference|preferred|taste|go-to|passion|hobby|hobbies)
 do you (?:want|prefer|like|favou?r)
 ^(?!(?:he|she|they|it|this|that|who)\b)(?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?
   |(?:my|our) (?:\w+ ){1,2}|the (?:team|customer|client|boss|users)) ?(?:all |both |always |really |absolutely
@@ -1122,8 +1133,7 @@ i (?:meant|didn'?t mean|didn'?t say|did not say|misspoke|was wrong|never said)
 (?:is|are|was|it'?s|use|uses|want|live|lives|called|named) not
   (?: (?:in|at|on|from|via|with|by|for|a|an|the|my|our|\S{0,20}[\d/_.]\S{0,20})) .{0,40}?
   (?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
-used to .{1,60}(?:but|,) (?:we |i |it |they )?now
-instead of .{1,60} (?:now|from now on)
+used to .{1,60}(?:but|,) (?:we |i |it |they )?now|instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
         "fact": r"""
@@ -1143,8 +1153,7 @@ i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|fro
 ^(?:this|it|ours)(?:'s| is) an? (?:\S+ ){1,4}(?:project|app|repo|service|library|package|monorepo|codebase|game|site
   |cli|plugin
   |firmware|novel|book|thesis|paper)\b
-(?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b
-(?:does|takes|runs) (?:the|all|every) \w+s\b
+(?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b|(?:does|takes|runs) (?:the|all|every) \w+s\b
 (?:\w+) (?:owns|leads|maintains|manages|handles|looks after|takes care of|signs off|covers)\b
 (?:expires? after|times? out after|(?:is|are) (?:fixed at|capped at|set to|kept for|left out|the (?:label|key
   |default|source
@@ -1188,8 +1197,7 @@ we (?:use|run|have|host|own|support|target|maintain|rely on)
 you(?:'ve| have)?(?: completely| again)? (?:misunderstood|misread|misheard|mixed up|got (?:it|that|this|me
   |the \w{1,20}) wrong|are (?:wrong|mistaken))
 you're (?:wrong|mistaken|mixing)
-i (?:didn'?t|did not) (?:mean|ask for|say|want) \S
-i (?:meant|said) \S{1,30}(?: \S{1,30}){0,5},? not \S
+i (?:didn'?t|did not) (?:mean|ask for|say|want) \S|i (?:meant|said) \S{1,30}(?: \S{1,30}){0,5},? not \S
 ^(?:please )?(?:try again|redo (?:it|that|this)|do it again|start over)(?:[,.!:;]| with| and| please|$)
 ^(?:please )?(?:change|switch) (?:that|it|this) (?:back )?to \S
 ^(?:well,? |but |oh,? )?actually,? (?:it'?s|that'?s|it is|we|i|the|my|our|use|no|you|not)\b
@@ -1219,8 +1227,7 @@ you(?:'re| are|'ve| have) (?:confus(?:ed|ing)|mixed up|mixing up)\b
   |fantastic)
 keep (?:doing|it like|it up|answering|writing|formatting|working)(?: (?:that|this|it))?
 ^(?:just |exactly )?like (?:that|this)[.! ]*$
-(?:works|worked) (?:perfectly|great|like a charm|exactly)
-i (?:really )?(?:like|love) (?:how|the way) you
+(?:works|worked) (?:perfectly|great|like a charm|exactly)|i (?:really )?(?:like|love) (?:how|the way) you
 ^(?:great|good|nice|excellent|perfect) (?:job|work|answer|summary|explanation)\b
 you got (?:it|that) (?:exactly )?right
 ^(?:i )?(?:really )?love (?:it|this)\b
@@ -1235,9 +1242,7 @@ i(?:'d| would)? (?:really |strongly |much |generally |always |usually |still |al
 i (?:really |absolutely |truly |just |also |still )?(?:like|love|enjoy|hate|dislike|detest|adore)(?! (?:to (?:see
   |know|ask|understand)|how you|the way you|that idea|this idea|your))(?: it)? \w
 i (?:really |just )?(?:don'?t|do not) (?:really |much )?(?:like|enjoy|care for|want (?:you to|emojis?|long|any))\b
-i (?:can'?t|cannot|can not) stand\b
-(?:my|our) (?:favou?rite|preferred|preference)\b
-i(?:'d| would) (?:much )?rather\b
+i (?:can'?t|cannot|can not) stand\b|(?:my|our) (?:favou?rite|preferred|preference)\b|i(?:'d| would) (?:much )?rather\b
 ^(?:please )?(?:always|never) (?:answer|reply|respond|write|use|call me|show|format|explain|give|keep|start|end|ask
   |add)\b
 i'm (?:not )?a (?:big |huge )?fan of
@@ -1247,13 +1252,10 @@ i'm (?:not )?a (?:big |huge )?fan of
 i(?:'m| am) (?:an?|the) (?!bit|little|lot|few|big fan|huge fan|fan|step|mess)(?:[\w-]{1,30} ){0,4}(?:\w{3,20}(?:er
   |or|ist|ian|eer|yst|man|woman)|assistant|accountant|consultant|student|freelancer|intern|nurse|chef|cook|lead|head
   |pilot|coach|cto|ceo|cfo|dba|sre|pm|vegan|vegetarian|parent|architect|dad|mum|mom|postdoc|barista|judge)\b
-i work (?:as|at|for|in|on the)\b
-my (?:job|role|profession|occupation|day job|title) is\b
-my name(?:'s| is) \S
+i work (?:as|at|for|in|on the)\b|my (?:job|role|profession|occupation|day job|title) is\b|my name(?:'s| is) \S
 ^(?:you can |just |please )?call me (?-i:[A-Z])\w
 i(?:'m| am) (?:originally )?from (?-i:[A-Z])
-i live in\b
-i(?:'m| am) based in\b
+i live in\b|i(?:'m| am) based in\b
 i (?:teach|study|lead|run|manage|maintain) (?:an?|our|at|in|\w{1,20} (?:at|for|in)|the \w{1,20} (?:team|group
   |project))\b
 i(?:'m| am) \d{2} years old
@@ -1269,8 +1271,7 @@ i (?:really |also |still )?want to (?!know|ask|see|understand|say|make sure|chec
 (?:my|our) (?:\w{1,20} ){0,2}(?:goal|target|aim|objective|dream|ambition)(?: for [\w ]{1,30})? (?:is|remains)\b
 (?:my|our) plan is to\b
 ^(?:next|then),? (?:i'll|i will|i'm going to|we'll|we will|we want to)\b
-we(?:'re| are) (?:planning|aiming|hoping) to \w
-we (?:plan|aim|hope|want) to (?!know|ask|see|check)\w
+we(?:'re| are) (?:planning|aiming|hoping) to \w|we (?:plan|aim|hope|want) to (?!know|ask|see|check)\w
 we (?:need|have|must) to (?:ship|launch|release|finish|migrate|deliver|be (?:done|live|ready)) .{0,60}\b(?:by|before
   |until)\b
 i(?:'d| would) (?:really )?(?:like|love) to (?:learn|become|run|publish|finish|write|build|move|start|open|visit

@@ -82,6 +82,11 @@ vive reside, gusta encanta, trabaja
 day 1 = mañana; week 1 = próxima semana|semana que viene; month 1 = próximo mes|mes que viene
 year 1 = próximo año|año que viene
 """,
+        "choice_place": """
+1 = el primero|la primera|primero|primera;
+2 = el segundo|la segunda|segundo|segunda|lo segundo
+""",
+        "factor": "2 = el doble|dóblalo|duplícalo; 0.5 = la mitad|mitad",
         "weekday_form": """
 5 = sábados; 6 = domingos
 """,
@@ -126,6 +131,16 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
     phrases={
         "next_weekday_behind": "que viene|próximo",
         "next_weekday": "próximo",
+        "open_question": r"qué|cuál(?:es)?|qui[eé]n(?:es)?|dónde|cuándo|cuánt[oa]s?|cómo se llama\w*",
+        "question_context": "él|ellas?|ellos|sus?|eso|esto|ambos|ambas|(?:los|las) dos|también|así",
+        "evasion": r"""
+no (?:lo )?(?:sé|se)|ni idea|depende|ya veremos|ya te|te (?:lo )?(?:digo|diré|aviso)|pregúnta\w*|luego
+  |más tarde|(?:todavía|aún) no|quizás?|tal vez|buena pregunta
+(?:me )?da igual|lo (?:miro|consulto)|espera|un (?:momento|segundo)|como quieras|elige tú
+""",
+        "asked_action": r"""
+¿?(?:debo|debemos|tengo que|tenemos que|hay que|debería(?:mos)?) (?P<action>[^?]{3,100}?)\?
+""",
         "omitted": r"""
 (?:y )?(?:otras )?\w+ (?:líneas|filas|páginas) más\b
 [\w ]{0,20}(?:omitido|truncado|recortado)s?\b

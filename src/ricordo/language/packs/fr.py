@@ -80,6 +80,14 @@ habite vit, aime adore
         "bound_period": """
 week 1 = semaine prochaine; month 1 = mois prochain; year 1 = année prochaine|an prochain
 """,
+        "choice_place": """
+1 = le premier|la première|premier|première;
+2 = le deuxième|la deuxième|le second|la seconde|deuxième
+""",
+        "factor": """
+2 = double|le double|double-le|deux fois plus;
+0.5 = la moitié|moitié moins|deux fois moins
+""",
         "weekday": "0 = lundi; 1 = mardi; 2 = mercredi; 3 = jeudi; 4 = vendredi; 5 = samedi; 6 = dimanche",
         "month": """
 1 = janvier; 2 = février; 3 = mars; 4 = avril; 5 = mai; 6 = juin; 7 = juillet; 8 = août; 9 = septembre;
@@ -115,6 +123,19 @@ EUR 1 = euro|euros; share 1 = pour cent
     phrases={
         "ordinal_suffix": "er",
         "next_weekday_behind": "prochaine?",
+        "open_question": r"quel(?:le)?s?|qui|où|quand|combien|qu['’]est-ce que|que|quoi|comment s['’]appelle\w*",
+        "question_context": r"""
+elles?|ils|lui|leurs?|ses|ça|cela|(?:les|tous les) deux|assez|aussi|c['’]est (?:bien|toujours)
+""",
+        "evasion": r"""
+je (?:ne )?sais pas|j['’]sais pas|aucune idée|ça dépend|on verra|je te (?:dis|dirai)|je vous dirai
+  |demande\w* à|plus tard|pas encore|peut-être|bonne question
+peu importe|je (?:vais )?(?:vérifi|regard|demand)\w+|attends|une (?:seconde|minute)|un instant|comme tu veux
+""",
+        "asked_action": r"""
+(?:dois-je|devons-nous|faut-il|doit-on|est-ce que je dois|est-ce qu['’](?:on|il) (?:doit|faut)|(?:je
+  |on) dois?t?) (?P<action>[^?]{3,100}?)\s?\?
+""",
         "omitted": r"""
 (?:et )?(?:encore \w+|\w+ autres) (?:lignes|pages|entrées)\b|\w+ (?:lignes|pages|entrées) (?:de plus|suivantes)\b
 [\w ]{0,20}(?:tronqué|coupé|omis)e?s?\b

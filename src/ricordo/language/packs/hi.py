@@ -11,6 +11,9 @@ PACK = LanguagePack(
     scripts=frozenset({"indic"}),
     edges=False,
     phrases={
+        "open_question": "क्या|कौन|किस|कहाँ|कहां|कब|कितन|कौन सा",
+        "question_context": "वह|उस|यह|इस|दोनों",
+        "evasion": "(?:मुझे )?(?:पता|मालूम) नहीं|शायद|बाद में|देखते|अभी नहीं",
         "acknowledgement": "धन्यवाद|शुक्रिया|ठीक है|ठीक|अच्छा|समझ गया|समझ गई|जी|हाँ|हां|बहुत धन्यवाद",
         "no_in_reply": "नहीं",
         "name_join": "और|या",

@@ -67,6 +67,8 @@ quella sono sua tutte una
 week 1 = prossima settimana|settimana prossima; month 1 = prossimo mese|mese prossimo
 year 1 = prossimo anno|anno prossimo
 """,
+        "choice_place": "1 = il primo|la prima|primo|prima; 2 = il secondo|la seconda|secondo|seconda",
+        "factor": "2 = il doppio|raddoppia|raddoppialo; 0.5 = la metà|metà|dimezzalo",
         "weekday": """
 0 = lunedì; 1 = martedì; 2 = mercoledì; 3 = giovedì; 4 = venerdì; 5 = sabato; 6 = domenica
 """,
@@ -106,6 +108,17 @@ EUR 1 = euro; share 1 = per cento
     phrases={
         "next_weekday_behind": "prossim[ao]",
         "next_weekday": "prossim[ao]",
+        "open_question": r"""
+quale|quali|qual|chi|dove|quando|quant[oaie]|(?:che )?cosa|come si chiama\w*|che (?:ora|ore|numero|giorno
+  |taglia|tipo|anno|versione|lingua|formato|colore|nome|età|misura)
+""",
+        "question_context": "lui|lei|loro|suo[ia]?|sua|sue|questo|quello|entrambi|tutti e due|anche|così",
+        "evasion": r"""
+non (?:lo )?so|boh|nessuna idea|dipende|(?:poi )?vediamo|ti (?:dico|faccio sapere)|chiedi\w* a|dopo
+  |più tardi|non ancora|forse|bella domanda|(?:è )?uguale|aspetta|un (?:attimo|momento)|come vuoi|scegli tu
+  |devo (?:chiedere|guardare|vedere)
+""",
+        "asked_action": r"(?:devo|dobbiamo|bisogna|dovrei|dovremmo) (?P<action>[^?]{3,100}?)\?",
         "omitted": r"(?:e )?altre \w+ (?:righe|voci|pagine)\b|[\w ]{0,20}(?:troncato|omesso|tagliato)\b",
         "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
         "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",

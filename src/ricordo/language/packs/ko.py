@@ -15,6 +15,8 @@ PACK = LanguagePack(
         "bound_period": """
 day 0 = 오늘; day 1 = 내일; week 1 = 다음 주|다음주; month 1 = 다음 달|다음달; year 1 = 내년|다음 해
 """,
+        "choice_place": "1 = 전자|첫 번째|첫번째; 2 = 후자|두 번째|두번째",
+        "factor": "2 = 두 배|두 배로|두배|두배로; 0.5 = 절반|절반으로|반으로",
         "weekday_form": """
 0 = 월요일; 1 = 화요일; 2 = 수요일; 3 = 목요일; 4 = 금요일; 5 = 토요일; 6 = 일요일
 """,
@@ -24,6 +26,9 @@ day 0 = 오늘; day 1 = 내일; week 1 = 다음 주|다음주; month 1 = 다음 
         "ongoing_state": "고 있",
         "past_state": "었|았|였|했",
         "day_sign": "일",
+        "open_question": "무엇|뭐|뭘|누구|누가|어디|언제|얼마|몇|어느|어떤|무슨",
+        "question_context": "그것|이것|그녀|그의|둘 다|그대로|그거|이거",
+        "evasion": "(?:잘 )?모르|글쎄|아직|나중에|잠깐|잠시|아무거나|상관없|.{0,6}물어|봐야|고민|경우에 따라|생각해",
         "month_sign": "월",
         "valid_from_behind": "부터",
         "valid_until_behind": "까지",

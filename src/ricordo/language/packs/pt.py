@@ -60,6 +60,8 @@ dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que 
         "bound_period": """
 week 1 = semana que vem; month 1 = mês que vem; year 1 = ano que vem
 """,
+        "choice_place": "1 = o primeiro|a primeira|primeiro|primeira; 2 = o segundo|a segunda|segundo|segunda",
+        "factor": "2 = o dobro|dobra|dobre; 0.5 = a metade|metade",
         "weekday_form": """
 0 = segunda|segundas; 1 = terça|terças; 2 = quarta|quartas; 3 = quinta|quintas; 4 = sexta|sextas;
 5 = sábados; 6 = domingos
@@ -103,6 +105,19 @@ EUR 1 = euro|euros; share 1 = por cento
     phrases={
         "next_weekday_behind": "que vem",
         "next_weekday": "próxim[ao]",
+        "open_question": r"""
+qual|quais|quem|onde|quando|quant[oa]s?|que (?:horas|dia|tamanho|número|versão|idioma|formato|nome|cor
+  |tipo)|como se chama\w*
+""",
+        "question_context": "eles?|elas?|dele|dela|isso|isto|ambos|os dois|também|assim",
+        "evasion": r"""
+(?:eu )?não sei|sei lá|nem ideia|depende|vamos ver|(?:eu )?te (?:digo|falo|aviso)|pergunt\w+ (?:a|para|pro)
+  |depois|mais tarde|ainda não|talvez|boa pergunta|tanto faz|espera|um (?:momento|segundo|minuto)
+  |você (?:decide|escolhe)|preciso (?:ver|perguntar)
+""",
+        "asked_action": r"""
+(?:devo|devemos|tenho que|temos que|deveria(?:mos)?|é para) (?P<action>[^?]{3,100}?)\?
+""",
         "omitted": r"(?:e )?mais \w+ (?:linhas|páginas)\b|[\w ]{0,20}(?:truncado|omitido|cortado)\b",
         "recurring": "aniversário|todo ano|todos os anos",
         "no_date": "hoje em dia",
