@@ -372,8 +372,7 @@ the (?:two|three|same|others?)|ones?
 (?:i |we )?(?:don['’]?t|do not) (?:know|care)|dunno|(?:no|not a) (?:idea|clue)|not sure|(?:it |that )?depends
 (?:i['’]ll|i will|let me|i (?:need|have) to) (?:tell|check|ask|look|see|think|find|get|let you)|we['’]ll see|tb[dc]
 (?:you )?(?:should |better )?ask \w+|good question|(?:nobody|who) knows|(?:i |we )?haven['’]?t (?:decided|checked)
-(?:one|a|just a) (?:sec|second|moment|minute)|hang on|hold on|wait|later|not (?:yet|now)|maybe|perhaps|undecided
-you (?:decide|choose|pick|tell me)|up to you|to be (?:decided|confirmed)|why do you|what do you|supposed to
+(?:one|a|just a) (?:sec|second|moment|minute)|hang on|hold on|wait|later|not (?:yet|now)|maybe|you decide
 """,
         "asked_action": r"""
 (?:(?:and|so|then|okay|ok),? )?(?:(?:should|must) (?:i|we)|do we|are we to|am i to) (?P<action>[^?]{3,100}?)\?
@@ -839,7 +838,8 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 """,
         "thanks": r"""
 ^(?:thanks|thank you|thx|ty|cheers|much appreciated|i(?: really)? appreciate|appreciate (?:it|that|you|your))
-^(?:(?:many|big|huge) thanks|(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped))
+^(?:many|big|huge) thanks
+^(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped)
 """,
         "acknowledgement": r"""
 ^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
