@@ -38,7 +38,7 @@ def _is_learned(lines: list[str], wanted: str) -> bool:
     return any(all(any(each in content for each in part) for part in parts) for content in contents)
 
 
-@pytest.mark.parametrize(("part", "least"), [("tuned", 0.95), ("held_out", 0.8)])
+@pytest.mark.parametrize(("part", "least"), [("tuned", 0.9), ("held_out", 0.75)])
 def test_answers_are_learned_with_their_questions_in_ten_languages(part: str, least: float) -> None:
     answered = [(lines, wanted) for lines, wanted in _pairs(part) if wanted != "-"]
     missed = [lines for lines, wanted in answered if not _is_learned(lines, wanted)]

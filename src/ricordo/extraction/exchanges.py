@@ -138,13 +138,16 @@ def find_exchanges(turn: ConversationTurn) -> tuple[Exchange, ...] | None:
     Empty for a reply that leaves the question open; None for any other message, which is judged by its own sentences.
     """
     asked = read_question(turn)
-    if asked is None or turn.among_people or turn.utterance.role != "user" or not _is_short(turn):
+    is_reply = turn.utterance.role == "user" and not turn.among_people
+    if asked is None or turn.question is None or not is_reply or not _is_short(turn):
         return None
     if leaves_open(turn.utterance.text):
         return ()
-    pairs = tuple(_pair_by_number(turn, asked)) or ((asked, _build_answer(turn, 0, len(turn.utterance.text))),)
-    found = (_judge(turn.question or question.statement, question, answer) for question, answer in pairs)
-    return tuple(each for each in found if each) or None
+    numbered = tuple(_pair_by_number(turn, asked))
+    pairs = numbered or ((asked, _build_answer(turn, 0, len(turn.utterance.text))),)
+    found = (_judge(question.statement if numbered else turn.question, question, answer) for question, answer in pairs)
+    exchanges = tuple(each for each in found if each)
+    return exchanges if numbered else exchanges or None
 
 
 def _is_short(turn: ConversationTurn) -> bool:

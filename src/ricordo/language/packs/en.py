@@ -758,20 +758,17 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 ^(?:no[,.! ]+)?(?:that'?s |this is |it'?s )?not (?:quite )?what (?:i|we) (?:meant|said|asked|wanted
   |want)\b[^,;:]{0,20}$
 ^(?:(?:no|nope|nah|wait|sorry|hm+)[,.! ]+)?(?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|it)|wrong
-  |incorrect
-  |outdated|a mistake)(?: \w+){0,2}[.!]*$
+  |incorrect|outdated|a mistake)(?: \w+){0,2}[.!]*$
 ^(?:no|nope|nah|wait|sorry|hm+)[,.! ]+not (?!.{0,60}\bbut\b)[^,;:]{1,60}$
 ^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
-  |noted)
-  \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
+  |noted)\b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
 ^(?:the |our |my )?(?:old|earlier|previous|former|other) (?:rule|decision|policy|plan|number|value|name|port|limit)\b
   .{0,60}(?:no longer|void|is off|is gone|any ?more|does(?:n't| not))
 """,
         "doubt": r"""
 ^(?:i (?:think|suspect|guess|assume|believe|suppose)|my guess|probably|perhaps|maybe|it (?:looks|seems)|likely)
 (?:haven'?t (?:checked|verified|tested|confirmed)|not (?:sure|certain|verified|confirmed)|(?:it|this|that
-  |the (?:cause|problem|reason|fix)) (?:might|may|could)
-  |probably|possibly|i suspect|my guess|presumably)
+  |the (?:cause|problem|reason|fix)) (?:might|may|could)|probably|possibly|i suspect|my guess|presumably)
 """,
         "heading": r"""
 ^(?:(?:here are |these are |and |now )?(?:some|our|my|a few|a couple of|the|more|two|three|four|five|a word on)? ?
@@ -780,20 +777,15 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 """,
         "moment": r"""
 ^(?:please |and |but |so )*(?:don'?t|do not) \w+(?: \w+){0,4} (?:yet|now|for now|today|tonight)[.!]*$
-^(?:please |and |but |so )*(?:don'?t|do not) \w+ (?:it|this|that|these|those|them)\b
-^never ?mind\b
+^(?:(?:please |and |but |so )*(?:don'?t|do not) \w+ (?:it|this|that|these|those|them)\b|never ?mind\b)
 ^(?:it|there|this \w+|that \w+|the (?:button|icon|page|header|footer|table|box|menu|text|label|link|dialog|function
-  |form
-  |field|output|result|image|logo|chart|plot)) (?:also |then )?(?:should|must|has to|have to|needs? to)(?! (?:always
-  |never|only))\b
-^(?:that |it )?took (?:me|us|a while|ages|forever)\b
-^it'?s (?:\w+day|late|early|getting late)\b
+  |form|field|output|result|image|logo|chart|plot)) (?:also |then )?(?:should|must|has to|have to
+  |needs? to)(?! (?:always|never|only))\b
+^(?:(?:that |it )?took (?:me|us|a while|ages|forever)\b|it'?s (?:\w+day|late|early|getting late)\b)
 (?:can|could|should|might) (?:still )?(?:\w+ ){0,3}(?:today|tonight|this (?:afternoon|morning|evening))\b
 ^(?:please |and |then |ok(?:ay)?,? |just |yes,? |now |so )*(?:take|put|paste|try|use|ignore|keep|leave|move|copy
-  |send|save
-  |store|drop|add|write|make|kill|merge|check|read|open|look at|start|strike|forget|disregard|approve|revert|delete
-  |fix
-  |set|change|ship|give|tag|push) (?:it|this|that|these|those|them|all \w+)\b
+  |send|save|store|drop|add|write|make|kill|merge|check|read|open|look at|start|strike|forget|disregard|approve
+  |revert|delete|fix|set|change|ship|give|tag|push) (?:it|this|that|these|those|them|all \w+)\b
 ^(?:here(?:'s| is| are)|this is) (?:the|a|my|an|your) (?:key|token|password|secret|log|output|error|link|file
   |stack trace)
 (?:for this (?:one|time|call|run|once|pr|ticket|task)|(?:just )?this once|just this time|once more|one more time
@@ -804,24 +796,19 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 ^(?:i'?m |i am |we'?re )?(?:off to|heading (?:out|home|off)|stepping (?:out|away)|out for|away (?:for|until)|afk|brb
   |grabbing|getting (?:a|some) (?:coffee|lunch|tea))\b
 ^i(?:'ll| will) (?:\w+ )?(?:check|look|ask|be (?:back|right|there|away|off)|come back|tell|ping|see|read|think
-  |get back
-  |try|call|test|have a look|let you know)
+  |get back|try|call|test|have a look|let you know)
 ^(?:we|i)(?:'ve got| have|'re having|'ve) (?:an?|some|another|one) (?:\w+ ){0,2}(?:incident|outage|problem|issue|bug
   |emergency|situation|regression|fire|question|idea)[.!]*$
 ^everything (?:is|seems|looks) (?:on fire|broken|down|fine|green|red|ok|okay)
 ^(?:(?:the|our|my|all) )?(?:[\w-]+ ){0,3}(?:is|are|was|were|looks?) (?:now |still |all |already )?(?:green|red|back
-  |down
-  |failing|passing|broken|merged|running again|coming in|deployed|pushed|flaky|stuck|up again|up)\b
+  |down|failing|passing|broken|merged|running again|coming in|deployed|pushed|flaky|stuck|up again|up)\b
 ^(?:(?:the|our|all) )?(?:[\w-]+ ){1,3}(?:is|are) (?:\w+ ){1,4}again\b
 ^(?:today|now|tonight|this (?:morning|afternoon|evening))[:,]? (?:i|we|you)?(?: only| just|'ll| will)* ?(?:want|need
-  |do
-  |finish|start|look|planning|on to)\b
+  |do|finish|start|look|planning|on to)\b
 ^(?:sorry[,.]? )?(?:wrong (?:window|chat|channel|tab|thread|person|terminal|repo)|ignore|forget|disregard)\b
 ^(?:sorry|oops|whoops)[,.! ]+(?:\w+ ){0,2}(?:slipped|wrong|late|typo|mixed)
-^(?:ok(?:ay)?,? )?i(?:'ll| will) ask\b
-^(?:half ?way|almost|nearly) (?:there|done)
-^(?:make|leave|give|grant|extend|push|move) it (?:until|to|by|for)\b
-^start with\b
+^(?:(?:ok(?:ay)?,? )?i(?:'ll| will) ask\b|(?:half ?way|almost|nearly) (?:there|done))
+^(?:(?:make|leave|give|grant|extend|push|move) it (?:until|to|by|for)\b|start with\b)
 """,
         "greeting": r"""
 ^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
@@ -843,8 +830,7 @@ encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|f
 """,
         "acknowledgement": r"""
 ^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
-  |so)
-  |true|fair|good)[\s.!,]*$
+  |so)|true|fair|good)[\s.!,]*$
 ^(?:ok(?:ay)?|k|sure(?: thing)?|yes|yeah|yep|yup|no|nope|right|exactly|absolutely|definitely|totally|agreed|true
   |got it|understood|sounds (?:good|great|fun|like)|makes sense|fine|cool|great|perfect|nice|done|lgtm
   |no (?:problem|worries|way)|of course|fair enough|for sure|will do|you bet|you'?re welcome|my pleasure
@@ -964,8 +950,7 @@ i (?:really |absolutely |also |do |just |totally |always |still |personally |par
   (?:like|love|enjoy|adore|hate|dislike|detest|can'?t stand|despise)(?! you| that you| to hear)
 i (?:really |just )?(?:don'?t|do not|never) (?:really |much )?(?:like|enjoy|want (?:any|you to)|care for|eat|drink)
 i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|allergic|vegetarian|vegan|celiac
-  |coeliac|diabetic|obsessed
-  |crazy about|passionate|a \w+ (?:person|lover|enthusiast|fan)|keen on|interested in)
+  |coeliac|diabetic|obsessed|crazy about|passionate|a \w+ (?:person|lover|enthusiast|fan)|keen on|interested in)
 (?:my|our)(?: \w+){0,2} fav(?:ou?rites?|e)?s?\b
 favou?rites? (?:\w+ ){0,3}(?:is|are|was)|(?:my|our) (?:preference|preferred|taste|go-to|passion|hobby|hobbies)
 do you (?:want|prefer|like|favou?r)
@@ -990,40 +975,31 @@ but never (?:to|in|on|from|with|into)\b
   |goes|belongs)\b
 nobody (?:\w+ )?(?:touches|edits|pushes|merges|deploys|commits|changes)\b
 ^(?:\w+ ){0,3}\w+s are (?:always |never |only )?(?:named|prefixed|suffixed|written|spelled|spelt|formatted|rounded
-  |tagged
-  |signed|sorted|versioned|exported|squashed|abbreviated|numbered)
+  |tagged|signed|sorted|versioned|exported|squashed|abbreviated|numbered)
 ^(?:our |the |all |new )?(?:\w+ ){0,2}(?:branches|tags|commits?|tables|columns|fields|files|tests|modules|fixtures
-  |classes
-  |variables|migrations|releases|topics|queues|buckets) are (?:called|kept|stored|made|cut)
+  |classes|variables|migrations|releases|topics|queues|buckets) are (?:called|kept|stored|made|cut)
 (?:go|goes|live|lives|belong|belongs) (?:to|into|in|under|at|on) \S{0,60}[/_.]\S
 ^(?!(?:i|we|he|she|they|it|you)\b)(?:[\w'/-]+ ){1,4}stays? (?:in |as |an? )?(?!.{0,80}\b(?:until|till|tonight|today
-  |here
-  |there|home)\b)\S
+  |here|there|home)\b)\S
 (?:review|approve|own|check|sign)(?:s)?(?: off)?(?: on)? (?:everything|anything|every|all|any|each|whatever)\b
 (?:^|[,;:] |and )we (?:always |never |only )?(?:squash|rebase|lint|tag|sign|pin|format|version|prefix|name|spell
-  |indent
-  |review|pair|document|mock|deploy|release|merge|ship|branch|round|deprecate|feature-flag)(?:-\w+)?
-  (?! (?:it|that|this|them|the|now|today|tomorrow|tonight|on \w+day\b))
+  |indent|review|pair|document|mock|deploy|release|merge|ship|branch|round|deprecate|feature-flag)(?:-\w+)?(?! (?:it
+  |that|this|them|the|now|today|tomorrow|tonight|on \w+day\b))
 ^(?:squash|rebase|fast-forward|merge)(?: merges?| commits?)?(?: only)?[.!]?$
 \b(?:one|exactly one|at most \w+|at least \w+|a single) (?:\S+ ){1,4}per \w+
 (?:one|two|an?|no) (?:\w+ )?(?:approvals?|reviewers?|reviews?) (?:is|are) (?:enough|required|needed)
 ^(?:please |and |also |but |so |no,? |instead,? )*(?:use|prefer|take|install|write|compare|check|pin|parse|escape
-  |validate
-  |read|render|round|import|export|sort|order|return|raise|throw|catch|format|name|call|spell|encode|hash|run|test
-  |build|deploy|merge|tag|stick to)
-  (?! (?:it|this|that|them|these|those)\b)\b.{1,80}?(?:,|;| -| —) (?:not|never|no|without|and not|and never|instead of
-  |rather than) \S
+  |validate|read|render|round|import|export|sort|order|return|raise|throw|catch|format|name|call|spell|encode|hash
+  |run|test|build|deploy|merge|tag|stick to)(?! (?:it|this|that|them|these|those)\b)\b.{1,80}?(?:,|;| -| —) (?:not
+  |never|no|without|and not|and never|instead of|rather than) \S
 ^(?!(?:no|yes|it|this|that|he|she|they|i|we|you|but)\b)\w+s(?: (?:in|as|with|for|by) \w+)?, (?:not|never|no) \S
-(?:must|mustn't|may not|may only) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri|\d))
-  (?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support
-  |work
-  |never|be|not|carry|hold|come|reach|set|call|import|write|read|take|last|compile|build)
+(?:must|mustn't|may not|may only) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
+  |\d))(?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support|work|never|be|not|carry|hold
+  |come|reach|set|call|import|write|read|take|last|compile|build)
 ^(?:please )?(?:no) (?:\w+ ){0,2}(?:exports?|imports?|dependenc\w+|globals?|mocks?|classes|abbreviations?
-  |merge commits?
-  |force.pushes|em dashes|commas?|secrets?|prints?|todos?)\b
+  |merge commits?|force.pushes|em dashes|commas?|secrets?|prints?|todos?)\b
 (?:needs?|requires?|gets?) (?:an?|one|two|exactly \w+|at least \w+) (?:\S+ ){0,2}(?:changelog|reviewer|reviewers
-  |approval
-  |approvals|ticket|test|tests|owner|label|migration|entry|line|description)
+  |approval|approvals|ticket|test|tests|owner|label|migration|entry|line|description)
 (?:we|you|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests|commits|branches|migrations
   |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)(?! (?:see|get|got|saw|seen|need|needed|want
   |know|have|had|find|found)\b)
@@ -1032,12 +1008,10 @@ nobody (?:\w+ )?(?:touches|edits|pushes|merges|deploys|commits|changes)\b
   \s(?:must|must not|mustn'?t|should always|should never|should not|have to|has to|need to be|needs to be
   |are not allowed|may only|may not)
 ^(?:and |also |but |so |btw,? |by the way,? |please |in this (?:repo|project|codebase),? |here,? )*(?:always|never
-  |only
-  (?! (?:the|an?|one|two|three|\d+|this|that|my|some|then|after|if|when|because)\b)) \w+
+  |only(?! (?:the|an?|one|two|three|\d+|this|that|my|some|then|after|if|when|because)\b)) \w+
 ^(?:and |also |but |so |btw,? |by the way,? |please )*(?:do not|don'?t|avoid|stop) (?:ever |using )?(?:use|using
-  |commit|push|merge|run
-  |touch|edit|call|import|deploy|add|mock|write|put|store|log|hardcode|hard-code|change|rely|install|squash|rebase
-  |force|rename|delete|format|break|mix|test|start|catch|raise|create|import)
+  |commit|push|merge|run|touch|edit|call|import|deploy|add|mock|write|put|store|log|hardcode|hard-code|change|rely
+  |install|squash|rebase|force|rename|delete|format|break|mix|test|start|catch|raise|create|import)
 ^(?:(?:in|for|on) (?:this|the|our) \w+,? |please |and |also |but |so |no,? |instead,? |actually,? )*(?:use|prefer
   |stick (?:to|with)|follow|name|put|keep|write|store|run|format|wrap|prefix|indent|sign|tag|squash|rebase
   |place)\b.{1,80}?(?:,? (?:not|never|instead of|rather than|over|and not)|for (?:all|every|each|any|everything
@@ -1057,8 +1031,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |via|through|on|in|under|by|as|for|using|at|to)\b
 (?:should|must|needs? to|has to|have to) (?:always|never|only) \w
 (?:\w+s should|must|need to|have to) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
-  |\d))(?:not )?
-  (?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
+  |\d))(?:not )?(?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
 """,
         "lesson": r"""
 (?:is|are|was|were|gets?|got) (?:\w+ )?(?:slow|red|broken|failing|flaky|empty|wrong|missing|stuck|off|late|stale
@@ -1087,14 +1060,12 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
         "goal": r"""
 ^(?:so |then |ok,? )*let'?s (?:aim|shoot) for\b
 (?:must|has to|have to|needs? to|should) be (?:\w+ )?(?:live|done|ready|out|finished|shipped|released|complete
-  |in place) (?:by
-  |before|on|until)\b
-(?:i|we)(?:'m| am|'re| are| was| were)? (?:also |really |currently |still |now |just |both |actually |hopefully )?
-  (?:plan(?:ning)?|hop(?:e|ing)|aim(?:ing)?|want(?:ing)?|intend(?:ing)?|look(?:ing)? forward
-  |think(?:ing)? (?:of|about)|going(?! to (?:the|a|our|my)\b)|trying|try|dream(?:ing)?|wish|working|excited|eager
-  |determined|considering
-  |saving up|gonna|looking)
-  (?: (?:to|of|on|for|about|at|into|towards?|\w+ing)\b)
+  |in place) (?:by|before|on|until)\b
+(?:i|we)(?:'m| am|'re| are| was
+  | were)? (?:also |really |currently |still |now |just |both |actually |hopefully )?(?:plan(?:ning)?|hop(?:e|ing)
+  |aim(?:ing)?|want(?:ing)?|intend(?:ing)?|look(?:ing)? forward|think(?:ing)? (?:of|about)|going(?! to (?:the|a|our
+  |my)\b)|trying|try|dream(?:ing)?|wish|working|excited|eager|determined|considering|saving up|gonna
+  |looking)(?: (?:to|of|on|for|about|at|into|towards?|\w+ing)\b)
 (?:i|we)(?:'m| am|'re| are) (?:also |currently |now )?planning (?:a|an|the|our|my)
 (?:i|we)(?:'m| am|'re| are) (?:also |really |currently |still |now |just |both |actually )?(?:training|preparing
   |studying|practi[sc]ing|applying|saving) (?:up )?for
@@ -1104,21 +1075,18 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 ^(?:gonna|going to|hoping to|planning to|planning on|trying to|want to|looking to|thinking of|working on)
 (?:i|we)(?:'ll| will) (?:be )?(?:\w+ )?(?:launch|release|start|finish|move|visit|travel|ship|submit|open|publish
   |apply|take|join|begin|present|go|attend|host|learn)
-(?:deadline|due|release|launch|deliver|ship|finish|done)(?: \w+){0,4} (?:by|on|before|until
-  |next) (?:the )?(?:end of|mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec
-  |next|tomorrow|q[1-4]|\d)
+(?:deadline|due|release|launch|deliver|ship|finish|done)(?: \w+){0,4} (?:by|on|before|until|next) (?:the )?(?:end of
+  |mon|tues|wednes|thurs|fri|satur|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|next|tomorrow|q[1-4]|\d)
 """,
         "correction": r"""
 ^(?:no|nope|nah|sorry|wait|hm+)[,.! ]+not \S
 (?:switch|migrat|mov|chang|renam|upgrad|convert|port)(?:ing|ed|e)? .{0,60}?from .{1,60} to
 (?:replac|swapp|supersed)ing .{1,60} (?:with|by|for)
 ^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
-  |noted)
-  \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
+  |noted)\b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
 ^(?:no|nope|nah|wait|sorry|hold on|hmm)(?:,? no)?[,.!:;\-–— ]+(?:(?:that'?s|it'?s|this is) (?:not|wrong|incorrect)
-  |actually
-  |i (?:meant|said|mean|want)|not|use|we|it|the|don'?t|wait|make|please|my|always|only|never|instead|in fact|he|she
-  |they|sorry)
+  |actually|i (?:meant|said|mean|want)|not|use|we|it|the|don'?t|wait|make|please|my|always|only|never|instead
+  |in fact|he|she|they|sorry)
 ^(?:well |but |oh |hmm |ah )?(?:,? )?actually[, ]
 (?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|what i)|wrong|incorrect|outdated|no longer|a mistake
   |a misunderstanding)
@@ -1130,9 +1098,8 @@ i (?:meant|didn'?t mean|didn'?t say|did not say|misspoke|was wrong|never said)
 (?:switched|migrated|moved|changed|renamed|upgraded|downgraded|converted)(?: \w+){0,3} from .{1,60} to
 (?:no longer|not (?:\w+ ){0,3}any ?more|isn'?t \w+ any ?more|don'?t \w+ (?:\w+ )?any ?more)
 (?:replaced|swapped|superseded) .{1,60} (?:with|by|for)
-(?:is|are|was|it'?s|use|uses|want|live|lives|called|named) not
-  (?: (?:in|at|on|from|via|with|by|for|a|an|the|my|our|\S{0,20}[\d/_.]\S{0,20})) .{0,40}?
-  (?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
+(?:is|are|was|it'?s|use|uses|want|live|lives|called|named) not(?: (?:in|at|on|from|via|with|by|for|a|an|the|my|our
+  |\S{0,20}[\d/_.]\S{0,20})) .{0,40}?(?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
 used to .{1,60}(?:but|,) (?:we |i |it |they )?now|instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
@@ -1141,18 +1108,13 @@ used to .{1,60}(?:but|,) (?:we |i |it |they )?now|instead of .{1,60} (?:now|from
   |still |only )?(?:works (?:at|for|in|from|on)|studies|teaches|speaks|comes from|was born|moved to|is (?:my|our) \w+)\b
 i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
 (?:image|version|customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework
-  |database|db
-  |language|compiler|editor|shell|os|host|region|branch|registry|bundler
-  |queue|broker
-  |orm|runner|package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end
-  |platform|time ?zone
-  |tracker|board|wiki|dashboard) is (?!(?:\w+ )?(?:broken|down|slow|failing|wrong|weird|full|empty|stuck|not|gone
-  |missing|back|green
-  |red|fine|ok|still|again)\b)\S
+  |database|db|language|compiler|editor|shell|os|host|region|branch|registry|bundler|queue|broker|orm|runner
+  |package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end|platform
+  |time ?zone|tracker|board|wiki|dashboard) is (?!(?:\w+ )?(?:broken|down|slow|failing|wrong|weird|full|empty|stuck
+  |not|gone|missing|back|green|red|fine|ok|still|again)\b)\S
 (?:go|goes) (?:through|via|over)\b
 ^(?:this|it|ours)(?:'s| is) an? (?:\S+ ){1,4}(?:project|app|repo|service|library|package|monorepo|codebase|game|site
-  |cli|plugin
-  |firmware|novel|book|thesis|paper)\b
+  |cli|plugin|firmware|novel|book|thesis|paper)\b
 (?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b|(?:does|takes|runs) (?:the|all|every) \w+s\b
 (?:\w+) (?:owns|leads|maintains|manages|handles|looks after|takes care of|signs off|covers)\b
 (?:expires? after|times? out after|(?:is|are) (?:fixed at|capped at|set to|kept for|left out|the (?:label|key
@@ -1167,9 +1129,8 @@ my (?:\w+ )?(?:wife|husband|partner|son|daughter|kids?|dog|cat|pet|boss|manager|
 (?:lives?|is|are|sits?|runs?|resides?|located|stored|hosted|deployed|kept|found|defined|documented|implemented
   |configured|listens?) (?:\w+ )?(?:in|at|on|under|inside|behind|within|against|every) \S
 we (?:use|run|have|host|own|support|target|maintain|rely on)
-(?:is|are|takes?|(?<!the )lasts?|costs?|weighs?|has|have) (?:about |around |at least |at most |up to |only )?(?:\d\w*
-  |one
-  |two|three|four|five|ten)
+(?:is|are|takes?|(?<!the )lasts?|costs?|weighs?|has
+  |have) (?:about |around |at least |at most |up to |only )?(?:\d\w*|one|two|three|four|five|ten)
 (?:our|my|the) (?:\w+ ){1,3}(?:owns?|handles?|leads?|manages?|maintains?|reviews?|approves?)
 (?:is|are) (?:called|named|written in|owned by|based on|built (?:with|on)|maintained by|generated (?:by|from)
   |responsible for|read-only|deprecated|encrypted|limited to|in charge of)
@@ -1192,8 +1153,7 @@ we (?:use|run|have|host|own|support|target|maintain|rely on)
 (?:that|this|it)(?:'s| is| was)(?: just| simply| still| plain| completely| totally)? (?:wrong|incorrect|not (?:right
   |correct|true|quite right|what i (?:asked|meant|wanted|said|need)))
 (?:that|this|it) (?:isn'?t|wasn'?t) (?:right|correct|true|quite right|what i (?:asked|meant|wanted|said|need))
-(?:your|the) (?:answer|reply|result|summary|calculation|assumption) (?:is|was|looks) (?:wrong|incorrect|off
-  |mistaken)
+(?:your|the) (?:answer|reply|result|summary|calculation|assumption) (?:is|was|looks) (?:wrong|incorrect|off|mistaken)
 you(?:'ve| have)?(?: completely| again)? (?:misunderstood|misread|misheard|mixed up|got (?:it|that|this|me
   |the \w{1,20}) wrong|are (?:wrong|mistaken))
 you're (?:wrong|mistaken|mixing)
