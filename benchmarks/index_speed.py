@@ -51,6 +51,7 @@ FUNCTION_WORDS = [
 ]
 NAMES = ["Ana", "Ben", "Chloe", "Dmitri", "Elena", "Farid", "Grace", "Hiro", "Lisbon", "Osaka", "Nairobi", "Denver"]
 PER_DAY = 1_000
+SCOPE = Scope(user="me", project="benchmark")
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -313,6 +314,12 @@ def write_ledgers(root: Path, texts: Sequence[str]) -> None:
         some = texts[first : first + PER_DAY]
         blocks = [bullet(text, first + at, day + timedelta(seconds=at)) for at, text in enumerate(some)]
         (folder / f"{day:%Y-%m-%d}.md").write_bytes(f"# {day:%Y-%m-%d}\n\n".encode() + b"".join(blocks))
+
+
+async def begin(root: Path) -> Path:
+    """Begin a memory, and return the folder where the memories of its user lie."""
+    async with Memory.open(root, scope=SCOPE, embedder="none") as memory:
+        return memory.folder
 
 
 def bullet(text: str, number: int, moment: datetime) -> bytes:

@@ -28,8 +28,8 @@ from unittest import mock
 import anyio
 import anyio.to_thread
 
-from index_speed import Figures, bare_search, entries, questions, timed, write_ledgers
-from ricordo import Memory, Scope
+from index_speed import SCOPE, Figures, bare_search, begin, entries, questions, timed, write_ledgers
+from ricordo import Memory
 from ricordo.messages.types import Message, Text
 from ricordo.search import tables as index_queries
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Query
@@ -42,7 +42,6 @@ from ricordo.workspace.layout import INDEX_FILE
 __all__ = ["main"]
 
 LIMIT = 10
-SCOPE = Scope(user="me", project="benchmark")
 
 
 def main() -> None:
@@ -82,7 +81,8 @@ async def measured(root: Path, size: int, count: int, embedder: str) -> Figures:
     """Return the figures of a memory of so many entries."""
     texts = entries(size)
     asked = questions(texts, count)
-    write_ledgers(root, texts)
+    folder = await begin(root)
+    write_ledgers(folder, texts)
     figures: Figures = {}
     async with Memory.open(root, scope=SCOPE, embedder=embedder) as memory:
         figures["first recall ms"], figures["first recall cpu ms"] = await timed(
@@ -94,7 +94,7 @@ async def measured(root: Path, size: int, count: int, embedder: str) -> Figures:
         figures |= await counts([partial(memory.recall, question, limit=LIMIT) for question in asked])
         await memory.preamble()
         figures |= await medians("preamble", [memory.preamble] * 5)
-    index = await WorkspaceIndex.open(root / "bare_index.db", LocalFiles(root))
+    index = await WorkspaceIndex.open(folder / "bare_index.db", LocalFiles(folder))
     await index.refresh()
     for neighbours, limit in ((False, LIMIT), (True, 200)):
         searches = [
@@ -120,13 +120,14 @@ async def embedded(memory: Memory) -> None:
 def taken(root: Path, size: int, embedder: str) -> Figures:
     """Return the megabytes that so many entries take in a process, and what their vectors and postings alone take."""
     full, empty = root / "full", root / "empty"
-    write_ledgers(full, entries(size))
-    write_ledgers(empty, entries(1))
+    folder = anyio.run(begin, full)
+    write_ledgers(folder, entries(size))
+    write_ledgers(anyio.run(begin, empty), entries(1))
     # the first process makes the index, which takes more for a while
     alone(full, embedder)
     alone(empty, embedder)
     full_mb, empty_mb = alone(full, embedder), alone(empty, embedder)
-    vectors, postings = held(full)
+    vectors, postings = held(folder)
     return {
         "process of one entry MB": empty_mb, "process MB": full_mb, "vectors MB": vectors, "postings MB": postings,
         "times what is held": (full_mb - empty_mb) / (vectors + postings),
@@ -154,9 +155,9 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def held(root: Path) -> tuple[float, float]:
-    """Return the megabytes of the vectors and of the postings of a root."""
-    index = root / INDEX_FILE
+def held(folder: Path) -> tuple[float, float]:
+    """Return the megabytes of the vectors and of the postings of a memory."""
+    index = folder / INDEX_FILE
     with closing(sqlite3.connect(index)) as connection:
         blocks = [decode_segment(row[0]) for row in connection.execute("SELECT data FROM segment")]
     vectors = index.with_name(f"{index.stem}_vectors.db")

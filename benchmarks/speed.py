@@ -19,8 +19,8 @@ from pathlib import Path
 
 import anyio
 
-from index_speed import Figures, bare_add, bare_search, entries, questions, timed, write_ledgers
-from recall_speed import LIMIT, SCOPE, medians
+from index_speed import SCOPE, Figures, bare_add, bare_search, begin, entries, questions, timed, write_ledgers
+from recall_speed import LIMIT, medians
 from ricordo import Memory
 from speed_page import draw, page
 
@@ -64,7 +64,7 @@ async def measured(folder: Path, size: int, count: int, adds: int) -> Figures:
 
 
 async def _with(root: Path, texts: list[str], asked: list[str], adds: int, embedder: str) -> Figures:
-    write_ledgers(root, texts)
+    write_ledgers(await begin(root), texts)
     kind = "words" if embedder == "none" else "both"
     figures: Figures = {}
     async with Memory.open(root, scope=SCOPE, embedder=embedder) as memory:

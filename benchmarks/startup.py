@@ -25,9 +25,9 @@ import anyio
 from packaging.requirements import Requirement
 
 import ricordo
-from index_speed import entries, write_ledgers
+from index_speed import SCOPE, begin, entries, write_ledgers
 from retrieval_sets import Json
-from ricordo import Memory, Scope
+from ricordo import Memory
 
 __all__ = ["main"]
 
@@ -110,13 +110,11 @@ def _measure(folder: Path, count: int, rounds: int) -> dict[str, float]:
 
 
 async def _create_root(root: Path, count: int) -> None:
-    scope = Scope(user="me", project="benchmark")
     root.parent.mkdir(parents=True)
-    async with Memory.open(root, scope=scope, embedder="none") as memory:
-        folder = memory.folder
+    folder = await begin(root)
     if count:
         write_ledgers(folder, entries(count))
-    async with Memory.open(root, scope=scope, embedder="none") as memory:
+    async with Memory.open(root, scope=SCOPE, embedder="none") as memory:
         # the doctor waits until everything is indexed
         await memory.doctor()
 

@@ -142,10 +142,10 @@ _MIN_RUN_BYTES = b"r" * MIN_RUN
 _TO_RUNS = bytes(ord("r") if chr(code) in RUN_CHARACTERS else ord(" ") for code in range(256))
 _WORD_BYTES = b"abcdefghijklmnopqrstuvwxyz_-.+/=~:$"
 _MIN_DISTINCT = 5
-# Texts without secrets: names and kinds come with every entry, and a text is checked more than once on its way to the
-# disk. Texts with a secret are not cached.
+# Texts without secrets: names and kinds come with every entry, a text is checked more than once on its way to the disk,
+# and each hit of a recall is checked before it is shown. Texts with a secret are not cached.
 _CLEAN_TEXTS: set[str] = set()
-_MAX_CLEAN_TEXTS = 512
+_MAX_CLEAN_TEXTS = 4_096
 _MAX_CLEAN_CHARS = 1_000
 
 

@@ -27,7 +27,7 @@ from ricordo.search.query_context import (
     reply_score,
     session_key,
 )
-from ricordo.workspace.entry import Author, Entry, Source
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 
 __all__ = [
@@ -47,8 +47,9 @@ NO_DATE = datetime.min.replace(tzinfo=UTC)
 """The time of a passage without a time."""
 _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
+_EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
 _TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
-_WORD_CHARS, _LONG = 6, 5.0
+_WORD_CHARS, _LONG, _MAX_LENGTH_SCORE = 6, 5.0, 0.6
 _QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
 _HELD_SCORE, _LATER_SHARE = 0.5, 0.5
 _USUAL_FORM = 0.5
@@ -107,6 +108,11 @@ class ScoredPassage:
     def is_question(self) -> bool:
         """Whether the text ends with a question mark."""
         return self.passage.match.content.rstrip().endswith(("?", "？"))
+
+    @cached_property
+    def is_from_outside(self) -> bool:
+        """Whether it is an entry whose text comes from a tool or another external source."""
+        return _EXTERNAL_MARKER in self.passage.match.chunk.markup and self.entry.is_external
 
     @property
     def is_current(self) -> bool:
@@ -285,7 +291,7 @@ def _form_score(passage: Passage) -> float:
     chunk, content = passage.match.chunk, passage.match.content
     if chunk.markup:
         return _USUAL_FORM
-    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, 1.0)
+    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, _MAX_LENGTH_SCORE)
     loss = _CALL_LOSS * is_tool_call(chunk.speaker, content) + _QUESTION_LOSS * _only_asks(content)
     return max(length - loss, 0.0)
 

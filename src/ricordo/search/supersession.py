@@ -18,7 +18,6 @@ from ricordo.search.contract import SUPERSEDES_MARKER, Hit, Passage
 from ricordo.search.signals import ScoredPassage
 from ricordo.workspace.entry import (
     CONTRADICTS_FIELD,
-    EXTERNAL_TRUST_FIELD,
     SUCCESSOR_FIELD,
     Entry,
     contradicted_ids,
@@ -198,7 +197,6 @@ _MIN_SHARED_WORDS = 3
 _CORRECTION_TAG = "correction"
 _TOLD_LATER = timedelta(days=14)
 _LATEST = datetime.max.replace(tzinfo=UTC)
-_EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
 
 
 def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPassage:
@@ -292,7 +290,7 @@ def place_newer_first(
     replaces nothing.
     """
     result: list[ScoredPassage] = []
-    outside, oldest = any(map(_is_from_outside, rows)), _LATEST
+    outside, oldest = any(row.is_from_outside for row in rows), _LATEST
     for row in rows:
         # most rows are older than all before them, and can only replace external ones
         at = (
@@ -328,10 +326,9 @@ def _first_replaced_index(
         time, corrects, kind = row.time, _is_correction(row), _kind(row)
         for at, other in enumerate(placed):
             # time, score and kind exclude most rows
-            later = time > other.time and (
-                corrects or (other.score - row.score <= config.tie_margin and kind == _kind(other))
-            )
-            if (later or (outside and _is_from_outside(other))) and _replaces(row, other, config):
+            near = other.score - row.score <= config.tie_margin and kind == _kind(other)
+            later = time > other.time and (corrects or near)
+            if (later or (outside and other.is_from_outside)) and _replaces(row, other, near=near):
                 return at
     return len(placed)
 
@@ -340,13 +337,15 @@ def _score_order(row: ScoredPassage) -> float:
     return -row.score
 
 
-def _replaces(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
-    """Return whether `row`, which ranks below `other`, is the current memory of the two."""
+def _replaces(row: ScoredPassage, other: ScoredPassage, *, near: bool) -> bool:
+    """Return whether `row`, which ranks below `other`, is the current memory of the two.
+
+    `near` is whether they are of one kind and have nearly the same score.
+    """
     if not _is_later_memory(row, other):
         return False
-    if _is_from_outside(other) and not _is_from_outside(row):
+    if other.is_from_outside and not row.is_from_outside:
         return _is_of_one_subject(row, other)
-    near = other.score - row.score <= config.tie_margin and _kind(row) == _kind(other)
     return _corrects(row, other) or (near and _is_of_one_subject(row, other))
 
 
@@ -380,13 +379,9 @@ def _id(row: ScoredPassage) -> str:
 
 def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
     both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
-    outside = _is_from_outside(other)
+    outside = other.is_from_outside
     # tool output does not replace anything that is not external
-    return both and (outside if outside != _is_from_outside(row) else row.time > other.time)
-
-
-def _is_from_outside(row: ScoredPassage) -> bool:
-    return _EXTERNAL_MARKER in row.passage.match.chunk.markup and row.entry.is_external
+    return both and (outside if outside != row.is_from_outside else row.time > other.time)
 
 
 def select_held(hits: Sequence[Hit], day: date | None) -> list[Hit]:
