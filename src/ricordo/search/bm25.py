@@ -12,7 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ricordo.language.languages import joins_words
+from ricordo.language.languages import joins_words, script_of
 from ricordo.lazy import dataclass
 from ricordo.search.contract import Chunk, Match
 from ricordo.search.documents import QueryWords, to_milliseconds
@@ -53,6 +53,7 @@ SCORE_STEPS = 1e9
 _IDF_SCALE = 500.0
 _MAX_COUNT = 3
 _MIN_STEM = 5
+_BESIDE_WEIGHT = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,18 +107,29 @@ class TermStatistics:
 
     def _word_counts(self, words: QueryWords) -> Iterable[tuple[int, float]]:
         counts = [max((self.frequencies.get(term, 0) for term in group), default=0) for group in words.groups]
-        known = [word for word, count in zip(words.words, counts, strict=True) if count and joins_words(word[0])]
-        ends, starts = {word[-1] for word in known}, {word[0] for word in known}
-        for word, count, share in zip(words.words, counts, words.weights, strict=True):
-            yield count, 0.0 if not count and _is_seam(word, share, ends, starts) else share
+        return zip(counts, _weigh_seams(words, counts), strict=True)
 
 
-def _is_seam(word: str, share: float, ends: Collection[str], starts: Collection[str]) -> bool:
-    """Return whether a pair that occurs nowhere only lies between two words, of which known pairs tell.
+def _weigh_seams(words: QueryWords, counts: Sequence[int]) -> list[float]:
+    """Return the weights of the words, less for absent pairs of characters that may only lie between two words.
 
-    In a script without spaces each two neighbours of a query are a pair, also the end of a word and the next one.
+    In a script without spaces each two neighbours of a query are a pair, also the end of a word and the next one. A pair
+    between two known ones is no word, and neither is one that touches a function word. Words of Chinese characters have
+    two of them, mostly: a pair after an absent one is no word, and one beside a known one is less likely one.
     """
-    return joins_words(word[0]) and (share < 1.0 or (word[0] in ends and word[-1] in starts))
+    weights = list(words.weights)
+    for at, (word, count) in enumerate(zip(words.words, counts, strict=True)):
+        if count or not joins_words(word[0]):
+            continue
+        follows = at > 0 and words.words[at - 1][-1] == word[0]
+        known_before = follows and counts[at - 1] > 0
+        known_after = at + 1 < len(counts) and counts[at + 1] > 0 and words.words[at + 1][0] == word[-1]
+        if weights[at] < 1.0 or (known_before and known_after):
+            weights[at] = 0.0
+        elif "han" in (script_of(word[0]), script_of(word[-1])):
+            after_absent = follows and not known_before and weights[at - 1] > 0
+            weights[at] = 0.0 if after_absent else _BESIDE_WEIGHT if known_before or known_after else 1.0
+    return weights
 
 
 def stem_prefix(term: str) -> str:

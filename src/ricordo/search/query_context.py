@@ -116,7 +116,7 @@ def parse_question(text: str) -> Question:
 
 
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
-    """Return the words that name what is asked for: no generic words, no names of things or `people`."""
+    """Return the words that name what is asked for: no generic words, no names of things or `people`, no dates."""
     shortened = text[:_MAX_CHARS]
     capitalised = _find_names(shortened, _CAPITALISED)
     names = {name.casefold() for name in (*people, *capitalised)}
@@ -124,7 +124,7 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
     # word parts of a name count as names too, such as `sql` in PostgreSQL
     names |= {part for name in capitalised for part in query_words(name).words}
-    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
+    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names) - _date_words(shortened)
 
 
 def named_words(text: str) -> frozenset[str]:
@@ -136,7 +136,15 @@ def named_words(text: str) -> frozenset[str]:
     shortened = text[:_MAX_CHARS]
     names = {name.casefold() for name in _find_names(shortened, _NAMED)}
     words = query_words(shortened).words
-    return frozenset(word for word in words if _POSSESSIVE.sub("", word) in names)
+    return frozenset(word for word in words if _POSSESSIVE.sub("", word) in names) - _date_words(shortened)
+
+
+@lru_cache(maxsize=256)
+def _date_words(text: str) -> frozenset[str]:
+    """Return the words of the times that a question names: they say when it was, not what is asked for."""
+    spans = [(each.start, each.end) for each in find_dates(text, _ANY_DAY)]
+    spans += [match.span() for pattern in (_JOINED_DATE, _BARE_MONTH) for match in pattern.finditer(text)]
+    return frozenset(word for start, end in spans for word in query_words(text[start:end]).words)
 
 
 def _find_names(text: str, pattern: re.Pattern[str]) -> list[str]:
@@ -165,6 +173,7 @@ def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
     return (_PLACE if expected == "place" else _NAME).search(shortened) is not None
 
 
+_ANY_DAY = date(2000, 1, 1)
 _FOLLOW_UP_DAYS = 14
 _NEAR_FUTURE_DAYS = 45
 _FEBRUARY = 2
