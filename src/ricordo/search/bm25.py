@@ -113,9 +113,9 @@ class TermStatistics:
 def _weigh_seams(words: QueryWords, counts: Sequence[int]) -> list[float]:
     """Return the weights of the words, less for absent pairs of characters that may only lie between two words.
 
-    In a script without spaces each two neighbours of a query are a pair, also the end of a word and the next one. A pair
-    between two known ones is no word, and neither is one that touches a function word. Words of Chinese characters have
-    two of them, mostly: a pair after an absent one is no word, and one beside a known one is less likely one.
+    In a script without spaces each two neighbours of a query are a pair, also the end of a word and the next one. A
+    pair between two known ones is no word, and neither is one that touches a function word. Words of Chinese characters
+    have two of them, mostly: a pair after an absent one is no word, and one beside a known one is less likely one.
     """
     weights = list(words.weights)
     for at, (word, count) in enumerate(zip(words.words, counts, strict=True)):
@@ -127,7 +127,7 @@ def _weigh_seams(words: QueryWords, counts: Sequence[int]) -> list[float]:
         if weights[at] < 1.0 or (known_before and known_after):
             weights[at] = 0.0
         elif "han" in (script_of(word[0]), script_of(word[-1])):
-            after_absent = follows and not known_before and weights[at - 1] > 0
+            after_absent = follows and not known_before and weights[at - 1] == 1.0
             weights[at] = 0.0 if after_absent else _BESIDE_WEIGHT if known_before or known_after else 1.0
     return weights
 

@@ -117,14 +117,14 @@ def parse_question(text: str) -> Question:
 
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
     """Return the words that name what is asked for: no generic words, no names of things or `people`, no dates."""
-    shortened = text[:_MAX_CHARS]
+    shortened = _without_dates(text[:_MAX_CHARS])
     capitalised = _find_names(shortened, _CAPITALISED)
     names = {name.casefold() for name in (*people, *capitalised)}
     words = query_words(shortened)
     own = (word for word, share in zip(words.words, words.weights, strict=True) if share == 1.0)
     # word parts of a name count as names too, such as `sql` in PostgreSQL
     names |= {part for name in capitalised for part in query_words(name).words}
-    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names) - _date_words(shortened)
+    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
 
 
 def named_words(text: str) -> frozenset[str]:
@@ -133,18 +133,20 @@ def named_words(text: str) -> frozenset[str]:
     Where every noun has a capital, only a first name with a family name is known to be a name. In a script without
     capitals it is what stands before a title.
     """
-    shortened = text[:_MAX_CHARS]
+    shortened = _without_dates(text[:_MAX_CHARS])
     names = {name.casefold() for name in _find_names(shortened, _NAMED)}
     words = query_words(shortened).words
-    return frozenset(word for word in words if _POSSESSIVE.sub("", word) in names) - _date_words(shortened)
+    return frozenset(word for word in words if _POSSESSIVE.sub("", word) in names)
 
 
 @lru_cache(maxsize=256)
-def _date_words(text: str) -> frozenset[str]:
-    """Return the words of the times that a question names: they say when it was, not what is asked for."""
+def _without_dates(text: str) -> str:
+    """Return a question without the times that it names: they say when it was, not what is asked for."""
     spans = [(each.start, each.end) for each in find_dates(text, _ANY_DAY)]
     spans += [match.span() for pattern in (_JOINED_DATE, _BARE_MONTH) for match in pattern.finditer(text)]
-    return frozenset(word for start, end in spans for word in query_words(text[start:end]).words)
+    for start, end in spans:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text
 
 
 def _find_names(text: str, pattern: re.Pattern[str]) -> list[str]:
