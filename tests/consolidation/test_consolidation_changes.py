@@ -58,6 +58,36 @@ NEAR_MISSES = [
     ("大阪支店の定員は12名です。", "名古屋支店の定員は30名に変わりました。"),
     ("Тестовый сервер слушает порт 8081.", "Боевой сервер слушает теперь порт 443."),
 ]
+OUTDATED = [
+    (
+        "The parcels of the shop wait 30 days in the store, then they go back.",
+        "Because of the fire wall parcels wait two weeks, not a month.",
+    ),
+    (
+        "Two shops sell it: Parapet, which is the huge one, and Hutch, where people are kind.",
+        "Don't bother, we've moved on from Hutch.",
+    ),
+    ("Papa takes the ramipril at night, with yoghurt.", "Vietti took him off the ramipril because of the cough."),
+    (
+        "New routes go up on Mondays, and the wall is closed until three.",
+        "Small change: we set on Wednesdays from June on, Mondays were too busy.",
+    ),
+    ("Grandpa is at the day centre on Wednesdays.", "He goes there on Mondays too now, not just on Wednesdays."),
+    ("开场前两小时以内不能取消。", "两小时太短了，空位补不上，改成六小时。"),
+    ("八个人以上才算团体预约。", "八个人太少了，以后十个人起算团体。"),
+    ("Der Kurs hat 12 kg Ton für jeden.", "12 kg sind zu wenig, es werden 15 kg."),
+    ("El bono del gimnasio dura 45 minutos.", "45 minutos es muy poco, pasamos a 60 minutos."),
+    ("Le cours de poterie dure 45 minutes.", "45 minutes, c'est trop court, on passe à 70 minutes."),
+]
+"""Statements that name the value of an older one as over, in other words."""
+BOTH_HOLD = [
+    ("The parcels wait 30 days in the store.", "Pager shifts are a week long now, not three days."),
+    ("Rodica comes from Monday to Friday.", "The office is shut on Fridays in June and open on Tuesdays now."),
+    ("Use bun, not npm, for the shop.", "Use pnpm, not npm, for the tools."),
+    ("Three lines at most, and no preface.", "Make that five retries, not three."),
+    ("The cat eats twice a day.", "Not one day sooner than in May, now that it is June."),
+    ("Hutch is where people are kind.", "Hutch is not far from the river."),
+]
 
 
 def said(*texts: str, apart: timedelta = timedelta(days=20)) -> list[CandidateEntry]:
@@ -94,6 +124,23 @@ def test_what_an_agent_answers_replaces_nothing_that_the_request_before_it_quote
 )
 def test_the_name_of_the_speaker_is_no_part_of_what_is_compared(speaker: str, said: str) -> None:
     assert read_statement(speaker + said) == read_statement(said)
+
+
+def outdated(entries: Sequence[CandidateEntry]) -> dict[str, str]:
+    done = reconcile((), entries, fixed=(), config=ConsolidationConfig())
+    assert done.superseded == ()
+    return dict(done.outdated)
+
+
+@pytest.mark.parametrize(("old", "new"), OUTDATED)
+def test_what_names_an_older_value_as_over_marks_it_and_replaces_nothing(old: str, new: str) -> None:
+    others = ["The cellar floods in spring.", "We bake bread on holidays.", "Anna plays the cello in the hall."] * 3
+    assert outdated(said(old, *others, new)) == {"e0": f"e{len(others) + 1}"}
+
+
+@pytest.mark.parametrize(("old", "new"), [*BOTH_HOLD, *NEAR_MISSES])
+def test_what_ends_something_else_marks_nothing(old: str, new: str) -> None:
+    assert outdated(said(old, "The cellar floods in spring.", "We bake bread on holidays.", new)) == {}
 
 
 def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:

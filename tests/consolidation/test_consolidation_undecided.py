@@ -16,7 +16,7 @@ from ricordo.curation.memory_document import parse_memory_document
 from ricordo.curation.types import Advice, Proposal, Supersession
 from ricordo.scope import Scope
 from ricordo.workspace import MEMORY_PATH, Author, parse_entries, parse_entry, render_entry
-from ricordo.workspace.entry import contradicted_ids, find_contradictions, set_contradictions
+from ricordo.workspace.entry import CONTRADICTS_FIELD, contradicted_ids, find_contradictions, replace_fields
 from ricordo.workspace.entry_codec import inline_fields
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
@@ -331,9 +331,10 @@ def test_relinking_changes_the_names_and_no_other_byte(
 ) -> None:
     bare = Entry(content=text, id="0" * 26, pinned=pinned, extra=(("merged", "x"),))
     bullet = render_entry(bare).encode("utf-8", "surrogatepass")
-    linked = set_contradictions(bullet, bare, one)
+    linked = replace_fields(bullet, bare, [CONTRADICTS_FIELD], [(CONTRADICTS_FIELD, ",".join(one))] if one else [])
     read = parse_entry(linked.decode("utf-8", "surrogatepass"))
     assert (contradicted_ids(read), read.content) == (tuple(one), bare.content)
-    again = set_contradictions(linked, read, other)
-    assert again == set_contradictions(bullet, bare, other)
-    assert set_contradictions(again, parse_entry(again.decode("utf-8", "surrogatepass")), ()) == bullet
+    fields = [(CONTRADICTS_FIELD, ",".join(other))] if other else []
+    again = replace_fields(linked, read, [CONTRADICTS_FIELD], fields)
+    assert again == replace_fields(bullet, bare, [CONTRADICTS_FIELD], fields)
+    assert replace_fields(again, parse_entry(again.decode("utf-8", "surrogatepass")), [CONTRADICTS_FIELD], ()) == bullet

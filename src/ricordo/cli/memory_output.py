@@ -28,7 +28,7 @@ __all__ = [
     "locate_new_entry",
     "print_answer",
     "print_confirmation_effect",
-    "print_contradictions",
+    "print_conflicts",
     "print_explanation",
     "print_hits",
 ]
@@ -47,12 +47,13 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
     if not hits:
         print_line("Nothing found.")
     from ricordo.search.supersession import contradiction_markers
+    from ricordo.workspace.entry import outdated_marker
 
     is_scored = any(hit.score for hit in hits)
     for number, (hit, contradicts) in enumerate(zip(hits, contradiction_markers(hits), strict=True), start=1):
         print_line(_highlight_words(wrap(_shorten(hit.entry.content), "   ", first=f"{number}. "), hit))
-        if contradicts:
-            print_line(wrap(contradicts, "   "))
+        for marker in filter(None, (outdated_marker(hit.entry), contradicts)):
+            print_line(wrap(marker, "   "))
         date = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [
@@ -238,11 +239,16 @@ async def load_contradictions(memory: "Memory", entry_id: str) -> "list[Entry]":
     return [entries[name] for name in find_contradictions(entries.values()).get(entry_id, ()) if name in entries]
 
 
-def print_contradictions(others: "Sequence[Entry]", entry_id: str) -> None:
-    """Print what contradicts the memory with this id, and what decides it."""
+def print_conflicts(entry: "Entry", others: "Sequence[Entry]") -> None:
+    """Print which memory may have made this one outdated, what contradicts it, and what decides that."""
+    from ricordo.workspace.entry import outdated_marker
+
+    if marker := outdated_marker(entry):
+        print_line(wrap(f"{marker} by {entry.maybe_outdated_by}", "  "))
+        print_line(dim(wrap(f"decide by `ricordo review accept {entry.id}`, or reject: both hold", "    ")))
     for other in others:
         print_line(wrap(f"contradicts {other.id}, not decided: {_shorten_line(other.content)}", "  "))
-        hint = f"decide by `ricordo confirm {entry_id}`, or {other.id}: that one holds; or `ricordo forget` one"
+        hint = f"decide by `ricordo confirm {entry.id}`, or {other.id}: that one holds; or `ricordo forget` one"
         print_line(dim(wrap(hint, "    ")))
 
 

@@ -25,6 +25,7 @@ from ricordo.workspace.entry import (
     contradiction_marker,
     find_contradictions,
     name_contradiction,
+    outdated_marker,
 )
 from ricordo.workspace.entry_codec import preview_line
 from ricordo.workspace.layout import MEMORY_PATH
@@ -176,7 +177,8 @@ def _block_lines(part: DocumentPart) -> tuple[str, ...]:
     if part.entry is not None:
         if part.entry.state != "active":
             return ()
-        data = ("- " + part.entry.content.replace("\n", "\n  ")).encode("utf-8", "replace")
+        text = " ".join(filter(None, (part.entry.content, outdated_marker(part.entry))))
+        data = ("- " + text.replace("\n", "\n  ")).encode("utf-8", "replace")
     return tuple(line.rstrip() for line in decode_lines(data) if line.strip())
 
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 from ricordo.curation.claims import attribute_of, parse_statement
 from ricordo.language import Language, content_words, detect_language
 from ricordo.language.languages import dominant_script
-from ricordo.language.packs import language_pack, pack_phrases, pack_table, pack_words
+from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_table, pack_words
 from ricordo.language.quantities import find_quantities
 from ricordo.language.words import irregular_pasts, is_stop_word, split_words, stem, strip_accents
 from ricordo.lazy import lazy_compile
@@ -25,10 +25,13 @@ from ricordo.messages.json_text import decode_json
 
 __all__ = [
     "CHANGE_THRESHOLD",
+    "OUTDATED_THRESHOLD",
     "ComparedStatement",
+    "Ending",
     "change_features",
     "change_score",
     "have_different_subjects",
+    "read_ending",
     "read_statement",
     "shares_frame",
 ]
@@ -36,6 +39,8 @@ __all__ = [
 
 CHANGE_THRESHOLD = 1.5
 """The score from which a later statement takes the place of an earlier one."""
+OUTDATED_THRESHOLD = 1.0
+"""The score from which an earlier statement may be outdated, if the later one has a word of change."""
 _WEIGHTS_FILE = "change_weights.json"
 _MAX_CHARACTERS = 600
 _VALUE_SIGN = "="
@@ -71,10 +76,36 @@ _SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[
 _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
 # "is pinned" and "has been moved" tell how something is
 _PASSIVE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('being', language='en')})\s+(?:\w+ly\s+)?\w+", re.IGNORECASE)
+_ENDED_BEFORE = lazy_compile(
+    lambda: (
+        rf"(?:(?<!\w)(?:{_phrases('ended_lead', 'claim_negation', 'instead_of', edges=True)})"
+        rf"|{_phrases('ended_lead', 'claim_negation', 'instead_of', edges=False)})"
+        rf"\W*(?:(?:{pack_phrases('only')})\s+)?(?:(?:{pack_phrases('value_lead')})\s+)?$"
+    ),
+    re.IGNORECASE,
+)
+_ENDED_BEHIND = lazy_compile(
+    lambda: (
+        rf"(?:\s[^\W\d]+)?\W{{0,3}}(?:{pack_phrases('ended_tail', edges=True)})(?!\w)"
+        rf"|[\u3040-\u9fff]{{0,2}}?(?:{pack_phrases('ended_tail', edges=False)})"
+    ),
+    re.IGNORECASE,
+)
+_ENDED_NAME = lazy_compile(
+    lambda: (
+        rf"(?:(?<!\w)(?:{pack_phrases('ended_lead', edges=True)})\s+(?:(?:{pack_phrases('value_lead')})\s+)?"
+        rf"|{pack_phrases('ended_lead', edges=False)})([\w.+#@/-]+)"
+    ),
+    re.IGNORECASE,
+)
 _CUES = lazy_compile(
     lambda: rf"(?<!\w)(?:{pack_phrases('change_cue', edges=True)})(?!\w)|{pack_phrases('change_cue', edges=False)}",
     re.IGNORECASE,
 )
+
+
+def _phrases(*kinds: PhraseKind, edges: bool) -> str:
+    return "|".join(pack_phrases(kind, edges=edges) for kind in kinds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +152,36 @@ def read_statement(text: str) -> ComparedStatement:
         negative=parse_statement(text).is_negative,
         is_event=language == "en" and _tells_past(excerpt),
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """What a statement says to end: typed values, as pairs of type and value, and subject words.
+
+    `values` are all its values but those of the day from which it holds.
+    """
+
+    ended: frozenset[tuple[str, str]]
+    words: frozenset[str]
+    values: frozenset[tuple[str, str]]
+
+
+@lru_cache(maxsize=1024)
+def read_ending(text: str) -> Ending:
+    """Return what the first 600 characters of a statement say to end: "not a month", "eight is too few"."""
+    excerpt = _START.sub(_blank, _without_speaker(text))
+    language = _detect_script_language(excerpt)
+    values, ended = set[tuple[str, str]](), set[tuple[str, str]]()
+    masked = excerpt
+    for start, end, kind in _find_values(excerpt, language)[2]:
+        of_span = _find_values(excerpt[start:end], language)[0].get(kind, frozenset())
+        values |= {(kind, value) for value in of_span}
+        if _ENDED_BEFORE.search(excerpt[:start]) or _ENDED_BEHIND.match(excerpt[end:]):
+            ended |= {(kind, value) for value in of_span}
+        masked = f"{masked[:start]}{' ' * (end - start)}{masked[end:]}"
+    named = " ".join(match[1] for match in _ENDED_NAME.finditer(masked))
+    words = frozenset(content_words(named.casefold(), detect_language(excerpt))) - _generic_words()
+    return Ending(ended=frozenset(ended), words=words, values=frozenset(values))
 
 
 def _without_speaker(text: str) -> str:

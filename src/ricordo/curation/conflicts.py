@@ -8,14 +8,17 @@ mutual, and no text is opposed to itself.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
 from math import inf
 
 from ricordo.curation.change_model import (
+    OUTDATED_THRESHOLD,
     change_features,
     change_score,
     have_different_subjects,
+    read_ending,
     read_statement,
     shares_frame,
 )
@@ -32,6 +35,7 @@ __all__ = [
     "contradict",
     "have_different_speakers",
     "is_opposed",
+    "outdates",
     "replaces",
     "says_the_same",
     "score_change",
@@ -92,6 +96,12 @@ _PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
 _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _MIN_WORDS = 2
+_MIN_NAME_RARITY, _MIN_WORD_RARITY = 0.62, 1.5
+_MEASURED_TYPES = frozenset({"time", "weekday", "clock", "data", "share", "rate", "mass", "volume", "length", "piece"})
+_UNITS = frozenset({f"{seconds:g}" for seconds in (1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000)})
+_NAMED = 10.0
+"""What names the old value is likelier than what the model finds."""
+_INEXACT_TYPES = frozenset({"number", "month", "date"})
 # "User: " before a sentence names the speaker, not what it is about
 _FIRST_PERSON = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('first_person_subject')})(?!\w)", re.IGNORECASE)
 _ORDINAL = lazy_compile(lambda: rf"^(\d+)(?:{pack_phrases('ordinal_ending')})$")
@@ -158,6 +168,53 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
         same_speaker=not have_different_speakers(newer, older),
     )  # fmt: skip
     return change_score(features)
+
+
+def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
+    """Return how likely `newer` makes `older` outdated, where it isn't sure enough to replace it; 0 if it is unlikely.
+
+    Greater is likelier. `newer` was said later; `rarity` is as in `score_change`.
+    """
+    if entry_time(newer) <= entry_time(older) or (older.source.messages and newer.source == older.source):
+        return 0.0
+    if named := _names_earlier_value(newer, older, rarity):
+        return _NAMED + named
+    score = score_change(newer, older, rarity) if read_statement(newer.content).has_cue else 0.0
+    return score if score >= OUTDATED_THRESHOLD else 0.0
+
+
+def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
+    """Return how surely `newer` names what `older` says as over, as the weight of what it names; 0 if it does not.
+
+    It does if it says that a value or a name of the older one ends ("not a month", "eight is too few", "we have moved
+    on from Hutch"), or if it announces a change and has that value beside another one of its type, on the same subject.
+    """
+    if _describe_different_speakers(newer, older):
+        return 0.0
+    ending, earlier = read_ending(newer.content), read_ending(older.content)
+    new, old = read_statement(newer.content), read_statement(older.content)
+    shared = max((rarity(word) for word in new.attributes & old.attributes), default=0.0)
+    names = max((rarity(word) for word in ending.words & old.subject), default=0.0)
+    if names >= _MIN_NAME_RARITY * rarity(""):
+        return names
+    over = ending.ended & earlier.values
+    if over and ending.values - ending.ended and (shared or any(map(_is_measured, over))):
+        return 1.0 + shared
+    if new.has_cue and shared >= _MIN_WORD_RARITY and _has_other_value(ending.values, earlier.values):
+        return shared
+    return 0.0
+
+
+def _is_measured(value: tuple[str, str]) -> bool:
+    """Tell whether a typed value is exact enough to name what it is about: not a bare number, a tool, or "a day"."""
+    return value[0] in _MEASURED_TYPES and value[1] not in _UNITS
+
+
+def _has_other_value(new: Collection[tuple[str, str]], old: Collection[tuple[str, str]]) -> bool:
+    """Tell whether `new` has the one exact value of a type that `old` has, and another one of that type."""
+    kinds = Counter(kind for kind, _ in old)
+    common = {kind for kind, value in new if (kind, value) in old and kinds[kind] == 1} - _INEXACT_TYPES
+    return any(kind in common and (kind, value) not in old for kind, value in new)
 
 
 def announces_change(entry: Entry) -> bool:

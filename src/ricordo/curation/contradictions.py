@@ -16,21 +16,26 @@ from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.concurrency import yield_point
-from ricordo.curation.change_model import read_statement
+from ricordo.curation.change_model import read_ending, read_statement
 from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
 from ricordo.curation.conflicts import contradict, stance
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.language.duplicates import StatementIndex
 from ricordo.lazy import lazy_compile
-from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, contradicted_ids, set_contradictions
+from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Entry, contradicted_ids, replace_fields
+from ricordo.workspace.titles import shorten_statement
 
 __all__ = [
     "ContradictionPair",
+    "LinkFields",
     "RelatedEntryIndex",
     "choose_confirmed",
+    "dismissed_id",
     "find_contradictions",
-    "link_contradictions",
+    "is_confirmed_beside",
+    "link_entries",
+    "link_fields",
     "linked_entry_ids",
     "map_links",
     "move_together",
@@ -86,6 +91,13 @@ class RelatedEntryIndex:
             for name in names if len(names) <= _MAX_POSTINGS else ():
                 scores[name] += weight
         return sorted(scores, key=lambda name: (-scores[name], name))[:_MAX_ON_SUBJECT]
+
+    def find_with_values(self, entry: Entry) -> set[str]:
+        """Return the ids of memories that share a value or a name which this one says to end."""
+        ending = read_ending(entry.content)
+        words = {*ending.words, *(statement_words(entry.content) - read_statement(entry.content).subject)}
+        rows = (self._words.find_any((word,)) for word in (words if ending.ended or ending.words else ()))
+        return set().union(*(row for row in rows if len(row) <= _MAX_POSTINGS)) - {entry.id}
 
     def rarity(self, word: str) -> float:
         """Return the weight of a word: 0 if all memories have it, more the fewer do."""
@@ -209,7 +221,10 @@ def _can_replace(entry: Entry) -> bool:
     )
 
 
-_LINK_FIELD = f"[{CONTRADICTS_FIELD}:: ".encode()
+LinkFields: TypeAlias = tuple[tuple[str, str], ...]
+"""The fields by which an entry names other entries."""
+_LINK_FIELDS = frozenset({CONTRADICTS_FIELD, *OUTDATED_FIELDS})
+_MAX_WORDS = 60
 ContradictionPair = tuple[str, str]
 """The ids of two memories, the earlier one first."""
 
@@ -258,26 +273,54 @@ def map_links(pairs: Sequence[ContradictionPair], person_ids: Collection[str] = 
     return {name: tuple(others) for name, others in links.items()}
 
 
-def with_links(entry: Entry, others: Sequence[str]) -> Entry:
-    """Return the entry with a field that names `others`, without it if there are none."""
-    rest = tuple((key, value) for key, value in entry.extra if key != CONTRADICTS_FIELD)
-    return replace(entry, extra=(*rest, *([(CONTRADICTS_FIELD, ",".join(others))] if others else [])))
+def link_fields(others: Sequence[str] = (), newer: Entry | None = None, dismissed: str = "") -> LinkFields:
+    """Return the fields of an entry that contradicts `others`, and that `newer` may have made outdated.
+
+    `dismissed` is the id of a newer entry beside which it holds, because a person removed the words of the mark.
+    """
+    contradictions = ((CONTRADICTS_FIELD, ",".join(others)),) if others else ()
+    if newer is None:
+        return (*contradictions, *(((OUTDATED_FIELDS[0], dismissed),) if dismissed else ()))
+    words = f"see “{shorten_statement(newer.content, _MAX_WORDS)}”"
+    return (*contradictions, *zip(OUTDATED_FIELDS, (newer.id, words), strict=True))
 
 
-def link_contradictions(document: MemoryDocument, links: Mapping[str, Sequence[str]]) -> MemoryDocument:
-    """Return a document whose bullets name exactly the entries in `links`; a bullet without an id stays unchanged."""
-    return document.with_parts(_link_part(part, links) for part in document.parts)
+def dismissed_id(entry: Entry) -> str:
+    """Return the id of the newer entry whose mark a person removed by hand; empty if there is none."""
+    fields = dict(entry.extra)
+    return "" if OUTDATED_FIELDS[1] in fields else fields.get(OUTDATED_FIELDS[0], "")
+
+
+def with_links(entry: Entry, fields: LinkFields) -> Entry:
+    """Return the entry with exactly these links to other entries."""
+    rest = tuple(pair for pair in entry.extra if pair[0] not in _LINK_FIELDS)
+    pointer = tuple(pair for pair in fields if pair[0] == OUTDATED_FIELDS[0])
+    return replace(entry, extra=(*pointer, *rest, *(pair for pair in fields if pair not in pointer)))
+
+
+def link_entries(document: MemoryDocument, links: Mapping[str, LinkFields]) -> MemoryDocument:
+    """Return a document whose bullets have exactly these links by id; a bullet without an id stays unchanged."""
+    return document.with_parts(
+        _link_part(part, links.get(part.entry.id, ()) if part.entry else ()) for part in document.parts
+    )
 
 
 def remove_links(document: bytes, path: str, removed_ids: Collection[str]) -> bytes:
-    """Return a curated document in which no line has a contradiction link to one of `removed_ids`."""
-    if _LINK_FIELD not in document or not any(name.encode() in document for name in removed_ids):
+    """Return a curated document in which no line has a link to one of `removed_ids`."""
+    is_linked = any(f"[{name}:: ".encode() in document for name in _LINK_FIELDS)
+    if not is_linked or not any(name.encode() in document for name in removed_ids):
         return document
     parsed = parse_memory_document(document, path)
-    links = {
-        entry.id: [other for other in contradicted_ids(entry) if other not in removed_ids] for entry in parsed.entries
-    }
-    return link_contradictions(parsed, links).data
+    links = {entry.id: _fields_without(entry, removed_ids) for entry in parsed.entries}
+    return link_entries(parsed, links).data
+
+
+def _fields_without(entry: Entry, removed_ids: Collection[str]) -> LinkFields:
+    """Return the links of an entry without those to `removed_ids`."""
+    others = [other for other in contradicted_ids(entry) if other not in removed_ids]
+    outdated = tuple((key, value) for key, value in entry.extra if key in OUTDATED_FIELDS)
+    is_removed = any(value in removed_ids for key, value in outdated if key == OUTDATED_FIELDS[0])
+    return (*link_fields(others), *(() if is_removed else outdated))
 
 
 def move_together(
@@ -310,13 +353,13 @@ def move_together(
     return document.with_parts(parts)
 
 
-def _link_part(part: DocumentPart, links: Mapping[str, Sequence[str]]) -> DocumentPart:
+def _link_part(part: DocumentPart, fields: LinkFields) -> DocumentPart:
     if part.entry is None or not part.is_named:
         return part
-    others = tuple(links.get(part.entry.id, ()))
-    if contradicted_ids(part.entry) == others:
+    if with_links(part.entry, fields).extra == part.entry.extra:
         return part
-    return replace(part, data=set_contradictions(part.data, part.entry, others), entry=with_links(part.entry, others))
+    data = replace_fields(part.data, part.entry, _LINK_FIELDS, fields)
+    return replace(part, data=data, entry=with_links(part.entry, fields))
 
 
 def _find_part(parts: Sequence[DocumentPart], name: str) -> int | None:
@@ -332,6 +375,11 @@ def _is_contradiction(newer: Entry, older: Entry) -> bool:
     if all(_is_confirmed(entry, newer, older) for entry in (newer, older)):
         return False
     return contradict(newer, older) or (entry_time(newer) == entry_time(older) and contradict(older, newer))
+
+
+def is_confirmed_beside(entry: Entry, other: Entry) -> bool:
+    """Tell whether a person confirmed an entry when the other one was already there."""
+    return _is_confirmed(entry, entry, other)
 
 
 def _is_confirmed(entry: Entry, one: Entry, other: Entry) -> bool:

@@ -23,7 +23,7 @@ from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore
-from ricordo.workspace.entry import CONTRADICTS_FIELD, Entry, supersede, with_metadata
+from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Entry, supersede, with_metadata
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile, long_entry_path
@@ -77,7 +77,8 @@ class EntryUpdate:
         changed = changed if self.tags is None else replace(changed, tags=self.tags)
         if self.content is None or self.content == entry.content:
             return changed
-        rest = tuple((key, value) for key, value in changed.extra if key not in {CONTRADICTS_FIELD, REWORDED_FIELD})
+        dropped = {CONTRADICTS_FIELD, REWORDED_FIELD, *OUTDATED_FIELDS}
+        rest = tuple(pair for pair in changed.extra if pair[0] not in dropped)
         return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
 
 
@@ -182,7 +183,9 @@ async def merge_into(
                 files,
                 path,
                 old.entry.id,
-                lambda entry: supersede(replace(entry, id=old.entry.id), new_id, end=now.date()),
+                lambda entry: supersede(
+                    replace(_without_outdated_mark(entry), id=old.entry.id), new_id, end=now.date()
+                ),
             )
             for path in dict.fromkeys(_document_paths(located_entries))
         ]
@@ -301,8 +304,12 @@ def _document_paths(located_entries: Sequence[LocatedEntry]) -> list[str]:
 
 def _set_mark(entry: Entry, act: MarkAct, now: datetime) -> Entry:
     if act == "confirm":
-        return replace(entry, confirmed=now, confidence=1.0)
-    return replace(entry, pinned=act == "pin")
+        return replace(_without_outdated_mark(entry), confirmed=now, confidence=1.0)
+    return replace(_without_outdated_mark(entry) if act == "pin" else entry, pinned=act == "pin")
+
+
+def _without_outdated_mark(entry: Entry) -> Entry:
+    return replace(entry, extra=tuple(pair for pair in entry.extra if pair[0] not in OUTDATED_FIELDS))
 
 
 async def _rewrite_bullets(

@@ -14,7 +14,15 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.contradictions import link_contradictions, map_links, move_together, with_links
+from ricordo.curation.contradictions import (
+    LinkFields,
+    dismissed_id,
+    link_entries,
+    link_fields,
+    map_links,
+    move_together,
+    with_links,
+)
 from ricordo.curation.importance import MERGED_FIELD, field_ids, is_explicit, is_worthwhile
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.curation.placement import (
@@ -130,15 +138,15 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     unplaced = in_profile | uncurated
     undecided = tuple(pair for pair in reconciliation.undecided if unplaced.isdisjoint(pair))
     links = map_links(undecided)
-    written_links = map_links(undecided, person_ids)
+    written_links = _link_all(reconciliation, map_links(undecided, person_ids), unplaced)
     documents = {
-        path: link_contradictions(
+        path: link_entries(
             _apply_reconciliation(document, reconciliation, removal_marks, unrecorded_ids), written_links
         )
         for path, document in documents.items()
     }
     new = [
-        replace(one, entry=with_links(one.entry, written_links.get(name, ())))
+        replace(one, entry=with_links(one.entry, written_links[name]))
         for name, one in reconciliation.active.items()
         if name not in curated_ids and name not in unplaced
     ]
@@ -177,6 +185,18 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
         cap=placement.cap,
         undecided=undecided,
     )
+
+
+def _link_all(
+    reconciliation: Reconciliation, contradictions: Mapping[str, Sequence[str]], unplaced: Collection[str]
+) -> dict[str, LinkFields]:
+    """Return the fields by which each active entry names others: what it contradicts, and what may outdate it."""
+    active = {name: one.entry for name, one in reconciliation.active.items()}
+    newer = {old: active[new] for old, new in reconciliation.outdated.items() if new not in unplaced}
+    return {
+        name: link_fields(contradictions.get(name, ()), newer.get(name), dismissed_id(entry))
+        for name, entry in active.items()
+    }
 
 
 def _find_in_profile(

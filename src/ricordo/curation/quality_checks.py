@@ -13,9 +13,9 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.curation.change_model import CHANGE_THRESHOLD
-from ricordo.curation.conflicts import score_change
-from ricordo.curation.contradictions import RelatedEntryIndex
+from ricordo.curation.change_model import OUTDATED_THRESHOLD
+from ricordo.curation.conflicts import outdates, score_change
+from ricordo.curation.contradictions import RelatedEntryIndex, dismissed_id, is_confirmed_beside
 from ricordo.curation.importance import MERGED_FIELD, entry_time, field_ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import contains_fence, has_secret
@@ -349,8 +349,6 @@ def _list_details(detail: str, paths: Collection[str]) -> str:
 _MIN_SURE = 0.65
 """Learned memories below this confidence, which is the relevance that the rules gave them, are likely noise."""
 _FEWEST_WORDS = 2
-_CHANGE_MARGIN = 0.5
-"""A pair this little below the threshold of superseding looks like an old and a new statement."""
 _MAX_EXAMPLES = 3
 _EXAMPLE_CHARS = 60
 DOUBT_DETAILS: Mapping[str, str] = {
@@ -424,20 +422,33 @@ def find_doubts(
 def _find_pairs(active: Sequence[Entry]) -> list[Doubt]:
     """Return the pairs that say the same, and those that look like an old and a new statement."""
     index, earlier, doubts = RelatedEntryIndex(DUPLICATE_THRESHOLD), dict[str, Entry](), list[Doubt]()
+    marked = {entry.id: entry.maybe_outdated_by for entry in active if entry.maybe_outdated_by}
     for entry in active:
         index.add(entry)
     for entry in sorted(active, key=_said_key):
-        candidates = {*index.find_same(entry), *index.find_on_subject(entry)} & earlier.keys()
+        candidates = {*index.find_same(entry), *index.find_on_subject(entry), *index.find_with_values(entry)}
+        candidates = (candidates | {name for name, by in marked.items() if by == entry.id}) & earlier.keys()
         for name in sorted(candidates):
             older = earlier[name]
             if (older.confirmed and entry.confirmed) or older.superseded_by == entry.id:
                 continue
             if is_same_statement(entry.content, older.content):
                 doubts.append(_pair_doubt("duplicate", "a later memory says the same", older, entry))
-            elif score_change(entry, older, index.rarity) >= CHANGE_THRESHOLD - _CHANGE_MARGIN:
+            elif _may_be_outdated(older, entry, index):
                 doubts.append(_pair_doubt("stale", "a later memory seems to replace it", older, entry))
         earlier[entry.id] = entry
     return doubts
+
+
+def _may_be_outdated(older: Entry, newer: Entry, index: RelatedEntryIndex) -> bool:
+    """Tell whether `older` is marked, or likely enough outdated for a person to decide, and nobody has decided."""
+    if is_confirmed_beside(older, newer) or dismissed_id(older) == newer.id:
+        return False
+    return (
+        older.maybe_outdated_by == newer.id
+        or score_change(newer, older, index.rarity) >= OUTDATED_THRESHOLD
+        or outdates(newer, older, index.rarity) > 0
+    )
 
 
 def _pair_doubt(kind: str, reason: str, older: Entry, newer: Entry) -> Doubt:

@@ -17,6 +17,7 @@ from ricordo.curation.conflicts import (
     announces_change,
     contradict,
     have_different_speakers,
+    outdates,
     replaces,
     says_the_same,
     score_change,
@@ -26,7 +27,9 @@ from ricordo.curation.contradictions import (
     ContradictionPair,
     RelatedEntryIndex,
     choose_confirmed,
+    dismissed_id,
     find_contradictions,
+    is_confirmed_beside,
     linked_entry_ids,
 )
 from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, entry_time, field_ids, is_explicit, is_worthwhile
@@ -80,6 +83,7 @@ def reconcile(
         reconciler.apply_advice(advice)
     curated_ids = {one.entry.id for one in curated}
     new_ids = {one.entry.id for one in accepted}
+    outdated = reconciler.find_outdated()
     skipped_ids = {
         name
         for name in new_ids & reconciler.active.keys()
@@ -95,6 +99,7 @@ def reconcile(
         refused=tuple(reconciler.refused),
         topics=reconciler.name_topics(advice) if advice else {},
         undecided=tuple(pair for pair in reconciler.find_contradictions(affected_ids) if skipped_ids.isdisjoint(pair)),
+        outdated={old: new for old, new in outdated.items() if skipped_ids.isdisjoint((old, new))},
     )
 
 
@@ -112,6 +117,7 @@ class _Reconciler:
         self.dropped: set[str] = set()
         self.refused: list[Refusal] = []
         self._merged_into: dict[str, str] = {}
+        self._outdated = {one.entry.id: one.entry.maybe_outdated_by for one in curated if one.entry.maybe_outdated_by}
         self._config = config
         self._today = today
         self._fixed_ids = frozenset(fixed)
@@ -157,7 +163,10 @@ class _Reconciler:
         self._decide_changes(one.entry.id)
 
     def _decide_changes(self, name: str) -> None:
-        """Replace what the entry changes, and the entry if a later one changes it, where no rule found that."""
+        """Replace what the entry changes, and the entry if a later one changes it, where no rule found that.
+
+        What is less sure is noted: the most likely one of them may be outdated.
+        """
         if name not in self.active:
             return
         entry = self.active[name].entry
@@ -169,6 +178,37 @@ class _Reconciler:
                 if self._may_replace(newer.entry, older.entry):
                     self._replace(older, newer)
                     self._supersessions_left -= 1
+        if name in self.active:
+            self._note_outdated(self.active[name], dict.fromkeys(other.entry.id for _, other in scored))
+
+    def _note_outdated(self, one: CandidateEntry, near: Collection[str]) -> None:
+        """Note what the entry may have made outdated, and the entry if a later one may have made it so."""
+        names = [*near, *sorted(self._related.find_with_values(one.entry) - {*near})]
+        pairs = [sorted((one, self.active[other]), key=_said_key) for other in names if other in self.active]
+        rows = [(outdates(newer.entry, older.entry, self._related.rarity), older, newer) for older, newer in pairs]
+        likelihood, older, newer = max(rows, key=lambda row: row[0], default=(0.0, one, one))
+        if likelihood:
+            self._outdated[older.entry.id] = newer.entry.id
+
+    def find_outdated(self) -> dict[str, str]:
+        """Return by the id of an active entry that of the newer active one that may have made it outdated.
+
+        A person's line is never outdated, nor is one that they confirmed or that was said again since.
+        """
+        successors = {one.old: one.new for one in self.superseded}
+        found: dict[str, str] = {}
+        for old, by in self._outdated.items():
+            new = self._resolve(by)
+            while new in successors:
+                new = self._resolve(successors[new])
+            if old == new or not {old, new} <= self.active.keys():
+                continue
+            older, newer = self.active[old].entry, self.active[new].entry
+            is_repeated = any(name > new for name in field_ids(older, MERGED_FIELD))
+            is_decided = dismissed_id(older) == new or is_confirmed_beside(older, newer)
+            if not (self._is_protected(older) or is_repeated or is_decided):
+                found[old] = new
+        return found
 
     def _score_change(self, one: CandidateEntry, other: CandidateEntry) -> float:
         """Return the score that the later of two entries changes the other one."""

@@ -140,7 +140,8 @@ class Reconciliation:
     `active` holds the entries to curate by id; `changed` are the ids of those that were already curated and now differ.
     `merged` are ids of entries that duplicate another one, `left` those that stay in the ledger only. `refused` holds
     the reason for each refused proposal of a model, `topics` the topic of an entry. `undecided` are pairs of ids of
-    active entries that contradict each other, the earlier statement first.
+    active entries that contradict each other, the earlier statement first. `outdated` gives by the id of an active
+    entry that of a newer one that may have made it outdated.
     """
 
     active: Mapping[str, CandidateEntry]
@@ -152,6 +153,7 @@ class Reconciliation:
     refused: tuple[Refusal, ...] = ()
     topics: Mapping[str, str] = field(default_factory=dict)
     undecided: tuple[tuple[str, str], ...] = ()
+    outdated: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

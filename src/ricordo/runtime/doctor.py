@@ -494,9 +494,12 @@ async def decide_doubt(layers: LayeredMemory, entry_id: str, verb: Verb, *, text
         if not text.strip():
             raise InvalidInput("Give the text that the memory has from now on.")
         return await layers.update_entry(entry.id, EntryUpdate(content=text), who=PERSON)
+    doubt = next((each for each in await find_due_doubts(layers) if each.id == entry.id), None)
+    if doubt and doubt.kind == "stale":
+        # what is accepted or rejected is that the newer one takes the place of the older one
+        verb = "merge" if verb == "accept" else "accept" if verb == "reject" else verb
     if verb == "reject":
         return await layers.forget(entry.id, who=PERSON, why="rejected in a review")
-    doubt = next((each for each in await find_due_doubts(layers) if each.id == entry.id), None)
     if verb == "accept":
         if doubt and doubt.other:
             await layers.mark_entry(doubt.other.id, "confirm", who=PERSON)

@@ -561,7 +561,9 @@ class Memory:
 
         `accept` says that it holds, with what it is compared with; `reject` forgets it; `merge` lets what it is
         compared with take its place; `edit` gives it the content `text`; `later` puts it off for so many `days`, and 0
-        shows it again. Raises: EntryNotFound; InvalidInput for a verb that can't decide it.
+        shows it again. Of a memory that may be outdated, kind `stale`, `accept` lets the newer one take its place, and
+        `reject` says that both hold: they are confirmed, and nobody is asked about them again. Raises: EntryNotFound;
+        InvalidInput for a verb that can't decide it.
         """
         from ricordo.runtime.doctor import decide_doubt
 

@@ -42,6 +42,7 @@ from ricordo.search.supersession import (
     place_announced_behind,
     place_held_first,
     place_newer_first,
+    place_outdated_behind,
     place_successors_first,
 )
 from ricordo.workspace.entry import Entry
@@ -425,10 +426,13 @@ def _rank_passages(
     offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
     rows = place_successors_first(rows, offered, chain, asked.as_of)
     rows = place_held_first(rows, chain, asked.as_of) if asked.as_of is not None else rows
+
+    def offer(passage: Passage) -> ScoredPassage:
+        return score_passage(_without_match(passage), asked)
+
+    rows = place_outdated_behind(rows, passages_shown, offer) if asked.as_of is None else rows
     return _Ranking(
-        rows=group_contradictions(
-            rows, every, passages_shown, lambda passage: score_passage(_without_match(passage), asked)
-        ),
+        rows=group_contradictions(rows, every, passages_shown, offer),
         deduplicated=folds, superseded=superseded,
         is_certain=unseen is None or len(folds.unique) >= max_rows,
     )  # fmt: skip
@@ -551,6 +555,8 @@ def _explain_hit(row: ScoredPassage, now: datetime) -> str:
         reasons.append(f"superseded by {row.successor.match.path}:{row.successor.match.line_number}")
     elif row.outdated:
         reasons.append("a later statement exists")
+    if row.entry.maybe_outdated_by:
+        reasons.append(f"maybe outdated by {row.entry.maybe_outdated_by}")
     if row.contradicts:
         reasons.append(f"contradicts {', '.join(row.contradicts)}: not decided")
     return "; ".join(reasons)

@@ -38,6 +38,7 @@ __all__ = [
     "place_announced_behind",
     "place_held_first",
     "place_newer_first",
+    "place_outdated_behind",
     "place_successors_first",
     "restore_past",
     "select_held",
@@ -444,6 +445,30 @@ def group_contradictions(
                 result.append(replace(beside, score=row.score, contradicts=links[other]))
                 pairs.add(other)
         pairs.update([at] if others else [])
+    return result
+
+
+def place_outdated_behind(
+    rows: Sequence[ScoredPassage], shown: CuratedMemory, offer: Callable[[Passage], ScoredPassage]
+) -> list[ScoredPassage]:
+    """Return the rows, each entry that may be outdated directly behind the newer one, unless that is before it already.
+
+    `shown` and `offer` are as in `group_contradictions`.
+    """
+    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
+    result: list[ScoredPassage] = []
+    placed: set[tuple[str, str]] = set()
+    for row in rows:
+        at = _passage_entry_key(row.passage)
+        if at in placed and row is found.get(at):
+            continue
+        newer = row.passage.label, row.entry.maybe_outdated_by
+        if newer[1] and newer not in placed:
+            ahead = found.get(newer) or (offer(shown.places[newer]) if newer in shown.places else None)
+            result += [replace(ahead, score=max(ahead.score, row.score))] if ahead else []
+            placed.add(newer)
+        result.append(row)
+        placed.add(at)
     return result
 
 

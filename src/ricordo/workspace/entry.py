@@ -16,6 +16,7 @@ from ricordo.guard.fence import is_blank
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
+from ricordo.workspace.markdown import escape_value
 
 __all__ = [
     "CONTRADICTS_FIELD",
@@ -23,6 +24,7 @@ __all__ = [
     "CONTRADICTS_PREVIOUS",
     "EXTERNAL_TRUST_FIELD",
     "MAX_CONTENT_BYTES",
+    "OUTDATED_FIELDS",
     "PREDEFINED_KINDS",
     "STARTS_FIELD",
     "SUCCESSOR_FIELD",
@@ -39,9 +41,10 @@ __all__ = [
     "is_contradiction_marker",
     "is_system_field",
     "name_contradiction",
+    "outdated_marker",
     "parse_memory_rule",
     "reopen",
-    "set_contradictions",
+    "replace_fields",
     "supersede",
     "with_metadata",
     "with_validity",
@@ -60,8 +63,11 @@ SUCCESSOR_FIELD = "successor"
 """The extra field of a superseded entry with the id of the one that took its place."""
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
+OUTDATED_FIELDS = "outdated-by", "maybe-outdated"
+"""The fields of an entry that a newer one may have made outdated: the id of the newer one, and words for people."""
 _SYSTEM_FIELDS = frozenset(
     {"contradicts", "merged", "replaced", "reworded", "seq", "starts", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
+    | {*OUTDATED_FIELDS}
 )
 """The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
@@ -142,6 +148,13 @@ class Entry:
     def superseded_by(self) -> str:
         """The id of the entry that took its place, or takes it on the day `valid_until`; empty if none does."""
         return next((value for key, value in self.extra if key == SUCCESSOR_FIELD), "")
+
+    @property
+    def maybe_outdated_by(self) -> str:
+        """The id of a newer entry that may have made it outdated, while nobody has decided; empty if there is none."""
+        fields = dict(self.extra)
+        is_marked = self.state == "active" and OUTDATED_FIELDS[1] in fields
+        return fields.get(OUTDATED_FIELDS[0], "") if is_marked else ""
 
     def _day_of(self, name: str) -> date | None:
         value = next((value for key, value in self.extra if key == name), "")
@@ -350,16 +363,30 @@ def is_contradiction_marker(line: str) -> bool:
     return stripped.startswith(_MARKER_START) and stripped.endswith(_MARKER_END)
 
 
-def set_contradictions(bullet: bytes, entry: Entry, others: Sequence[str]) -> bytes:
-    """Return an entry's bullet with `others` as its only contradictions; all other bytes stay. It contains the id."""
+def outdated_marker(entry: Entry) -> str:
+    """Return the marker to show with an entry that may be outdated; empty for any other."""
+    return f"(maybe outdated: {dict(entry.extra)[OUTDATED_FIELDS[1]]})" if entry.maybe_outdated_by else ""
+
+
+def replace_fields(bullet: bytes, entry: Entry, names: Collection[str], values: Iterable[tuple[str, str]]) -> bytes:
+    """Return an entry's bullet with `values` as its only extra fields of these names; all other bytes stay.
+
+    The bullet contains the id. A pointer of `OUTDATED_FIELDS` goes before the other extra fields, because only there
+    the comment of a document takes it.
+    """
     result = bullet
     for key, value in entry.extra:
-        before, field, after = result.rpartition(f" [{key}:: {value}]".encode("utf-8", "surrogatepass"))
-        result = before + after if key == CONTRADICTS_FIELD and field else result
-    before, name, after = result.rpartition(f"^{entry.id}".encode())
-    if not name or not others:
-        return result
-    return before + f"[{CONTRADICTS_FIELD}:: {','.join(others)}] ".encode() + name + after
+        written = f" [{key}:: {escape_value(value)}]".encode("utf-8", "surrogatepass")
+        before, field, after = result.rpartition(written)
+        result = before + after if key in names and field else result
+    for key, value in values:
+        others = [pair for pair in entry.extra if pair[0] not in names]
+        first = f"[{others[0][0]}:: {escape_value(others[0][1])}]" if others and key == OUTDATED_FIELDS[0] else ""
+        place = (first or f"^{entry.id}").encode("utf-8", "surrogatepass")
+        before, name, after = result.rpartition(place)
+        added = f"[{key}:: {escape_value(value)}] ".encode("utf-8", "surrogatepass")
+        result = before + added + name + after if name else result
+    return result
 
 
 def with_validity(entry: Entry, *, start: date | None = None, end: date | None = None) -> Entry:

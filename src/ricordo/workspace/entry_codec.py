@@ -338,7 +338,7 @@ _COMMENT_START = b"<!-- ricordo-fields"
 _COMMENT_HEAD = _COMMENT_START + b": where each memory above comes from. A missing line loses no memory.\n"
 _COMMENT_LINE = lazy_compile(rb"[A-Za-z0-9-]+ \[[A-Za-z]")
 _COMMENT_END = b"-->"
-_OWN_FIELDS = frozenset({"merged", "replaced", "retired", "reworded", "successor"})
+_OWN_FIELDS = frozenset({"merged", "outdated-by", "replaced", "retired", "reworded", "successor"})
 """The fields of a consolidation that a reader can do without."""
 _READER_FIELDS = frozenset({"pinned", "state", "rule", "long", "tag"})
 """The fields that say how an entry is used, which stay in its bullet."""

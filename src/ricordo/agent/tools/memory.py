@@ -30,7 +30,7 @@ from ricordo.stores import Forgets, Lists, Store, Undoes
 from ricordo.stores.contract import LayeredMemory, RecordsUsage, record_shown
 from ricordo.stores.erase import remaining
 from ricordo.workspace.documents import DocumentLines, read_memory_lines
-from ricordo.workspace.entry import Entry, Source, name_contradiction
+from ricordo.workspace.entry import Entry, Source, name_contradiction, outdated_marker
 from ricordo.workspace.history.repetition import Remaining
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
 from ricordo.workspace.ledger import resolve_id
@@ -272,7 +272,8 @@ def _quote_with_place(hit: Hit) -> FencedItem:
         source = (
             f"{source}, under {heading if len(heading) <= _MAX_HEADING_CHARS else f'{heading[:_MAX_HEADING_CHARS]}…'}"
         )
-    text = f"{hit.entry.content}\n{name_contradiction(hit.contradicts[0])}" if hit.contradicts else hit.entry.content
+    contradiction = name_contradiction(hit.contradicts[0]) if hit.contradicts else ""
+    text = "\n".join(filter(None, (hit.entry.content, outdated_marker(hit.entry), contradiction)))
     return FencedItem(text=text, source=source, trust=hit.trust)
 
 

@@ -19,7 +19,7 @@ from ricordo.cli.memory_output import (
     load_contradictions,
     load_source_messages,
     locate_entry,
-    print_contradictions,
+    print_conflicts,
     print_explanation,
 )
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
@@ -462,7 +462,7 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     print_line(wrap(_format_validity(entry, report.successor), "  "))
     print_line(wrap(report.prompt_status, "  "))
     print_line(wrap(_format_usage(report.usage), "  "))
-    print_contradictions(report.contradictions, entry.id)
+    print_conflicts(entry, report.contradictions)
     for origin in report.source_messages:
         speaker = origin.message.name or origin.message.role
         print_line(

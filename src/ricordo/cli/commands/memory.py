@@ -20,7 +20,7 @@ from ricordo.cli.memory_output import (
     load_contradictions,
     load_source_messages,
     locate_entry,
-    print_contradictions,
+    print_conflicts,
     print_hits,
 )
 from ricordo.cli.options import (
@@ -238,7 +238,7 @@ def show(
 
     All its fields, its file and line, and the lines of the conversation that it was learned from.
     """
-    from ricordo.workspace.entry import CONTRADICTS_FIELD
+    from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS
 
     target = require_target(root, user, project)
 
@@ -262,9 +262,9 @@ def show(
         return
     print_line(wrap(entry.content))
     for name, value in _entry_fields(entry, position):
-        if value and name != CONTRADICTS_FIELD:
+        if value and name not in {CONTRADICTS_FIELD, *OUTDATED_FIELDS}:
             print_line(f"  {dim(f'{name:<13}')} {escape(value)}")
-    print_contradictions(others, entry.id)
+    print_conflicts(entry, others)
     for origin in origins:
         print_line(f"\n{dim('said in')} {escape(str(origin.position))} {dim('by')} {escape(_speaker_name(origin))}")
         same_words = entry.content if entry.content in origin.message.text else origin.message.text
@@ -321,6 +321,8 @@ def _distinct_suffix_length(ids: Sequence[str]) -> int:
 
 
 def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
+    from ricordo.workspace.entry import outdated_marker
+
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
@@ -334,6 +336,8 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
     if entry.valid_until:
         then = f", then superseded by {entry.superseded_by}" if entry.state == "active" and entry.superseded_by else ""
         print_line(dim(wrap(escape(f"valid until {entry.valid_until}{then}"), "  ")))
+    if marker := outdated_marker(entry):
+        print_line(dim(wrap(marker, "  ")))
     if contradicts:
         print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 

@@ -469,7 +469,10 @@ def accept(
     *, ids: _Ids, root: RootOption = None, user: UserOption = None, project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Say that doubtful memories hold, and what they are compared with too: they are confirmed."""
+    """Say that doubtful memories hold, and what they are compared with too: they are confirmed.
+
+    Of a memory that may be outdated, the newer one takes its place.
+    """
     _decide(require_target(root, user, project), ids, "accept", as_json=as_json)
 
 
@@ -477,7 +480,10 @@ def reject(
     *, ids: _Ids, root: RootOption = None, user: UserOption = None, project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Forget doubtful memories; of a pair, the older one."""
+    """Forget doubtful memories; of a pair, the older one.
+
+    Of a memory that may be outdated, both hold: they are confirmed, and not asked about again.
+    """
     _decide(require_target(root, user, project), ids, "reject", as_json=as_json)
 
 

@@ -282,6 +282,8 @@ PhraseKind = Literal[
     "past_state",  # verbs of what held in the past
     "ongoing_state",  # words of what began in the past and still holds
     "change_cue",  # words that many changes have, and some other statements
+    "ended_lead",  # words before something that ends
+    "ended_tail",  # words behind a value that ends, such as those that call it too small
     "from",  # words before the old value of a change
     "to",  # words before the new value of a change
     "from_to",  # a change in a script without spaces, with the groups `old` and `new`

@@ -195,6 +195,13 @@ ki-?(?:assistenten|agenten|systeme|helfer)\b[^.:]{0,60}(?::|sollen|müssen|bitte
         "valid_since": "seit",
         "valid_until": "bis",
         "past_state": "war|waren|hatte|hatten",
+        "ended_lead": r"""
+weg von|Schluss mit
+""",
+        "ended_tail": r"""
+(?:(?:ist|sind|war|waren) )?(?:viel |einfach )?zu (?:wenig|kurz|lang|viel|klein|groß|spät|früh|knapp|hoch|niedrig)
+  |nicht mehr
+""",
         "change_cue": r"""
 jetzt|inzwischen|mittlerweile|nicht mehr|kein\w* mehr|statt(?:dessen)?|anstatt|ab sofort|ab jetzt
   |ab (?:dem )?\w+|seit(?:dem)?

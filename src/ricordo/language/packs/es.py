@@ -168,6 +168,13 @@ a los (?:sistemas|asistentes|agentes) que\b
         "valid_since": "desde",
         "valid_until": "hasta",
         "past_state": "era|eran|estaba|fue|tenía",
+        "ended_lead": r"""
+dejamos|hemos dejado|se acabó
+""",
+        "ended_tail": r"""
+(?:(?:es|son|era|eran) )?(?:demasiado|muy) (?:poco|pocos|cort\w+|larg\w+|pequeñ\w+|grandes?|tarde|pronto|alto|bajo)
+  |se queda cort\w+
+""",
         "change_cue": r"""
 ahora|ya no|en (?:vez|lugar) de|a partir de|desde|cambi\w+|pas(?:a|ó|amos|ado) (?:a|de)|mud\w+|sub(?:e|ió|ido) (?:a|de)
   |baj(?:a|ó|ado) (?:a|de)

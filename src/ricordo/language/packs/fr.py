@@ -163,6 +163,13 @@ aux (?:ia|assistants|systèmes|agents) qui\b
         "valid_since": "depuis",
         "valid_until": "jusqu['’](?:à|au|en)",
         "past_state": "était|étaient|avait",
+        "ended_lead": r"""
+fini(?: avec)?|abandonné|plus d(?:e|['’])
+""",
+        "ended_tail": r"""
+(?:(?:c['’]est|est|sont|était|étaient|c['’]était) )?(?:bien |beaucoup )?trop (?:peu|court\w*|long\w*|petit\w*
+  |grand\w*|tard|tôt|juste|haut\w*|bas\w*)
+""",
         "change_cue": r"""
 maintenant|désormais|dorénavant|ne .{1,30} plus|plus (?:de|du|d')|au lieu de|à partir d\w+|dès|depuis|remplac\w+
   |chang\w+

@@ -145,6 +145,13 @@ errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|anc
         "valid_since": "(?:sin|fin) (?:da|dal|dalla)",
         "valid_until": "fino (?:a|al|alla|ad)",
         "past_state": "era|erano|aveva",
+        "ended_lead": r"""
+basta con|lasciato
+""",
+        "ended_tail": r"""
+(?:(?:è|sono|era|erano) )?tropp\w (?:poc\w+|cort\w+|lung\w+|piccol\w+|grand\w+|tardi|presto|alt\w|bass\w)|(?:è|sono
+  |era|erano) tropp[oaie]
+""",
         "change_cue": r"""
 adesso|ora|ormai|non .{1,30} più|invece|al posto di|da (?:oggi|domani|lunedì|gennaio|febbraio|marzo|aprile|ora)
   |a partire|dal(?:l')?

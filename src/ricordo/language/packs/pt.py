@@ -137,6 +137,13 @@ aos (?:sistemas|assistentes|agentes) que\b
         "valid_since": "desde",
         "valid_until": "até",
         "past_state": "era|eram|estava|foi",
+        "ended_lead": r"""
+chega de|deixámos|deixamos
+""",
+        "ended_tail": r"""
+(?:(?:é|são|era|eram) )?(?:demasiado|muito) (?:pouco|curto|longo|pequeno|grande|tarde|cedo|alto|baixo)|(?:é|são|era
+  |eram) pouco
+""",
         "change_cue": r"""
 agora|já não|não .{1,30} mais|em vez de|a partir de|desde|mud\w+|pass(?:a|ou|amos) (?:a|para|de)|troc\w+
   |aument\w+|reduz\w+
