@@ -42,21 +42,17 @@ CHANGE_THRESHOLD = 1.5
 OUTDATED_THRESHOLD = 1.0
 """The score from which an earlier statement may be outdated, if the later one has a word of change."""
 _WEIGHTS_FILE = "change_weights.json"
-_MAX_CHARACTERS = 600
-_VALUE_SIGN = "="
+_MAX_CHARACTERS, _VALUE_SIGN = 600, "="
 _EASTERN = "\u2e80"
 _EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
-_SLOT_WORDS = 2
-_SLOT_CHARACTERS = (2, 3)
+_SLOT_WORDS, _SLOT_CHARACTERS = 2, (2, 3)
 _MAX_CHARACTERS_OF_WORD = 5
 _ACRONYM = lazy_compile(r"^\W?([A-Z]{2,5}|[B-DF-HJ-NP-XZ])(?=\W*$)")
 _KOREAN_RUN = lazy_compile(r"^[\uac00-\ud7a3]+")
 _CYRILLIC = lazy_compile(r"[\u0400-\u04ff]")
-_MAX_PARTICLE = 2
-_MIN_PREFIX = 4
+_MAX_PARTICLE, _MIN_PREFIX = 2, 4
 _MIN_LIKENESS, _MIN_LIKENESS_WITH_NAMES, _MIN_LIKENESS_OF_NEIGHBOURS = 0.5, 0.3, 0.65
-_SHORT = 3
-_SHORT_PAST = 4
+_SHORT, _SHORT_PAST = 3, 4
 _MIN_TWIN, _MIN_TWIN_WITH_CUE = 0.6, 0.75
 _CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d:]|\.\d)")
 _START = lazy_compile(
@@ -78,8 +74,7 @@ _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
 _PASSIVE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('being', language='en')})\s+(?:\w+ly\s+)?\w+", re.IGNORECASE)
 _ENDED_BEFORE = lazy_compile(
     lambda: (
-        rf"(?:(?<!\w)(?:{_phrases('ended_lead', 'claim_negation', 'instead_of', edges=True)})"
-        rf"|{_phrases('ended_lead', 'claim_negation', 'instead_of', edges=False)})"
+        rf"(?:(?<!\w)(?:{_ended_leads(edges=True)})|{_ended_leads(edges=False)})"
         rf"\W*(?:(?:{pack_phrases('only')})\s+)?(?:(?:{pack_phrases('value_lead')})\s+)?$"
     ),
     re.IGNORECASE,
@@ -104,7 +99,8 @@ _CUES = lazy_compile(
 )
 
 
-def _phrases(*kinds: PhraseKind, edges: bool) -> str:
+def _ended_leads(*, edges: bool) -> str:
+    kinds: tuple[PhraseKind, ...] = ("ended_lead", "claim_negation", "instead_of")
     return "|".join(pack_phrases(kind, edges=edges) for kind in kinds)
 
 
@@ -156,10 +152,7 @@ def read_statement(text: str) -> ComparedStatement:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
-    """What a statement says to end: typed values, as pairs of type and value, and subject words.
-
-    `values` are all its values but those of the day from which it holds.
-    """
+    """What a statement says to end: values, as pairs of type and value, and words; `values` are all its values."""
 
     ended: frozenset[tuple[str, str]]
     words: frozenset[str]
@@ -168,19 +161,18 @@ class Ending:
 
 @lru_cache(maxsize=1024)
 def read_ending(text: str) -> Ending:
-    """Return what the first 600 characters of a statement say to end: "not a month", "eight is too few"."""
+    """Return what a statement says to end ("not a month", "eight is too few"), without the day from which it holds."""
     excerpt = _START.sub(_blank, _without_speaker(text))
     language = _detect_script_language(excerpt)
+    _, masked, spans = _find_values(excerpt, language)
     values, ended = set[tuple[str, str]](), set[tuple[str, str]]()
-    masked = excerpt
-    for start, end, kind in _find_values(excerpt, language)[2]:
-        of_span = _find_values(excerpt[start:end], language)[0].get(kind, frozenset())
-        values |= {(kind, value) for value in of_span}
+    for start, end, kind in spans:
+        found = {(kind, value) for value in _find_values(excerpt[start:end], language)[0].get(kind, ())}
+        values |= found
         if _ENDED_BEFORE.search(excerpt[:start]) or _ENDED_BEHIND.match(excerpt[end:]):
-            ended |= {(kind, value) for value in of_span}
-        masked = f"{masked[:start]}{' ' * (end - start)}{masked[end:]}"
-    named = " ".join(match[1] for match in _ENDED_NAME.finditer(masked))
-    words = frozenset(content_words(named.casefold(), detect_language(excerpt))) - _generic_words()
+            ended |= found
+    named = " ".join(match[1] for match in _ENDED_NAME.finditer(masked)).casefold()
+    words = frozenset(content_words(named, detect_language(excerpt))) - _generic_words()
     return Ending(ended=frozenset(ended), words=words, values=frozenset(values))
 
 

@@ -559,11 +559,9 @@ class Memory:
     async def decide(self, entry_id: str, verb: "Verb", *, text: str = "", days: int = 7) -> Entry:
         """Decide about a doubtful memory and return it; `undo` reverses each decision but `later`.
 
-        `accept` says that it holds, with what it is compared with; `reject` forgets it; `merge` lets what it is
-        compared with take its place; `edit` gives it the content `text`; `later` puts it off for so many `days`, and 0
-        shows it again. Of a memory that may be outdated, kind `stale`, `accept` lets the newer one take its place, and
-        `reject` says that both hold: they are confirmed, and nobody is asked about them again. Raises: EntryNotFound;
-        InvalidInput for a verb that can't decide it.
+        `accept` says that it holds, with what it is compared with; `reject` forgets it; `merge` lets that take its
+        place; `edit` gives it the content `text`; `later` puts it off for so many `days`, 0 shows it again. For
+        `stale`, `accept` is `merge`, and `reject` confirms both. Raises: EntryNotFound; InvalidInput for an unfit verb.
         """
         from ricordo.runtime.doctor import decide_doubt
 

@@ -430,14 +430,8 @@ comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
         "valid_since": "since",
         "valid_until": "until|till|up to|through",
         "past_state": "was|were|had|used to",
-        "ended_lead": r"""
-moved on from|moving on from|moved away from|done with|(?:got|getting|get) rid of|(?:took|taken|taking) \w+ off
-  |came off|stopped using|dropped|ditched|scrapped|abandoned|retired
-""",
-        "ended_tail": r"""
-(?:(?:is|are|was|were|['’]s|['’]re) )?(?:far |way |just |much |simply )?too (?:few|many|short|long|little|much
-  |small|big|busy|slow|late|early|tight|high|low)|no longer|any ?more|ha(?:s|d|ve) to go|(?:is|are) (?:over|history)
-""",
+        "ended_lead": r"moved on from|moving on from|done with|rid of|took \w+ off|stopped using|ditched|abandoned",
+        "ended_tail": r"(?:is |are |was |were )?too (?:few|many|short|long|little|much|small|big|busy|late)|any ?more",
         "change_cue": r"""
 now|by now|nowadays|no longer|any ?more|no more|instead(?: of)?|rather than|from now on|as of|since|starting|effective
 from (?:\w+ ){1,4}on|from (?:today|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january
