@@ -206,7 +206,7 @@ class _Reconciler:
             older, newer = self.active[old].entry, self.active[new].entry
             is_repeated = any(name > new for name in field_ids(older, MERGED_FIELD))
             is_decided = dismissed_id(older) == new or is_confirmed_beside(older, newer)
-            if not (self._is_protected(older) or is_repeated or is_decided):
+            if not (self._is_protected(older) or older.superseded_by or is_repeated or is_decided):
                 found[old] = new
         return found
 

@@ -430,7 +430,7 @@ def _rank_passages(
     def offer(passage: Passage) -> ScoredPassage:
         return score_passage(_without_match(passage), asked)
 
-    rows = place_outdated_behind(rows, passages_shown, offer) if asked.as_of is None else rows
+    rows = place_outdated_behind(rows, passages_shown, offer, now.date()) if asked.as_of is None else rows
     return _Ranking(
         rows=group_contradictions(rows, every, passages_shown, offer),
         deduplicated=folds, superseded=superseded,

@@ -449,11 +449,11 @@ def group_contradictions(
 
 
 def place_outdated_behind(
-    rows: Sequence[ScoredPassage], shown: CuratedMemory, offer: Callable[[Passage], ScoredPassage]
+    rows: Sequence[ScoredPassage], shown: CuratedMemory, offer: Callable[[Passage], ScoredPassage], today: date
 ) -> list[ScoredPassage]:
     """Return the rows, each entry that may be outdated directly behind the newer one, unless that is before it already.
 
-    `shown` and `offer` are as in `group_contradictions`.
+    A newer one that holds only after `today` stays where it is. `shown` and `offer` are as in `group_contradictions`.
     """
     found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
     result: list[ScoredPassage] = []
@@ -465,8 +465,9 @@ def place_outdated_behind(
         newer = row.passage.label, row.entry.maybe_outdated_by
         if newer[1] and newer not in placed:
             ahead = found.get(newer) or (offer(shown.places[newer]) if newer in shown.places else None)
-            result += [replace(ahead, score=max(ahead.score, row.score))] if ahead else []
-            placed.add(newer)
+            if ahead and (ahead.entry.valid_from or today) <= today:
+                result.append(replace(ahead, score=max(ahead.score, row.score)))
+                placed.add(newer)
         result.append(row)
         placed.add(at)
     return result
