@@ -1,13 +1,16 @@
 """`why` tells where a memory is from, what changed it, and why it is found and shown, or is not."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from command_line import chat, ricordo
+from places import place_of
 
 pytestmark = pytest.mark.req("FC-WHY")
 
+WORDS = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "hazel", "juniper", "larch", "maple", "oak", "pine"]
 MAIN = "We decided to deploy only from main, never from a branch."
 
 
@@ -89,6 +92,53 @@ def test_why_of_an_id_tells_how_often_it_was_shown_used_and_confirmed(root: Path
     assert {act: known["count"] for act, known in usage.items()} == {"shown": 1, "used": 1, "confirmed": 2}
     assert usage["confirmed"]["first"] <= usage["confirmed"]["last"]
     assert "shown once, last 20" in ricordo("why", saved, "--root", root).out
+
+
+@pytest.mark.req("CC-HALFLIFE", "CC-AGE")
+def test_each_memory_tells_how_far_it_has_faded_and_what_changes_that(root: Path) -> None:
+    ricordo("remember", "A walnut.", "--root", root)
+    now = datetime.now(UTC)
+    rows = [
+        ("fact", 120, "", 120.0, "fading"),
+        ("fact", 119, "", 120.0, "fresh"),
+        ("fact", 361, "", 120.0, "faded"),
+        ("preference", 361, "", 365.0, "fresh"),
+        ("lesson", 181, "", 180.0, "fading"),
+        ("goal", 46, "", 45.0, "fading"),
+        ("fact", 361, "[merged:: 01aa,01ab]", 360.0, "fading"),
+        ("fact", 361, "[merged:: 01aa,01ab,01ac,01ad]", 480.0, "fresh"),
+        ("fact", 800, f"[confirmed:: {now - timedelta(days=200):%Y-%m-%dT%H:%M:%SZ}]", 240.0, "fresh"),
+        ("fact", 800, "[pinned:: yes]", 120.0, "pinned"),
+        ("fact", 5, "[until:: 2026-01-01]", 120.0, "ended"),
+        ("fact", 5, "[state:: superseded]", 120.0, "superseded"),
+    ]
+    bullets = []
+    for number, (word, (kind, days, more, _, _)) in enumerate(zip(WORDS, rows, strict=True)):
+        said = f"[kind:: {kind}] [at:: {now - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}]"
+        bullets.append(f"- The tree {word} grows. {said} {more} ^01k6yvgewd8dp5gr1g9vsf{number:04}")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(
+        "# Memory\n\n" + "\n".join(bullets) + "\n", encoding="utf-8"
+    )
+    listed = {each["content"]: each for each in ricordo("memory", "list", "--root", root, "--json").document["entries"]}
+    shown = ricordo("memory", "list", "--root", root).out
+    for word, (kind, _, _, half_life, state) in zip(WORDS, rows, strict=True):
+        entry = listed[f"The tree {word} grows."]
+        assert (entry["decay"]["state"], entry["decay"]["half_life"]) == (state, half_life), word
+        line = next(line for line in shown.splitlines() if entry["id"] in line)
+        assert (f"  {state}  " in line) == (state in {"fading", "faded", "ended"})
+        assert kind in line
+    for word, state in (
+        ("alder", "fading, weight"),
+        ("maple", "pinned: it does not"),
+        ("oak", "ended:"),
+        ("pine", "superseded:"),
+    ):
+        for command in (["why"], ["memory", "show"]):
+            text = ricordo(*command, listed[f"The tree {word} grows."]["id"], "--root", root).out
+            assert state in " ".join(text.split())
+    assert "counts half 120 days after" in " ".join(
+        ricordo("why", listed["The tree alder grows."]["id"], "--root", root).out.split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,24 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agents_at_work import SCOPE, settings
+from command_line import ricordo
 from places import place_of
-from ricordo import Memory
+from ricordo import Entry, Memory, Message
+from ricordo.curation import ConsolidationConfig
 from ricordo.errors import EntryNotFound, InvalidInput, InvalidQuery
+from ricordo.messages import Text
+from ricordo.models import OFFLINE
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
+EXTERNAL = (("trust", "external"),)
 LINES = """# Memory
 
 ## Facts
@@ -105,3 +112,74 @@ async def test_what_is_put_off_comes_back_and_bad_decisions_change_nothing(memor
         await memory.decide("01k6yvgewd8dp5gr1g9vsf23zz", "accept")
     assert await memory.history() == before
     await memory.close()
+
+
+async def test_what_a_tool_said_waits_for_a_word_and_is_taken_in_or_dropped_by_it(opened: Opened, root: Path) -> None:
+    async with opened() as memory:
+        await memory.remember("A rule.")
+        waiting = [
+            Entry(content=f"The {name} cluster runs version {number} of Kafka.", by="flush", extra=EXTERNAL)
+            for number, name in ((31, "harbour"), (42, "quarry"), (57, "meadow"))
+        ]
+        taken, dropped, changed = await memory.remember_many(waiting)
+        assert {doubt.id for doubt in await memory.review(kinds=["outside"])} == {taken.id, dropped.id, changed.id}
+        await memory.decide(taken.id, "accept")
+        await memory.decide(dropped.id, "reject")
+        await memory.decide(changed.id, "edit", text="The meadow cluster runs version 58 of Kafka.")
+        assert await memory.review(kinds=["outside"]) == []
+        entries = {entry.id: entry for entry in await memory.entries()}
+        assert (entries[taken.id].is_external, entries[changed.id].is_external) == (False, False)
+        assert dropped.id not in entries
+
+
+async def test_a_consolidation_that_waits_is_accepted_rejected_or_put_off_as_a_whole(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    config = ConsolidationConfig(model=OFFLINE, mode="preview", min_gap=0)
+    given = replace(settings(root), consolidation=config)
+    said = Message(role="user", parts=(Text(text="We decided to deploy only from main, never from a branch."),))
+
+    async def hold(session: str) -> None:
+        async with Memory.open(root, scope=SCOPE, settings=given) as memory:
+            await memory.ingest([said], session=session)
+
+    await hold("one")
+    async with Memory.open(root, scope=SCOPE, settings=given) as memory:
+        (doubt,) = await memory.review()
+        assert (doubt.kind, doubt.id) == ("proposal", "proposal")
+        assert "1 curated" in doubt.entry.content
+        for verb in ("merge", "edit"):
+            with pytest.raises(InvalidInput, match="as a whole"):
+                await memory.decide("proposal", verb, text="Something else.")
+        await memory.decide("proposal", "later", days=3)
+        assert await memory.review() == []
+        await memory.decide("proposal", "later", days=0)
+        assert not (place_of(root) / "workspace" / "MEMORY.md").exists()
+        await memory.decide("proposal", "accept")
+        assert await memory.review(kinds=["proposal"]) == []
+        assert "only from main" in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+        await memory.undo()
+        assert not (place_of(root) / "workspace" / "MEMORY.md").exists()
+        with pytest.raises(EntryNotFound):
+            await memory.decide("proposal", "accept")
+    await hold("two")
+    async with Memory.open(root, scope=SCOPE, settings=given) as memory:
+        assert [doubt.kind for doubt in await memory.review()] == ["proposal"]
+        await memory.decide("proposal", "reject")
+        assert await memory.review() == []
+        assert not (place_of(root) / "workspace" / "MEMORY.md").exists()
+
+
+@pytest.mark.may_block("the command line is run inside of the test")
+def test_the_commands_that_look_after_memory_count_what_is_doubtful_and_say_what_decides_it() -> None:
+    ricordo("remember", "A rule.")
+    root = Path(ricordo("--json").document["root"])
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(LINES, encoding="utf-8")
+    counts = {"duplicate": 1, "fragment": 1, "noise": 1}
+    assert ricordo("--json").document["doubts"] == counts
+    for command in ([], ["consolidate"], ["maintain"]):
+        shown = " ".join(ricordo(*command).out.split())
+        assert "1 duplicate, 1 fragment, 1 noise; `ricordo review` walks through them" in shown
+    for command in (["consolidate"], ["maintain"]):
+        assert ricordo(*command, "--json").document["doubts"] == counts
+    ricordo("review", "reject", NOISE)
+    assert ricordo("--json").document["doubts"] == {"duplicate": 1, "fragment": 1}

@@ -5,7 +5,7 @@ of a window are tokens.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ricordo.cli.target import Target
@@ -65,6 +65,7 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
         "contradicts": _json_list(contradicts),
         "pinned": entry.pinned,
         "confirmed": _format_time(entry.confirmed),
+        "decay": _decay_document(entry),
         "reason": entry.reason,
         "rule": entry.rule,
         "source": {
@@ -74,6 +75,14 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
             "origin": entry.source.origin,
         },
     }
+
+
+def _decay_document(entry: "Entry") -> dict[str, JsonValue]:
+    """Describe how far a memory has faded by now: its state, its weight in 0..1, and days of its half-life."""
+    from ricordo.search.config import measure_decay
+
+    decay = measure_decay(entry, datetime.now(UTC))
+    return {"state": decay.state, "weight": round(decay.weight, 3), "half_life": decay.half_life}
 
 
 def memory_usage_document(usage: "MemoryUsage") -> dict[str, JsonValue]:

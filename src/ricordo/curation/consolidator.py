@@ -202,13 +202,16 @@ class Consolidator:
         except StorageBusy:
             return ConsolidationResult(skipped=BUSY, deep=deep)
 
-    async def preview(self, *, again: bool = False, deep: bool = False, use_model: bool = True) -> Proposal:
-        """Return what a forced run would write, without writing it. Raises the same errors as `consolidate`."""
+    async def preview(
+        self, *, again: bool = False, deep: bool = False, use_model: bool = True, advice: Advice | None = None
+    ) -> Proposal:
+        """Return what a forced run would write, with this `advice`. Raises the same errors as `consolidate`."""
         policy = self._make_yield_policy()
         with use_yield_policy(policy):
             inputs = await self._gatherer.gather(again=again, deep=deep)
             inputs = replace(inputs, material=replace(inputs.material, used=await self._read_use_counts()))
-            advice = await self._adviser(inputs.material, policy.pause) if self._adviser and use_model else None
+            if self._adviser and use_model:
+                advice = await self._adviser(inputs.material, policy.pause)
             if advice and advice.flaw:
                 return Proposal(rejected=advice.flaw)
             proposal = await run_sync(propose, inputs.material, self._config, advice, abandon_on_cancel=True)

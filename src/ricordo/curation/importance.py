@@ -16,7 +16,7 @@ from ricordo.curation.config import ConsolidationConfig
 from ricordo.language import Script, dominant_script
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import MERGED_FIELD, Entry
 from ricordo.workspace.markdown import SPEAKER_LABEL
 
 __all__ = [
@@ -35,8 +35,6 @@ __all__ = [
 
 CORRECTION_TAG = "correction"
 """The tag of an entry that corrects an earlier statement."""
-MERGED_FIELD = "merged"
-"""The field with the ids of entries that said the same, newest last."""
 REPLACED_FIELD = "replaced"
 """The field with the ids of further replaced entries, in addition to `supersedes`."""
 ROLE_NAMES = frozenset({"Assistant", "User"})

@@ -81,7 +81,7 @@ def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: Rec
     if usage and (usage.used.count or usage.confirmed.count):
         return False
     last = max(filter(None, (entry.confirmed, entry.time)))
-    return now - last > timedelta(days=config.half_lives.get(entry.kind, config.default_half_life))
+    return now - last > timedelta(days=config.half_life(entry.kind, entry.confirmations))
 
 
 def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -> set[str]:
@@ -352,6 +352,7 @@ _FEWEST_WORDS = 2
 _MAX_EXAMPLES = 3
 _EXAMPLE_CHARS = 60
 DOUBT_DETAILS: Mapping[str, str] = {
+    "proposal": "consolidations that wait for approval",
     "contradiction": "pairs of memories that contradict each other",
     "stale": "pairs that look like an old and a new statement",
     "duplicate": "memories that say the same as a fact of the profile or as another one",
@@ -395,7 +396,8 @@ def find_doubts(
         pair = sorted((by_id[each] for each in (name, *others[:1]) if each in by_id), key=_said_key)
         if len(pair) > 1 and not all(each.confirmed for each in pair):
             doubts.append(_pair_doubt("contradiction", "contradicts a later memory, and no rule decides", *pair[:2]))
-    doubts += _find_pairs(active)
+    # what a tool said changes nothing that somebody else said
+    doubts += _find_pairs([entry for entry in active if not entry.is_external])
     for entry in active:
         if entry.confirmed or entry.pinned or entry.by != "flush":
             continue

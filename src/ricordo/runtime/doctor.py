@@ -29,6 +29,7 @@ from ricordo.curation.quality_checks import (
     check_secrets,
     find_doubts,
 )
+from ricordo.curation.run_state import delete_pending_proposal, load_pending_proposal
 from ricordo.curation.topics import TOPIC_LIST_LINE, TOPICS
 from ricordo.errors import FileMissing, InvalidInput, InvalidMessage, InvalidQuery, StorageError
 from ricordo.extraction.cursor import check_unlearned
@@ -457,12 +458,14 @@ async def _check_index(index: SearchIndex) -> Check:
 
 Verb: TypeAlias = Literal["accept", "reject", "merge", "edit", "later"]
 _POSTPONED = f"{LEDGERS}/.review_state"
+PROPOSAL_ID = "proposal"
+"""The id by which a consolidation that waits for approval is decided."""
 
 
-async def find_due_doubts(layers: LayeredMemory, kinds: Sequence[str] = ()) -> list[Doubt]:
-    """Return the doubtful memories of what prompts show, without those that were put off.
+async def find_due_doubts(workspace: Workspace, layers: LayeredMemory, kinds: Sequence[str] = ()) -> list[Doubt]:
+    """Return the doubtful memories of what prompts show, and what waits: a consolidation, and memories from outside.
 
-    Raises: InvalidQuery for an unknown kind.
+    What was put off is left out. Raises: InvalidQuery for an unknown kind.
     """
     if unknown := [kind for kind in kinds if kind not in DOUBT_DETAILS]:
         raise InvalidQuery(f"There is no doubt of the kind {unknown[0]!r}: the kinds are {', '.join(DOUBT_DETAILS)}.")
@@ -473,18 +476,55 @@ async def find_due_doubts(layers: LayeredMemory, kinds: Sequence[str] = ()) -> l
         for one in await read_all_entries(each.files)
         if is_curated(one.path)
     }
-    shown = [entry for entry in await layers.entries() if entry.id in curated or FACT_TAG in entry.tags]
+    entries = await layers.entries()
+    shown = [entry for entry in entries if entry.id in curated or FACT_TAG in entry.tags or entry.is_external]
     usage = await place.usage.read_all() if place.usage else {}
     now = place.clock.now()
-    doubts = await run_sync(partial(find_doubts, shown, now=now, usage=usage))
+    doubts = await _find_pending_proposal(workspace, now)
+    doubts += await run_sync(partial(find_doubts, shown, now=now, usage=usage))
     postponed = await _read_postponed(place)
     is_due = {doubt.id: postponed.get(doubt.id, "") <= now.isoformat() for doubt in doubts}
     return [doubt for doubt in doubts if is_due[doubt.id] and (not kinds or doubt.kind in kinds)]
 
 
-async def decide_doubt(layers: LayeredMemory, entry_id: str, verb: Verb, *, text: str, days: int) -> Entry:
+async def _find_pending_proposal(workspace: Workspace, now: datetime) -> list[Doubt]:
+    """Return the consolidation that waits for approval, as a doubt of its own; empty if none does."""
+    pending = await load_pending_proposal(workspace.memory_root.files)
+    if pending is None or workspace.curation is None:
+        return []
+    proposal = await workspace.curation.consolidator.preview(deep=pending.deep, use_model=False, advice=pending.advice)
+    counts = [(proposal.kept, "curated"), (proposal.merged, "merged"), (proposal.superseded, "superseded")]
+    changes = ", ".join(f"{len(each):,} {name}" for each, name in [*counts, (proposal.retired, "retired")] if each)
+    content = f"A consolidation waits: {changes or 'nothing changes'}. `ricordo consolidate --dry-run` shows its lines."
+    reason = "it is written only after approval"
+    return [
+        Doubt(kind="proposal", reason=reason, entry=Entry(content=content, kind="proposal", id=PROPOSAL_ID, time=now))
+    ]
+
+
+async def _decide_proposal(workspace: Workspace, verb: Verb) -> None:
+    """Approve or drop the consolidation that waits. Raises: InvalidInput if it can't be decided so."""
+    if workspace.curation is None or await load_pending_proposal(workspace.memory_root.files) is None:
+        raise InvalidInput("No consolidation waits for approval.")
+    if verb not in {"accept", "reject"}:
+        raise InvalidInput("A consolidation that waits is accepted, rejected or put off as a whole.")
+    if verb == "reject":
+        await delete_pending_proposal(workspace.memory_root.files)
+        return
+    result = await workspace.curation.approve(who=PERSON)
+    if result.skipped:
+        raise InvalidInput(f"The consolidation was not carried out: {result.skipped}.")
+
+
+async def decide_doubt(
+    workspace: Workspace, layers: LayeredMemory, entry_id: str, verb: Verb, *, text: str, days: int
+) -> Entry:
     """Carry out a decision as `Memory.decide` describes it."""
-    entry = await layers.get(entry_id)
+    proposals = await _find_pending_proposal(workspace, workspace.memory_root.clock.now())
+    entry = proposals[0].entry if proposals and entry_id == PROPOSAL_ID else await layers.get(entry_id)
+    if entry.id == PROPOSAL_ID and verb != "later":
+        await _decide_proposal(workspace, verb)
+        return entry
     if verb == "later":
         place = (await layers.places())[0]
         until = (place.clock.now() + timedelta(days=days)).isoformat()
@@ -494,7 +534,7 @@ async def decide_doubt(layers: LayeredMemory, entry_id: str, verb: Verb, *, text
         if not text.strip():
             raise InvalidInput("Give the text that the memory has from now on.")
         return await layers.update_entry(entry.id, EntryUpdate(content=text), who=PERSON)
-    doubt = next((each for each in await find_due_doubts(layers) if each.id == entry.id), None)
+    doubt = next((each for each in await find_due_doubts(workspace, layers) if each.id == entry.id), None)
     if doubt and doubt.kind == "stale":
         # what is accepted or rejected is that the newer one takes the place of the older one
         verb = "merge" if verb == "accept" else "accept" if verb == "reject" else verb

@@ -552,7 +552,7 @@ class Memory:
         """
         from ricordo.runtime.doctor import find_due_doubts
 
-        return (await find_due_doubts(self._layers, check_several(kinds)))[
+        return (await find_due_doubts(self._workspace, self._layers, check_several(kinds)))[
             : None if limit is None else check_limit(limit)
         ]
 
@@ -566,7 +566,7 @@ class Memory:
         from ricordo.runtime.doctor import decide_doubt
 
         check_texts(entry_id, verb, text)
-        return await decide_doubt(self._layers, entry_id, verb, text=text, days=days)
+        return await decide_doubt(self._workspace, self._layers, entry_id, verb, text=text, days=days)
 
     def freshness(self) -> Freshness:
         """Return how far the index follows the files, as of the last search or write.

@@ -2,14 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime, timedelta
 
 from ricordo.lazy import dataclass
+from ricordo.workspace.entry import Entry
 
-__all__ = ["DEFAULT_OPENING_MEMORIES", "DEFAULT_RECALL", "HALF_LIVES", "RecallConfig"]
+__all__ = [
+    "DEFAULT_OPENING_MEMORIES",
+    "DEFAULT_RECALL",
+    "HALF_LIVES",
+    "MAX_CONFIRMATIONS",
+    "Decay",
+    "RecallConfig",
+    "measure_decay",
+]
 
 
 DEFAULT_OPENING_MEMORIES = 5
 """How many memories are loaded for the first message of a session by default."""
+MAX_CONFIRMATIONS = 3
+"""How many confirmations let a memory fade slower."""
 HALF_LIVES: Mapping[str, float] = {
     "user": 365.0,
     "preference": 365.0,
@@ -99,5 +111,54 @@ class RecallConfig:
     duplicate: float = 0.9
     repetition: float = 0.6
 
+    def half_life(self, kind: str, confirmations: int = 0) -> float:
+        """Return after how many days a memory of this kind counts half; each confirmation adds as much, up to three."""
+        return self.half_lives.get(kind, self.default_half_life) * (1 + min(confirmations, MAX_CONFIRMATIONS))
+
 
 DEFAULT_RECALL = RecallConfig()
+_FRESH, _FADED = 0.5, 0.125
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decay:
+    """How far a memory has faded: its `weight` is 1 when it is new, and halved every `half_life` days after `since`.
+
+    `since` is when it was said or last confirmed, None if that is unknown or does not matter. `state` is `fresh` above
+    a weight of 0.5, `faded` below one of 0.125, `fading` between; `pinned`; `ended` after its last day; or the state of
+    an entry that is not active. Nothing is removed for its decay.
+    """
+
+    state: str
+    weight: float
+    half_life: float
+    since: datetime | None = None
+
+    @property
+    def explanation(self) -> str:
+        """What the state means, and what changes it."""
+        if self.state == "pinned":
+            return "pinned: it does not fade; `ricordo pin --off` lets it"
+        if self.since is None:
+            return f"{self.state}: its age does not count"
+        half = self.since + timedelta(days=self.half_life)
+        return (
+            f"{self.state}, weight {self.weight:.2f}: of equal memories the fresher goes first; it counts half "
+            f"{self.half_life:,.0f} days after {self.since:%Y-%m-%d}, which is {half:%Y-%m-%d}; `ricordo confirm` "
+            "makes it new and lets it fade slower, `ricordo pin` keeps it"
+        )
+
+
+def measure_decay(entry: Entry, now: datetime, config: RecallConfig = DEFAULT_RECALL) -> Decay:
+    """Return how far a memory has faded at the time `now`; being shown or used does not matter."""
+    half_life = config.half_life(entry.kind, entry.confirmations)
+    since = max(filter(None, (entry.since or entry.time, entry.confirmed)), default=None)
+    if entry.state != "active" or since is None:
+        return Decay(state=entry.state, weight=0.0, half_life=half_life)
+    if entry.pinned:
+        return Decay(state="pinned", weight=1.0, half_life=half_life)
+    if entry.valid_until is not None and entry.valid_until <= now.date():
+        return Decay(state="ended", weight=0.0, half_life=half_life)
+    weight = 0.5 ** (max((now - since).total_seconds(), 0.0) / 86_400 / half_life)
+    state = "fresh" if weight > _FRESH else "faded" if weight < _FADED else "fading"
+    return Decay(state=state, weight=weight, half_life=half_life, since=since)

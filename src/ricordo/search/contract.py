@@ -109,7 +109,7 @@ MEMORY_DOCUMENT_TYPES: tuple[DocumentType, ...] = ("curated", "ledger", "long", 
 """The types that hold memories: all except raw transcripts and evicted tool results."""
 SUPERSEDES_MARKER = "[supersedes:: "
 """The text that the markup of an entry contains if the entry supersedes another one."""
-RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
+RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[merged:: ", "[pinned:: ", "[since:: ")
 """The texts that the markup of an entry contains if the ranking has to read the markup, not only the chunk's fields."""
 
 

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.config import RecallConfig
+from ricordo.search.config import MAX_CONFIRMATIONS, RecallConfig
 from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
 from ricordo.search.query_context import (
     QueryContext,
@@ -411,7 +411,7 @@ def held_on(memory: Entry, day: date) -> bool:
 def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) -> float:
     """Return 1 for a memory of today or a pinned one, 0.5 after its kind's half-life, 0 without a date.
 
-    The age is measured from the last confirmation, if there is one.
+    The age is measured from the last confirmation, if there is one; each confirmation lets it age slower.
     """
     if memory is not None and memory.pinned:
         return 1.0
@@ -424,5 +424,6 @@ def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) ->
         return 0.0
     config = context.config
     days = max((context.now - latest).total_seconds(), 0.0) / 86_400
-    kind = memory.kind if memory else chunk.kind
-    return float(0.5 ** (days / config.half_lives.get(kind, config.default_half_life)))
+    kind, confirmations = (memory.kind, memory.confirmations) if memory else (chunk.kind, 0)
+    half_life = config.half_lives.get(kind, config.default_half_life) * (1 + min(confirmations, MAX_CONFIRMATIONS))
+    return float(0.5 ** (days / half_life))

@@ -24,6 +24,7 @@ __all__ = [
     "CONTRADICTS_PREVIOUS",
     "EXTERNAL_TRUST_FIELD",
     "MAX_CONTENT_BYTES",
+    "MERGED_FIELD",
     "OUTDATED_FIELDS",
     "PREDEFINED_KINDS",
     "STARTS_FIELD",
@@ -59,6 +60,8 @@ Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 EntryState: TypeAlias = Literal["active", "superseded", "retired"]
 STARTS_FIELD, UNTIL_FIELD = "starts", "until"
 """The extra fields with the first day on which an entry holds, and with the day on which it ends."""
+MERGED_FIELD = "merged"
+"""The field with the ids of entries that said the same, newest last."""
 SUCCESSOR_FIELD = "successor"
 """The extra field of a superseded entry with the id of the one that took its place."""
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
@@ -155,6 +158,12 @@ class Entry:
         fields = dict(self.extra)
         is_marked = self.state == "active" and OUTDATED_FIELDS[1] in fields
         return fields.get(OUTDATED_FIELDS[0], "") if is_marked else ""
+
+    @property
+    def confirmations(self) -> int:
+        """How often it was said again, and once more if a person confirmed it."""
+        merged = next((value for key, value in self.extra if key == MERGED_FIELD), "")
+        return len([name for name in merged.split(",") if name]) + (self.confirmed is not None)
 
     def _day_of(self, name: str) -> date | None:
         value = next((value for key, value in self.extra if key == name), "")

@@ -6,6 +6,7 @@ replaced.
 
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
@@ -455,12 +456,15 @@ async def _load_report(memory: "Memory", entry: "Entry", target: Target, query: 
 
 
 def _print_report(report: _MemoryReport, target: Target) -> None:
+    from ricordo.search.config import measure_decay
+
     entry = report.entry
     print_line(wrap(entry.content))
     print_line(dim(f"  {entry.kind}, saved by {escape(entry.by)}; id {entry.id}"))
     print_line(f"  {escape(str(report.position)) if report.position else 'stands in no file'}")
     print_line(wrap(_format_validity(entry, report.successor), "  "))
     print_line(wrap(report.prompt_status, "  "))
+    print_line(wrap(measure_decay(entry, datetime.now(UTC)).explanation, "  "))
     print_line(wrap(_format_usage(report.usage), "  "))
     print_conflicts(entry, report.contradictions)
     for origin in report.source_messages:

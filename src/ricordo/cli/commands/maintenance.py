@@ -1,6 +1,7 @@
 """`maintain`, `consolidate` and `spending`: the work of the background, done now, and what its models cost."""
 
 import difflib
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ricordo.cli.commands.status import format_doubts
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line
-from ricordo.cli.target import Target, load_scope, print_setting_errors, require_target, run_async
+from ricordo.cli.target import Target, load_scope, print_setting_errors, require_target, run_async, with_memory
 from ricordo.errors import ExtraMissing, FileMissing, InvalidInput, ModelError
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from ricordo.curation.consolidator import ConsolidationResult
@@ -77,12 +79,14 @@ def maintain(
     is_unfinished = bool(
         work_result and (work_result.left or work_result.count("failed") or (overdue.failed and not retry))
     )
+    doubts = {} if dry_run else _count_doubts(target)
     if as_json:
-        print_json(_maintenance_document(overdue, expiring, work_result))
+        print_json({**_maintenance_document(overdue, expiring, work_result), "doubts": {**doubts}})
     else:
         _print_overdue(overdue, expiring)
         if work_result:
             _print_work(work_result)
+        _print_doubts(doubts)
     if is_unfinished:
         raise typer.Exit(1)
 
@@ -275,12 +279,24 @@ def consolidate(
     target = require_target(root, user, project, shared=shared)
     print_setting_errors(target)
     outcome = run_async(lambda: _run_consolidation(target, deep=deep, dry_run=dry_run, approve=approve))
+    doubts = {} if dry_run else _count_doubts(target)
     if as_json:
-        print_json(_consolidation_document(outcome))
+        print_json({**_consolidation_document(outcome), "doubts": {**doubts}})
     else:
         _print_consolidation(outcome)
+        _print_doubts(doubts)
     if _is_rejected(outcome):
         raise typer.Exit(1)
+
+
+def _count_doubts(target: Target) -> dict[str, int]:
+    """Return how many doubts of each kind wait for a review, the most urgent kind first."""
+    return dict(Counter(doubt.kind for doubt in with_memory(target, lambda memory: memory.review())))
+
+
+def _print_doubts(doubts: "Mapping[str, int]") -> None:
+    if doubts:
+        print_line(f"  {format_doubts(doubts)}")
 
 
 async def _run_consolidation(target: Target, *, deep: bool, dry_run: bool, approve: bool) -> _ConsolidationOutcome:

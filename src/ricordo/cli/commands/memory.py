@@ -7,7 +7,7 @@ ledgers, keys and caches stay hidden also then.
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,6 +60,7 @@ __all__ = ["list_memories", "search", "show", "track", "untrack"]
 _MAX_CONTENT_CHARS = 300
 _MIN_SUFFIX_CHARS = 6
 _SCOPE_WIDTHS = ("project", "everywhere")
+_FADED_STATES = frozenset({"ended", "faded", "fading"})
 
 
 def _check_scope(scope: str) -> str:
@@ -321,13 +322,16 @@ def _distinct_suffix_length(ids: Sequence[str]) -> int:
 
 
 def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
+    from ricordo.search.config import measure_decay
     from ricordo.workspace.entry import outdated_marker
 
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
     name = f"{dim(escape(entry.id[:-size]))}{bold(escape(entry.id[-size:]))}"
-    print_line(f"{name}  {escape(entry.kind)}  {format_age(entry.time)}  {escape(source)}  {dim(escape(scope))}")
+    state = measure_decay(entry, datetime.now(UTC)).state
+    facts = [escape(entry.kind), format_age(entry.time), *([state] if state in _FADED_STATES else []), escape(source)]
+    print_line("  ".join([name, *facts, dim(escape(scope))]))
     print_line(wrap(f"{_shorten(entry.content)}{tags}", "  "))
     if entry.rule:
         print_line(dim(wrap(f"rule: {_format_rule(entry)}", "  ")))
@@ -343,6 +347,7 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
 
 
 def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[str, str]]:
+    from ricordo.search.config import measure_decay
     from ricordo.workspace.entry import STARTS_FIELD, SUCCESSOR_FIELD, UNTIL_FIELD
 
     return [
@@ -364,6 +369,7 @@ def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[s
         ("superseded by", f"{entry.superseded_by}{' then' * (entry.state == 'active' and bool(entry.superseded_by))}"),
         ("pinned", "yes" if entry.pinned else ""),
         ("confirmed", _format_time(entry.confirmed)),
+        ("decay", measure_decay(entry, datetime.now(UTC)).explanation),
         ("session", entry.source.session or ""),
         ("messages", ", ".join(entry.source.messages)),
         ("origin", entry.source.origin or ""),

@@ -36,12 +36,14 @@ from ricordo.errors import (
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ricordo.messages.types import JsonValue
     from ricordo.runtime import Settings
     from ricordo.runtime.doctor import Check
     from ricordo.search.contract import Freshness
 
-__all__ = ["SearchMode", "describe_search_mode", "doctor", "status"]
+__all__ = ["SearchMode", "describe_search_mode", "doctor", "format_doubts", "status"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,7 @@ class _RootSummary:
     inbox: "Check"
     freshness: "Freshness"
     search_mode: SearchMode
+    doubts: dict[str, int]
 
     @property
     def is_healthy(self) -> bool:
@@ -124,6 +127,7 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "sessions": figures.sessions if figures else 0,
                 "messages": figures.messages if figures else 0,
                 "curated": figures.curated if figures else 0,
+                "doubts": dict(figures.doubts) if figures else {},
                 "topics": figures.topics if figures else 0,
                 "waiting": figures.inbox.count if figures else 0,
                 "bytes": weight,
@@ -167,6 +171,7 @@ async def _load_summary(target: Target) -> _RootSummary:
 
     async with open_memory(target) as memory:
         sessions, entries, scope = await memory.sessions(), await memory.entries(), memory.scope
+        doubts = await memory.review()
     async with open_workspace(
         target.root, scope, Dependencies.create(settings=target.settings, embedder="none")
     ) as workspace:
@@ -183,6 +188,7 @@ async def _load_summary(target: Target) -> _RootSummary:
             inbox=await check_inbox(workspace.inbox),
             freshness=workspace.memory_root.index.freshness(),
             search_mode=await run_sync(describe_search_mode, target.settings),
+            doubts=dict(Counter(doubt.kind for doubt in doubts)),
         )
 
 
@@ -196,6 +202,7 @@ def _print_summary(target: Target, figures: _RootSummary, weight: int) -> None:
         f"{bold('Sessions')}  {pluralize(figures.sessions, 'session')}, {pluralize(figures.messages, 'message')}"
     )
     print_line(f"{bold('Curated')}   {_format_curated(figures)}")
+    print_line(f"{bold('Quality')}   {format_doubts(figures.doubts)}")
     print_line(f"{bold('Inbox')}     {_format_inbox(figures.inbox)}")
     print_line(f"{bold('Size')}      {format_size(weight)}")
     print_line(f"{bold('Index')}     {escape(str(figures.freshness))}")
@@ -205,6 +212,14 @@ def _print_summary(target: Target, figures: _RootSummary, weight: int) -> None:
 def _format_curated(figures: _RootSummary) -> str:
     topics = f" and {pluralize(figures.topics, 'topic')}" if figures.topics else ""
     return f"{pluralize(figures.curated, 'entry')} in MEMORY.md{topics}"
+
+
+def format_doubts(counts: "Mapping[str, int]") -> str:
+    """Return how many doubts of each kind there are, and the command that decides them."""
+    if not counts:
+        return "nothing is doubtful"
+    found = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    return f"to review: {found}; `ricordo review` walks through them, `ricordo review --kind KIND` through one kind"
 
 
 def _format_inbox(inbox: "Check") -> str:
