@@ -224,3 +224,31 @@ async def test_a_saved_memory_in_the_words_of_the_question_is_quoted(tmp_path: P
     told = "We deploy only from main."
     found = await answer_question([await source(tmp_path, "project", (told, "convention"))], told, now=NOW)
     assert found.text.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "quoted"),
+    [
+        (
+            "Who has the pager?",
+            ("From now on Ravi has the pager for pawprint.", "Ravi swaps, so Monique has the pager from 1 December on."),
+            "Monique",
+        ),
+        ("用的是什么数据库？", ("数据库是 MySQL 8。", "数据库换成 PostgreSQL 了。"), "PostgreSQL"),
+        ("用的是什么数据库？", ("数据库是 MySQL 8。", "我们在这儿看数据库。"), "MySQL"),
+    ],
+)
+async def test_a_later_statement_that_tells_of_a_change_is_quoted_and_a_later_mention_is_not(
+    tmp_path: Path, asked: str, said: tuple[str, ...], quoted: str
+) -> None:
+    found = await answer_question([await source(tmp_path, "project", said=said)], asked, now=NOW)
+    assert quoted in found.text.partition("\n")[0]
+
+
+async def test_a_memory_of_the_asked_month_that_says_nothing_else_of_the_question_is_not_quoted(tmp_path: Path) -> None:
+    memories = (("The server ticks at 20 Hz.", "fact"), ("Tosia baked for the whole team.", "fact"))
+    project = await source(tmp_path, "project", *memories)
+    found = await answer_question([project], "What did the dogs of the harbour cost in November 2026?", now=NOW)
+    assert not found.found
+    found = await answer_question([project], "At how many Hz did the server tick in November 2026?", now=NOW)
+    assert "20 Hz" in found.text

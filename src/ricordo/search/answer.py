@@ -26,6 +26,7 @@ from ricordo.language import (
     split_sentences,
     split_words,
 )
+from ricordo.language.dates import find_validity
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
@@ -153,7 +154,7 @@ _NEW_PHRASE = lazy_compile(lambda: rf"\b(?:{pack_phrases('replacing_lead')}) ((?
 def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
     """Return the hit that answers best and its fitness; None if no hit contains a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
-    fit = _by_fitness([hit for hit in hits if _has_current_version(hit, hits)], question, core, config)
+    fit = _by_fitness([hit for hit in hits if not _current_version(hit, hits).superseded_by], question, core, config)
     if not fit:
         return None
     best, chosen = fit[0][0], _best_statement(fit, config)
@@ -398,10 +399,6 @@ def _current_version(hit: Hit, hits: Sequence[Hit]) -> Hit:
     return hit
 
 
-def _has_current_version(hit: Hit, hits: Sequence[Hit]) -> bool:
-    return not hit.superseded_by or not _current_version(hit, hits).superseded_by
-
-
 def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
     """Return whether `chosen` reports a change away from what only the older memory names."""
     fits = older.signals.get("memory") and not older.superseded_by and not _speaker_rank(chosen)
@@ -412,8 +409,7 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
     shared = set(chosen.matched_words) & set(older.matched_words)
     left = _replaced_words(content) - shared
     new = {word for match in _NEW_PHRASE.finditer(content) for word in content_words(match[1])} - shared - left
-    is_change = _CHANGE.search(content) is not None or is_correction(content)
-    return is_change and bool(shared & core) and bool(older_words & left) and not older_words & new
+    return _says_change(chosen) and bool(shared & core) and bool(older_words & left) and not older_words & new
 
 
 def _is_plainer(hit: Hit, other: Hit) -> bool:
@@ -432,7 +428,11 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
     A single shared core word out of several does not make a common subject; in that case the texts have to overlap
     more.
     """
-    states = hit.entry.kind in _STATING_ACTS or bool(detect_acts(hit.entry.content) & _STATING_ACTS)
+    states = (
+        hit.entry.kind in _STATING_ACTS
+        or bool(detect_acts(hit.entry.content) & _STATING_ACTS)
+        or (bool(core) and core <= set(hit.matched_words) and _says_change(hit))
+    )
     plain = _speaker_rank(hit) <= _speaker_rank(other)
     if not (_is_later(hit, other) and states and plain and set(hit.matched_words) >= set(other.matched_words)):
         return False
@@ -449,12 +449,18 @@ def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
     shared = set(hit.matched_words) & set(other.matched_words)
     if not _is_later(hit, other) or len(shared) < _MIN_SHARED_WORDS or not shared >= core & set(other.matched_words):
         return False
-    changes = _CHANGE.search(content) is not None or is_correction(content)
     matched = content_words(" ".join(other.matched_words))
     other_words = set(content_words(other.entry.content[:_MAX_CHARS])).difference(matched)
     # names alone, and words such as "next", are not a common subject
     both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
-    return changes and (both_memories or bool(other_words & _replaced_words(content)))
+    return _says_change(hit) and (both_memories or bool(other_words & _replaced_words(content)))
+
+
+def _says_change(hit: Hit) -> bool:
+    """Return whether a hit has words for a change or a correction, or holds from a day that it names."""
+    content = hit.entry.content[:_MAX_CHARS]
+    changes = _CHANGE.search(content) is not None or is_correction(content)
+    return changes or find_validity(content, _hit_time(hit)).start is not None
 
 
 def _replaced_words(text: str) -> set[str]:
@@ -533,23 +539,18 @@ async def answer_question(
     contradicting = [*{hit.entry.id: hit for hit in known_hits if hit.entry.id in best.contradicts}.values()]
     return Answer(
         found=True,
-        text="\n".join(
-            [
-                _format_quote(best),
-                *(f"Also: {_format_quote(hit)}" for hit in further),
-                *(f"Contradicts, not decided: {_format_quote(hit)}" for hit in contradicting),
-                *(f"Superseded: {_format_quote(hit)}" for hit in superseded),
-            ]
-        ),
-        hit=best,
-        path=best.path,
-        line_number=best.line_number,
-        score=fit,
+        text="\n".join((
+            _format_quote(best),
+            *(f"Also: {_format_quote(hit)}" for hit in further),
+            *(f"Contradicts, not decided: {_format_quote(hit)}" for hit in contradicting),
+            *(f"Superseded: {_format_quote(hit)}" for hit in superseded),
+        )),
+        hit=best, path=best.path, line_number=best.line_number, score=fit,
         contradicting=tuple(contradicting),
         superseded=tuple(superseded),
         others=tuple(hit for hit in rest if hit not in further)[:_MAX_OTHERS],
         further=further,
-    )
+    )  # fmt: skip
 
 
 async def _find_further(
