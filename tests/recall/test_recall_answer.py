@@ -231,11 +231,14 @@ async def test_a_saved_memory_in_the_words_of_the_question_is_quoted(tmp_path: P
     [
         (
             "Who has the pager?",
-            ("From now on Ravi has the pager for pawprint.", "Ravi swaps, so Monique has the pager from 1 December on."),
+            (
+                "From now on Ravi has the pager for pawprint.",
+                "Ravi swaps, so Monique has the pager from 1 December on.",
+            ),
             "Monique",
         ),
         ("用的是什么数据库？", ("数据库是 MySQL 8。", "数据库换成 PostgreSQL 了。"), "PostgreSQL"),
-        ("用的是什么数据库？", ("数据库是 MySQL 8。", "我们在这儿看数据库。"), "MySQL"),
+        ("Who has the pager?", ("Ravi has the pager.", "Ann saw that the pager was red yesterday."), "Ravi"),
     ],
 )
 async def test_a_later_statement_that_tells_of_a_change_is_quoted_and_a_later_mention_is_not(
