@@ -4,8 +4,9 @@ The fix is what an assistant says with the call that worked, or right after it, 
 problem; else a later call of the same tool with similar arguments, the calls in between if the arguments stayed the
 same, or a person's message right after the failure.
 
-Invariants: only error names are copied from a tool's output; of arguments only short single lines are shown. Every
-lesson is based on the messages it names, and its quote is in the first of them.
+Invariants: of the output of a command only the clause that says what went wrong is copied, if it is short, instructs
+nobody and holds no secret; of any other output only the name of an error. Of arguments only short single lines are
+shown. Every lesson is based on the messages it names, and its quote is in the first of them.
 """
 
 import re
@@ -15,8 +16,10 @@ from dataclasses import replace
 from ricordo.errors import InvalidMessage
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Finding, Utterance
+from ricordo.extraction.grounding import contains_credential
 from ricordo.extraction.selection import rate_statements
-from ricordo.extraction.statements import Statement, build_turns
+from ricordo.extraction.statements import Statement, build_turns, find_machine_text
+from ricordo.guard.fence import contains_fence
 from ricordo.language import Act, detect_acts, jaccard, opens_with_pronoun, split_sentences, split_words
 from ricordo.language.acts import default_detector
 from ricordo.language.packs import pack_phrases
@@ -45,8 +48,8 @@ _MAX_SHOWN_WORDS = 14
 _HEAD_CHARS = _TAIL_CHARS = 4_000
 _COMMAND_KEYS = frozenset({"command", "cmd", "code", "script", "source"})
 _ERROR_NAME = lazy_compile(
-    r"\b[A-Z][A-Za-z]{2,40}(?:Error|Exception|Timeout|Refused|Conflict)\b|\bE[A-Z]{4,12}\b(?=[:,. ])|\bE\d{4}\b|"
-    r"\bHTTP(?: status| error)? [45]\d\d\b|\b(?:exit|return|status) (?:code|status):? ?[1-9]\d{0,2}\b|"
+    r"\b[A-Z][A-Za-z]{2,40}(?:Error|Exception|Timeout|Refused|Conflict)\b|\bE(?!RROR\b)[A-Z]{4,12}\b(?=[:,. ])|"
+    r"\bE\d{4}\b|\bHTTP(?: status| error)? [45]\d\d\b|\b(?:exit|return|status) (?:code|status):? ?[1-9]\d{0,2}\b|"
     r"\b(?:[Cc]ommand not found|[Nn]o such file or directory|[Pp]ermission denied|[Tt]imed out|[Nn]ot found)\b"
 )
 _EXIT_CODE = lazy_compile(
@@ -64,6 +67,27 @@ _PROBLEM = lazy_compile(
     ),
     re.IGNORECASE,
 )
+_MAX_CLAUSE_CHARS, _MIN_CLAUSE_CHARS = 140, 8
+_TELLS_ERROR = lazy_compile(
+    r"\b(?:error|fatal|failed|failure|cannot|can't|could ?n[o']t|unable|denied|refused|closed|invalid|missing|unknown"
+    r"|undefined"
+    r"|unresolved|unsupported|not found|no such|no rule|does not exist|already|required|requires|immutable|protected"
+    r"|conflict|expired|exceeded|no longer|out of|too (?:large|long|many))\b|::\w",
+    re.IGNORECASE,
+)
+_CLAUSE_END = lazy_compile(r"[.!?](?=\s)|;\s|\s[|(]\s?")
+_LINE_LEAD = lazy_compile(r"^(?:(?:npm|yarn|pip|pnpm) ERR!|\[ERROR\]|\[error\]|[>!*#=-]+)\s*")
+_COMMANDS_ELSEWHERE = lazy_compile(
+    r"https?://|\b(?:curl|wget|eval|sudo|base64|npx|assistant|agents?|the user|to fix)\b", re.IGNORECASE
+)
+_INSTRUCTING: frozenset[Act] = frozenset(
+    {"remember", "convention", "decision", "preference", "request", "listener", "moment"}
+)
+_HTTP_FAILURE = lazy_compile(r"(?:HTTP(?:/[\d.]+)? )?[45]\d\d [A-Z][a-z]+")
+_EDITS = lazy_compile(r"edit|write|patch|replace|create", re.IGNORECASE)
+_ASSIGNMENT = lazy_compile(r"[A-Z][A-Z0-9_]*=\S+")
+_ENOUGH_SHARED, _SHARE = 3, 0.6
+_CONFIRMS = lazy_compile(lambda: rf"(?:{pack_phrases('agreement')})(?!\w)", re.IGNORECASE)
 _HAS_CODE = lazy_compile(r"\d|[a-z][A-Z]|\bE(?!RROR)[A-Z]")
 _WORD = lazy_compile(r"\w+")
 _TRACEBACK = lazy_compile(r"(?:^|\n)Traceback \(most recent call last\):")
@@ -87,7 +111,7 @@ def extract_tool_lessons(messages: Sequence[Message], *, limit: int = 3) -> tupl
     """Return the lessons of failed and then successful calls in `messages`, in order, at most `limit`; empty for none.
 
     Each has the kind lesson and the tag `tool`. Its sources are the failed result, its call and the fix. Its confidence
-    is moderate unless a person said what to do.
+    is moderate unless a person said what to do, or that it worked.
     """
     attempts = tuple(_iter_attempts(messages))
     lessons: dict[str, Finding] = {}
@@ -250,7 +274,7 @@ def _is_failure(result: ToolResult, arguments: Mapping[str, object]) -> bool:
     """Return whether a call failed: its result is marked as an error, or the output of a command ends in one.
 
     The content that a tool only reads, such as a log, may contain unrelated failures."""
-    if result.is_error:
+    if result.is_error or _HTTP_FAILURE.match(result.text):
         return True
     excerpt = _head_and_tail(result.text)
     is_command = not _COMMAND_KEYS.isdisjoint(arguments)
@@ -275,7 +299,7 @@ def _lesson_from_success(
         if is_similar:
             fix = _describe_fix(failed, attempt, between)
             return None if fix is None else _build_finding(messages, failed, fix, (*between[-1:], attempt))
-        if not attempt.failed:
+        if not attempt.failed and not _EDITS.search(attempt.call.name):
             between.append(attempt)
     return None
 
@@ -304,7 +328,7 @@ def _describe_change(key: str, arguments: Mapping[str, object]) -> str:
 def _build_finding(
     messages: Sequence[Message], failed: _ToolAttempt, fix: str, fix_attempts: Sequence[_ToolAttempt]
 ) -> Finding:
-    error = _ERROR_NAME.search(_head_and_tail(failed.result.text))
+    error, last = _find_error(failed), fix_attempts[-1].result_index
     first, second = (failed.result_index, failed.call_index) if error else (failed.call_index, failed.result_index)
     message_indexes = dict.fromkeys(
         (first, second, *(index for each in fix_attempts for index in (each.call_index, each.result_index)))
@@ -312,18 +336,54 @@ def _build_finding(
     return Finding(
         content=f"{_describe_failure(failed)}; {fix}.",
         kind="lesson",
-        confidence=_CONFIDENCE,
+        confidence=_PERSON_CONFIDENCE if _is_confirmed(messages[last + 1 : last + 3]) else _CONFIDENCE,
         message_ids=tuple(messages[index].id for index in message_indexes),
-        quote=error.group() if error else failed.call.name,
+        quote=error or failed.call.name,
         tags=(TOOL_TAG,),
         since=messages[failed.result_index].time,
     )
 
 
+def _is_confirmed(following: Sequence[Message]) -> bool:
+    """Return whether a person says of a fix that it worked: "that was it"."""
+    said = next((each for each in following if each.role == "user" and get_mark(each) is None), None)
+    return said is not None and _CONFIRMS.match(said.text.strip()) is not None
+
+
 def _describe_failure(failed: _ToolAttempt) -> str:
-    error = _ERROR_NAME.search(_head_and_tail(failed.result.text))
-    reason = f" with {error.group()}" if error else ""
+    error = _find_error(failed)
+    shown = error if " " not in error or _ERROR_NAME.fullmatch(error) else f"“{error}”"
+    reason = f" with {shown}" if error else ""
     return f"Tool `{_clean_name(failed.call.name)}` failed{reason}{_format_argument(failed.arguments, ' for')}"
+
+
+def _find_error(failed: _ToolAttempt) -> str:
+    """Return the clause of a command's output that says what went wrong; else the name of the error, or nothing."""
+    excerpt = _head_and_tail(failed.result.text)
+    name = _ERROR_NAME.search(excerpt)
+    if _COMMAND_KEYS.isdisjoint(failed.arguments):
+        return name.group() if name else ""
+    lines = [_LINE_LEAD.sub("", line.strip(), count=1) for line in excerpt.splitlines() if line.strip()]
+    if _TRACEBACK.search(excerpt):
+        lines = lines[-1:]
+    telling = [line for line in lines if _ERROR_NAME.search(line) or _TELLS_ERROR.search(line)]
+    clauses = (_cut_clause(line) for line in (*telling, *(lines if failed.result.is_error else ())))
+    return next((each for each in clauses if _is_harmless(each)), name.group() if name else "")
+
+
+def _cut_clause(line: str) -> str:
+    """Return the first clause of a line, verbatim, up to a whole word."""
+    end = _CLAUSE_END.search(line, _MIN_CLAUSE_CHARS)
+    clause = line[: end.start()] if end else line
+    return clause if len(clause) <= _MAX_CLAUSE_CHARS else clause[:_MAX_CLAUSE_CHARS].rsplit(" ", 1)[0]
+
+
+def _is_harmless(clause: str) -> bool:
+    """Return whether a clause of an output may be kept: it instructs nobody and holds no secret and no address."""
+    is_plain = len(clause) >= _MIN_CLAUSE_CHARS and clause.isprintable() and not _COMMANDS_ELSEWHERE.search(clause)
+    parts = (clause, *clause.split(": ")[1:])
+    is_quiet = is_plain and not any(detect_acts(part) & _INSTRUCTING or find_machine_text(part) for part in parts)
+    return is_quiet and not contains_credential(clause) and not contains_fence(clause)
 
 
 def _lesson_from_person(messages: Sequence[Message], failed: _ToolAttempt) -> Finding | None:
@@ -365,11 +425,32 @@ def _are_similar(left: Mapping[str, object], right: Mapping[str, object]) -> boo
     """Return whether two calls try the same thing: their arguments share more than half of their words."""
     if left == right:
         return True
-    return jaccard(_argument_words(left), _argument_words(right)) > _MIN_SIMILARITY
+    words, others = _argument_words(left), _argument_words(right)
+    return jaccard(words, others) > _MIN_SIMILARITY or _extends(left, right) or _varies(left, right)
 
 
 def _argument_words(arguments: Mapping[str, object]) -> frozenset[str]:
     return frozenset(word for value in arguments.values() for word in _WORD.findall(str(value)[:2_000].casefold()))
+
+
+def _extends(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    """Return whether one call is the other with options, or variables of the environment, added."""
+    shorter, longer = sorted((_split_arguments(left), _split_arguments(right)), key=len)
+    if not shorter or not set(shorter) <= set(longer):
+        return False
+    added = [word for word in longer if word not in shorter]
+    return added[0].startswith("-") or _ASSIGNMENT.fullmatch(added[0]) is not None if added else True
+
+
+def _varies(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
+    """Return whether two commands begin alike and share most of their words: `git push origin main`, `… HEAD:next`."""
+    first, second = _split_arguments(left), _split_arguments(right)
+    shared = set(first) & set(second)
+    return first[:2] == second[:2] and len(shared) >= max(_ENOUGH_SHARED, _SHARE * len(set(first)))
+
+
+def _split_arguments(arguments: Mapping[str, object]) -> list[str]:
+    return [word for value in arguments.values() for word in str(value)[:2_000].split()]
 
 
 def _format_argument(arguments: Mapping[str, object], prefix: str = "") -> str:
