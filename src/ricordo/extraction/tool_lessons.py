@@ -68,17 +68,11 @@ _PROBLEM = lazy_compile(
     re.IGNORECASE,
 )
 _MAX_CLAUSE_CHARS, _MIN_CLAUSE_CHARS = 140, 8
-_TELLS_ERROR = lazy_compile(
-    r"\b(?:error|fatal|failed|failure|cannot|can't|could ?n[o']t|unable|denied|refused|closed|invalid|missing|unknown"
-    r"|undefined"
-    r"|unresolved|unsupported|not found|no such|no rule|does not exist|already|required|requires|immutable|protected"
-    r"|conflict|expired|exceeded|no longer|out of|too (?:large|long|many))\b|::\w",
-    re.IGNORECASE,
-)
+_TELLS_ERROR = lazy_compile(lambda: rf"\b(?:{pack_phrases('program_error')})\b|::\w", re.IGNORECASE)
 _CLAUSE_END = lazy_compile(r"[.!?](?=\s)|;\s|\s[|(]\s?")
 _LINE_LEAD = lazy_compile(r"^(?:(?:npm|yarn|pip|pnpm) ERR!|\[ERROR\]|\[error\]|[>!*#=-]+)\s*")
 _COMMANDS_ELSEWHERE = lazy_compile(
-    r"https?://|\b(?:curl|wget|eval|sudo|base64|npx|assistant|agents?|the user|to fix)\b", re.IGNORECASE
+    lambda: rf"https?://|\b(?:curl|wget|eval|sudo|base64|npx|{pack_phrases('output_instruction')})\b", re.IGNORECASE
 )
 _INSTRUCTING: frozenset[Act] = frozenset(
     {"remember", "convention", "decision", "preference", "request", "listener", "moment"}

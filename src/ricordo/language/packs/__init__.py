@@ -339,6 +339,8 @@ PhraseKind = Literal[
     # words of grammar and of questions in a script without spaces; a pair of characters that has one is weak evidence
     "function_joined",
     "name_title_joined",  # titles that are joined to the end of a name
+    "program_error",  # words with which the output of a program tells of an error
+    "output_instruction",  # words of such an output that speak to somebody
     "problem",  # words with which somebody tells that something does not work
     "contracted_verb",  # a verb that is joined to its subject by an apostrophe
     "pronoun_clause",  # a clause whose subject is a pronoun

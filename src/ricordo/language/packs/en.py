@@ -405,6 +405,12 @@ here today,? (?:and )?gone tomorrow|(?:today|tomorrow) is another day|no tomorro
 (?:to|with|for|from|by|of|without|according to) (?:him|her|them|it|that)\b
 the (?:first|second|third|last|other|next) (?:one|is|are|was|has|must|can)\b
 """,
+        "program_error": r"""
+error|fatal|failed|failure|cannot|can't|could ?n[o']t|unable|denied|refused|closed|invalid|missing|unknown|undefined
+unresolved|unsupported|not found|no such|no rule|does not exist|already|required|requires|immutable|protected
+conflict|expired|exceeded|no longer|out of|too (?:large|long|many)
+""",
+        "output_instruction": "assistant|agents?|the user|to fix",
         "problem": r"""
 error|fails?|failed|failing|broken|broke|breaks|stuck|crash(?:es|ed|ing)?|dies|refuses|refused|not working|no luck
 (?:won|doesn|can|isn|didn)['’]?t (?:work|start|open|load|connect|join|print|boot|build|compile|run|turn|play|save
