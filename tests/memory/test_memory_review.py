@@ -1,9 +1,11 @@
 """A review lists what is doubtful in what prompts show, and each decision about it can be undone."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +21,7 @@ from ricordo.models import OFFLINE
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
+WORDS = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "hazel", "juniper", "larch", "maple"]
 EXTERNAL = (("trust", "external"),)
 LINES = """# Memory
 
@@ -183,3 +186,31 @@ def test_the_commands_that_look_after_memory_count_what_is_doubtful_and_say_what
         assert ricordo(*command, "--json").document["doubts"] == counts
     ricordo("review", "reject", NOISE)
     assert ricordo("--json").document["doubts"] == {"duplicate": 1, "fragment": 1}
+
+
+@pytest.mark.may_block("the command line is run inside of the test")
+def test_one_key_each_decides_what_is_doubtful_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "A rule.")
+    root = Path(ricordo("--json").document["root"])
+    noise = "- The {} was quiet near the shed of the {}. [by:: flush] [at:: 2026-11-01T08:00:00Z] [confidence:: 0.5]"
+    ids = [f"01k6yvgewd8dp5gr1g9vsf{number:04}" for number in range(len(WORDS))]
+    lines = [f"{noise.format(word, word)} ^{name}" for word, name in zip(WORDS, ids, strict=True)]
+    (place_of(root) / "workspace" / "MEMORY.md").write_text("\n".join(["# Memory", "", *lines, ""]), encoding="utf-8")
+    pressed = iter(["x", "a", "r", "m", "e", "l", "s", "R", "q"])
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    with monkeypatch.context() as patch:
+        patch.setattr("typer.getchar", lambda echo: next(pressed))
+        patch.setattr("typer.prompt", lambda text, default: default.replace("quiet", "loud"))
+        patch.setattr("ricordo.cli.commands.remember.sys", terminal)
+        shown = ricordo("review").out
+    decided = ["Accepted", "Rejected", "Edited", "Put off", "Rejected"]
+    assert re.findall(r"^(Accepted|Rejected|Merged|Edited|Put off) ", shown, re.MULTILINE) == decided
+    assert "nothing to merge it with" in shown
+    assert f"8 of {len(WORDS)}" in shown
+    assert f"9 of {len(WORDS)}" not in shown
+    left = {each["id"] for each in ricordo("review", "--json").document["doubts"]}
+    assert left == {ids[2], ids[5], *ids[7:]}
+    entries = {each["id"]: each for each in ricordo("memory", "list", "--json").document["entries"]}
+    assert entries[ids[3]]["content"].startswith("The dogwood was loud")
+    assert [entries[name]["confirmed"] is not None for name in (ids[0], ids[3], ids[4])] == [True, True, False]
+    assert not {ids[1], ids[6]} & entries.keys()

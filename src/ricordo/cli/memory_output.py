@@ -63,6 +63,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
             _format_place(hit, target),
             _heading_label(hit),
         ]
+        facts += [f"valid until {hit.entry.valid_until}"] if hit.entry.valid_until else []
         facts += ["unconfirmed, from outside"] if hit.trust.value == _EXTERNAL_TRUST else []
         print_line(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
