@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.cli.json_output import explanation_document
 from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
-from ricordo.cli.target import Target, with_memory
+from ricordo.cli.target import Target, read_memory
 from ricordo.errors import EntryNotFound, FileMissing, SessionNotFound
 from ricordo.lazy import dataclass
 
@@ -218,7 +218,7 @@ def explain_hits(
         path=path, document_types=ALL_DOCUMENT_TYPES if everything else MEMORY_DOCUMENT_TYPES,
     )  # fmt: skip
     token_budget = Tokens(budget) if budget else None
-    explanation = with_memory(
+    explanation = read_memory(
         target,
         lambda memory: memory.explain(memory_query, limit=limit, budget=token_budget, around=around or as_json),
         finds=True,

@@ -12,6 +12,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,6 +43,7 @@ __all__ = [
     "locate_target",
     "open_memory",
     "print_setting_errors",
+    "read_memory",
     "require_target",
     "run_async",
     "with_memory",
@@ -225,11 +227,11 @@ async def load_scope(target: Target) -> "Scope":
 
 
 @asynccontextmanager
-async def open_memory(target: Target, *, finds: bool = False) -> "AsyncIterator[Memory]":
+async def open_memory(target: Target, *, finds: bool = False, background: bool = True) -> "AsyncIterator[Memory]":
     """Open the memory of `target`, which is created when it is not there; settings that can't be used are told.
 
     An embedder is there only for a command that `finds`: one of this machine first reads what is new, for a moment. So
-    is a reranker.
+    is a reranker. Without `background` no job of the inbox runs: who only looks does not wait for one.
     """
     from ricordo.runtime.memory import Memory
 
@@ -242,6 +244,7 @@ async def open_memory(target: Target, *, finds: bool = False) -> "AsyncIterator[
         embedder=override,
         reranker=override,
         actor=target.user,
+        background=background,
     ) as memory:
         if finds and settings.embedder in _LOCAL_EMBEDDERS:
             await memory.embed(seconds=_EMBEDDING_SECONDS)
@@ -263,12 +266,19 @@ def run_async(work: Callable[[], Awaitable[_T]]) -> _T:
 
 def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]", *, finds: bool = False) -> _T:
     """Open the memory of `target`, do `work` with it and close it; `finds` says that it looks for something."""
+    return run_async(partial(_work_with_memory, target, work, finds=finds, background=True))
 
-    async def do() -> _T:
-        async with open_memory(target, finds=finds) as memory:
-            return await work(memory)
 
-    return run_async(do)
+def read_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]", *, finds: bool = False) -> _T:
+    """Do `work` that only reads, as `with_memory`; no job of the inbox runs meanwhile."""
+    return run_async(partial(_work_with_memory, target, work, finds=finds, background=False))
+
+
+async def _work_with_memory(
+    target: Target, work: "Callable[[Memory], Awaitable[_T]]", *, finds: bool, background: bool
+) -> _T:
+    async with open_memory(target, finds=finds, background=background) as memory:
+        return await work(memory)
 
 
 def _load_settings(root: Path, options: Mapping[str, object]) -> "tuple[Settings, tuple[RicordoError, ...]]":

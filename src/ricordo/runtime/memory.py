@@ -17,17 +17,8 @@ from ricordo.runtime import Settings, Workspace
 from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, read_preamble
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.validation import (
-    MetadataFilter,
-    check_after,
-    check_budget,
-    check_limit,
-    check_metadata,
-    check_scope,
-    check_seconds,
-    check_several,
-    check_texts,
-    check_type,
-    make_filter,
+    MetadataFilter, check_after, check_budget, check_limit, check_metadata, check_scope, check_seconds, check_several,
+    check_texts, check_type, make_filter,
 )  # fmt: skip
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
@@ -86,7 +77,7 @@ class Memory:
         *,
         scope: Scope | None, on_event: EventSink | None = None, settings: Settings | None = None, trusted: bool = False,
         clock: Clock | None = None, disk: Disk | None = None, embedder: "Embedder | str | None" = None,
-        reranker: "Reranker | str | None" = None, actor: str = "",
+        reranker: "Reranker | str | None" = None, actor: str = "", background: bool = True,
     ) -> Opening["Memory"]:  # fmt: skip
         """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
 
@@ -100,13 +91,14 @@ class Memory:
         meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If neither it nor config.toml
         or the environment name one, it is `static` where the extra `embed` is installed; `settings` with None find by
         words. `reranker`, an object or a name, reorders the best hits. `actor` is the user recorded for changes, and
-        for `undo`, if the scope names no user. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a
-        secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a
-        damaged config.toml.
+        for `undo`, if the scope names no user. Without `background`, no job of the inbox runs meanwhile or at the end;
+        it waits for another process. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret;
+        ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a damaged
+        config.toml.
         """
         make_parts = partial(
             Dependencies.create,
-            clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker, actor=actor,
+            clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker, actor=actor, background=background,
         )  # fmt: skip
         located = open_located_workspace(root, scope, settings, make_parts, trusted=trusted)
         return Opening(lambda opening: cls._open(located, opening))
@@ -533,6 +525,15 @@ class Memory:
         """
         check_seconds(seconds)
         return sum([await embed_root(place, seconds=seconds) for place in await self._layers.places()])
+
+    async def index(self) -> None:
+        """Index everything that changed in the files, so that the next search need not.
+
+        A search indexes changes itself, for at most two seconds, and reads the rest of the files directly; call this
+        after much was taken in. Vectors are computed for at most 30 seconds. Raises `StorageError`.
+        """
+        for place in await self._layers.places():
+            await place.index.refresh()
 
     async def doctor(self) -> "list[Check]":
         """Check every part of the visible memory and return the findings; this writes to nothing but the index.

@@ -49,7 +49,8 @@ class Dependencies:
     """The replaceable dependencies of a workspace: clock, ids, disk, and the event emitter.
 
     `actor` is the user recorded for changes if the scope names none. `model` is used for memory's own requests if the
-    settings name no other; None leaves them to the rules.
+    settings name no other; None leaves them to the rules. Without `background`, no job runs while the workspace is
+    open, and nothing is embedded but on request.
     """
 
     settings: Settings
@@ -61,6 +62,7 @@ class Dependencies:
     model: "ChatModel | None" = None
     reranker: Reranker | str | None = None
     actor: str = ""
+    background: bool = True
 
     @classmethod
     def create(
@@ -73,6 +75,7 @@ class Dependencies:
         embedder: "Embedder | str | None" = None,
         reranker: Reranker | str | None = None,
         actor: str = "",
+        background: bool = True,
     ) -> "Dependencies":
         """Create the dependencies of this machine, except those given.
 
@@ -95,6 +98,7 @@ class Dependencies:
             disk=disk or Disk(),
             emitter=Emitter(source_clock, sinks),
             actor=actor,
+            background=background,
         )
 
 

@@ -6,7 +6,7 @@ Invariant: the stored state of a session holds no forgotten text, except in the 
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field, replace
 from datetime import timedelta
 from functools import cached_property, partial
@@ -183,8 +183,9 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
     """Open the root for `scope`, creating it if needed, and close it at the end.
 
     Jobs in the inbox are processed meanwhile, and for two seconds at the end unless that is cancelled. The inbox of the
-    shared place is processed too, as soon as that place is opened. Raises: RootNotTrusted; ScopeMismatch;
-    StorageReadOnly if the root has to be created and can't be; what `load_embedder` and `load_reranker` raise.
+    shared place is processed too, as soon as that place is opened. Without `parts.background` they wait. Raises:
+    RootNotTrusted; ScopeMismatch; StorageReadOnly if the root has to be created and can't be; what `load_embedder` and
+    `load_reranker` raise.
     """
     background, turns = BackgroundServices(), get_turn_activity(str(root))
     embedder = await run_in_thread(choose_embedder, parts.embedder, parts.settings, parts.model)
@@ -211,12 +212,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
             reranker=reranker, consolidation=parts.settings.consolidation, saved=opener.schedule_consolidation,
         )  # fmt: skip
         services, grants = opener.services_for(place), await opener.find_grants(layers[0])
-        async with (
-            background_task(background.serve),
-            services.worker.lifespan(closing_seconds=services.closing_seconds),
-            opener.drain_at_exit(),
-            services.hurry_at_exit(),
-        ):
+        async with AsyncExitStack() as stack:
+            if parts.background:
+                await stack.enter_async_context(background_task(background.serve))
+                await stack.enter_async_context(services.worker.lifespan(closing_seconds=services.closing_seconds))
+                await stack.enter_async_context(opener.drain_at_exit())
+                await stack.enter_async_context(services.hurry_at_exit())
             yield Workspace(
                 root=root,
                 scope=scope,

@@ -29,7 +29,7 @@ from ricordo.cli.json_output import (
 )
 from ricordo.cli.options import AsOfOption, JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line
-from ricordo.cli.target import Target, find_target, require_target, run_async, with_memory
+from ricordo.cli.target import Target, find_target, read_memory, require_target, run_async
 from ricordo.errors import SessionNotFound, StorageReadOnly
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def context(
         )
         return shown.text, not shown.text and bool(await memory.entries(as_of=as_of, limit=1)), shown.cut
 
-    shown_text, is_too_much, cut = with_memory(target, preamble)
+    shown_text, is_too_much, cut = read_memory(target, preamble)
     tokens = _count_tokens(shown_text)
     if as_json:
         usage = context_usage_document(usage_report[0], is_new=usage_report[1]) if usage_report else None

@@ -25,7 +25,7 @@ from ricordo.cli.memory_output import (
 )
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, wrap
-from ricordo.cli.target import Target, load_redactor, require_target, with_memory
+from ricordo.cli.target import Target, load_redactor, read_memory, require_target, with_memory
 from ricordo.errors import ChangeNotFound, EntryNotFound, FileMissing, InvalidQuery, StorageError
 from ricordo.lazy import dataclass, lazy_compile
 
@@ -234,13 +234,13 @@ def history(
     """
     target = require_target(root, user, project)
     if runs:
-        _print_runs(with_memory(target, lambda memory: memory.background_runs(limit=limit)), as_json=as_json)
+        _print_runs(read_memory(target, lambda memory: memory.background_runs(limit=limit)), as_json=as_json)
         return
 
     async def load(memory: "Memory") -> list[ChangeSummary]:
         return await summarize_changes(target, await memory.history(limit=limit))
 
-    summaries = with_memory(target, load)
+    summaries = read_memory(target, load)
     if as_json:
         print_json({"changes": [{**change_document(each.item), "about": each.subject or None} for each in summaries]})
         return
@@ -265,7 +265,7 @@ def diff(
 ) -> None:
     """Show what one write did to each of its files, line by line."""
     target = require_target(root, user, project)
-    change_diff = with_memory(target, lambda memory: memory.diff(change))
+    change_diff = read_memory(target, lambda memory: memory.diff(change))
     if as_json:
         files: list[JsonValue] = [
             {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added_lines,
@@ -403,7 +403,7 @@ def why(
         entry = await _find_named_entry(memory, what.strip())
         return await _load_report(memory, entry, target, asked, limit) if entry else None
 
-    report = with_memory(target, look, finds=bool(asked))
+    report = read_memory(target, look, finds=bool(asked))
     if report is None:
         explain_hits(target, asked or what, as_json=as_json, limit=limit)
     elif as_json:

@@ -34,7 +34,7 @@ __all__ = ["ImportFile", "ImportTotals", "import_files", "ingest"]
 _BATCH_MESSAGES = 2_000
 _BATCH_BYTES = 16 * 1024 * 1024
 _LEARNING_SECONDS = 30.0
-"""How long a model is waited for; what waits then is learned by whoever opens memory next."""
+"""How long to wait for a model, and for the consolidation at the end; the rest waits for the next process."""
 
 
 @dataclass(kw_only=True)
@@ -123,11 +123,22 @@ async def import_files(target: Target, imports: Sequence[ImportFile], totals: Im
             fingerprint_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
             while (batch := await _next_batch(batches, import_file, totals)) is not None:
                 if memory is None:
-                    memory = await stack.enter_async_context(open_memory(target))
+                    memory = await stack.enter_async_context(open_memory(_with_time_to_learn(target)))
                 await _ingest_batch(memory, *batch, fingerprint_counts[batch[0]], totals)
             totals.files += 1
         if memory is not None and totals.uses_model:
             totals.waiting_jobs = await memory.drain(seconds=_LEARNING_SECONDS)
+        if memory is not None and totals.new:
+            await memory.index()
+
+
+def _with_time_to_learn(target: Target) -> Target:
+    """Return `target` with time to consolidate what was learned before it is closed."""
+    flush = target.settings.flush
+    if flush is None:
+        return target
+    flush = replace(flush, closing_seconds=max(flush.closing_seconds, _LEARNING_SECONDS))
+    return replace(target, settings=replace(target.settings, flush=flush))
 
 
 async def _next_batch(

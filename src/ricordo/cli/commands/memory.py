@@ -43,7 +43,7 @@ from ricordo.cli.options import (
     parse_time,
 )
 from ricordo.cli.render import bold, dim, escape, format_age, print_json, print_line, wrap
-from ricordo.cli.target import require_target, run_async, with_memory
+from ricordo.cli.target import read_memory, require_target, run_async
 from ricordo.errors import FileMissing, InvalidInput
 from ricordo.lazy import dataclass
 
@@ -176,10 +176,10 @@ def list_memories(
     remembered: Sequence[Entry] | None = context.obj
     target = require_target(root, user, project) if remembered is None else None
     if target is not None and as_of is None and not entry_filter:
-        page = with_memory(target, lambda memory: _read_page(memory, limit))
+        page = read_memory(target, lambda memory: _read_page(memory, limit))
     else:
         if target is not None:
-            remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
+            remembered = read_memory(target, lambda memory: memory.entries(as_of=as_of))
         page = _make_page(remembered or (), entry_filter, limit)
     if as_json:
         documents = [entry_document(entry, page.contradictions.get(entry.id, ())) for entry in page.entries]
@@ -251,7 +251,7 @@ def show(
         others = await load_contradictions(memory, entry.id)
         return entry, await locate_entry(target, entry.id), await load_source_messages(target, memory, entry), others
 
-    entry, position, origins, others = with_memory(target, look)
+    entry, position, origins, others = read_memory(target, look)
     if as_json:
         rests_on: list[JsonValue] = [
             {"message": each.message.id, "file": each.position.file, "line": each.position.line} for each in origins
@@ -304,7 +304,7 @@ def search(
     memory_query = Query(
         text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
     )
-    hits = with_memory(
+    hits = read_memory(
         target, lambda memory: memory.search(memory_query, limit=limit, around=around or as_json), finds=True
     )
     if as_json:

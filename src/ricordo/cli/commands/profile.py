@@ -15,7 +15,7 @@ import typer
 
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import bold, dim, escape, pluralize, print_json, print_line, print_note
-from ricordo.cli.target import find_target, require_target, with_memory
+from ricordo.cli.target import find_target, read_memory, require_target, with_memory
 from ricordo.errors import AlreadyExists, FactNotFound, FileMissing, InvalidInput, StorageFailed, VersionConflict
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def show(
         page = await profile.facts(query=query, category=category, limit=limit)
         return await profile.show(), page.facts, page.total, profile.unreadable_places
 
-    profile, facts, total, unreadable = with_memory(target, look)
+    profile, facts, total, unreadable = read_memory(target, look)
     if as_json:
         print_json(_profile_document(profile, facts, total, unreadable))
         return
@@ -158,7 +158,7 @@ def edit(
     from ricordo.curation.profile.text_form import is_current_text, render_editable
 
     target = find_target(root, user, project)
-    base = with_memory(target, lambda memory: memory.profile().show())
+    base = read_memory(target, lambda memory: memory.profile().show())
     if given is None:
         text, draft_path = edit_text(render_editable(base))
     else:
@@ -212,7 +212,7 @@ def export(
 ) -> None:
     """Write the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
     target = require_target(root, user, project)
-    document = with_memory(target, lambda memory: memory.profile().export_document())
+    document = read_memory(target, lambda memory: memory.profile().export_document())
     if to is None:
         typer.echo(document, nl=False)
         return

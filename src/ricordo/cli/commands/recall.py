@@ -21,7 +21,7 @@ from ricordo.cli.options import (
     WhyOption,
 )
 from ricordo.cli.render import bold, escape, print_json, print_line
-from ricordo.cli.target import require_target, with_memory
+from ricordo.cli.target import read_memory, require_target
 
 if TYPE_CHECKING:
     from ricordo.runtime.memory import Memory
@@ -65,7 +65,7 @@ def recall(
     from ricordo.messages.tokens import Tokens
 
     token_budget = Tokens(budget) if budget else None
-    hits = with_memory(
+    hits = read_memory(
         target,
         lambda memory: memory.recall(
             query,
@@ -108,7 +108,7 @@ def ask(
     async def answer_all(memory: "Memory") -> "list[Answer]":
         return [await memory.answer(each, as_of=as_of) for each in questions]
 
-    answers = with_memory(target, answer_all, finds=True)
+    answers = read_memory(target, answer_all, finds=True)
     if as_json:
         documents = [
             answer_document(question_text, answer, target)

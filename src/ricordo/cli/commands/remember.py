@@ -23,7 +23,7 @@ from ricordo.cli.options import (
     last_values,
 )
 from ricordo.cli.render import dim, escape, pluralize, print_json, print_line, wrap
-from ricordo.cli.target import find_target, require_target, with_memory
+from ricordo.cli.target import find_target, read_memory, require_target, with_memory
 from ricordo.errors import InvalidEntry, InvalidInput
 from ricordo.lazy import lazy_compile
 
@@ -208,7 +208,7 @@ def forget(
     """
     target = require_target(root, user, project)
     if sys.stdin.isatty() and not yes and not as_json:
-        entry = with_memory(target, lambda memory: memory.entry(entry_id))
+        entry = read_memory(target, lambda memory: memory.entry(entry_id))
         print_line(wrap(entry.content, "  "))
         typer.confirm("Forget this?", abort=True)
     result = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
@@ -337,7 +337,7 @@ def erase(
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput("Erasing can't be undone: give --yes.")
-        for content in [text] if text else with_memory(target, lambda memory: _load_versions(memory, entry_id)):
+        for content in [text] if text else read_memory(target, lambda memory: _load_versions(memory, entry_id)):
             print_line(wrap(content, "  "))
         typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
     result = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
@@ -401,7 +401,7 @@ def review(
     if context.invoked_subcommand is not None:
         return
     target = require_target(root, user, project)
-    doubts = with_memory(target, lambda memory: memory.review(kinds=kind or (), limit=limit))
+    doubts = read_memory(target, lambda memory: memory.review(kinds=kind or (), limit=limit))
     if as_json:
         print_json({"doubts": [_doubt_document(doubt) for doubt in doubts]})
         return

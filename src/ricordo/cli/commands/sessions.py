@@ -21,7 +21,7 @@ from ricordo.cli.options import (
     UserOption,
 )
 from ricordo.cli.render import bold, dim, escape, format_size, highlight, pluralize, print_json, print_line, wrap
-from ricordo.cli.target import Target, load_redactor, load_scope, require_target, run_async, with_memory
+from ricordo.cli.target import Target, load_redactor, load_scope, read_memory, require_target, run_async
 from ricordo.clock import format_rfc3339
 from ricordo.errors import SessionNotFound
 
@@ -57,7 +57,7 @@ def list_sessions(
 ) -> None:
     """Show the sessions whose conversations are kept, newest first, and whose they are if there are several users."""
     target = require_target(root, user, project)
-    sessions = with_memory(target, lambda memory: memory.sessions())
+    sessions = read_memory(target, lambda memory: memory.sessions())
     if as_json:
         print_json(
             {"total": len(sessions), "sessions": [_owned_session_document(info, target) for info in sessions[:limit]]}
@@ -106,7 +106,7 @@ def show(
         except SessionNotFound:
             return await memory.session(name)
 
-    recorded = with_memory(target, look)
+    recorded = read_memory(target, look)
     ids = ids if recorded.info.session != session else ()
     first = -last if last else 0
     rows = [row for row in zip(recorded.messages, recorded.lines, strict=True) if not ids or row[0].id in ids][first:]
@@ -165,7 +165,7 @@ def search(
         text=query, since=since, until=until, session=session, document_types=("transcript", "session", "result")
     )
     max_hits = _SPEAKER_CANDIDATES if speaker else limit
-    hits = with_memory(
+    hits = read_memory(
         target, lambda memory: memory.search(session_query, limit=max_hits, around=around or as_json), finds=True
     )
     hits = [hit for hit in hits if hit.speaker.casefold() == speaker.casefold()][:limit] if speaker else hits

@@ -18,9 +18,9 @@ from ricordo.cli.target import (
     load_scope,
     locate_target,
     open_memory,
+    read_memory,
     require_target,
     run_async,
-    with_memory,
 )
 from ricordo.errors import (
     DocumentInvalid,
@@ -387,7 +387,7 @@ def _check_root(target: Target) -> "list[Check]":
     loss, finds = target.lost_marker_message if target.stray_files else None, describe_search_mode(target.settings).ok
     try:
         if loss is None:
-            return with_memory(replace(target, setting_errors=()), lambda memory: memory.doctor(), finds=finds)
+            return read_memory(replace(target, setting_errors=()), lambda memory: memory.doctor(), finds=finds)
     except (DocumentInvalid, ScopeError, StorageError) as error:
         loss = str(error)
     broken = Check(name="root", ok=False, count=1, detail=loss)
