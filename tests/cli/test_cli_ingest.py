@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from command_line import TALK, chat, ricordo
+from counted_work import counted_work
 from ricordo import Memory
 from ricordo.cli.commands import ingest as intake
 
@@ -28,6 +29,13 @@ def test_a_conversation_is_kept_and_learned_from_and_the_new_root_is_named() -> 
     assert "Nadia" in answer["hit"]["entry"]["content"]
     line = Path(answer["hit"]["file"]).read_text(encoding="utf-8").splitlines()[answer["hit"]["line"] - 1]
     assert "Nadia" in line
+
+
+def test_the_first_question_after_an_import_finds_everything_indexed() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    with counted_work() as work:
+        assert "Nadia" in ricordo("ask", "Who owns the staging database?").out
+    assert work.rows == 0
 
 
 def test_the_same_file_twice_adds_nothing_and_says_so() -> None:
