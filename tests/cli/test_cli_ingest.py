@@ -32,9 +32,9 @@ def test_a_conversation_is_kept_and_learned_from_and_the_new_root_is_named() -> 
 
 
 def test_the_first_question_after_an_import_finds_everything_indexed() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("ingest", chat(Path("chat.jsonl"), [("user", "How was the regatta?"), ("assistant", "Windy.")]))
     with counted_work() as work:
-        assert "Nadia" in ricordo("ask", "Who owns the staging database?").out
+        assert "Windy" in ricordo("session", "search", "windy").out
     assert work.rows == 0
 
 

@@ -17,8 +17,17 @@ from ricordo.runtime import Settings, Workspace
 from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, read_preamble
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.validation import (
-    MetadataFilter, check_after, check_budget, check_limit, check_metadata, check_scope, check_seconds, check_several,
-    check_texts, check_type, make_filter,
+    MetadataFilter,
+    check_after,
+    check_budget,
+    check_limit,
+    check_metadata,
+    check_scope,
+    check_seconds,
+    check_several,
+    check_texts,
+    check_type,
+    make_filter,
 )  # fmt: skip
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
 from ricordo.scope import Scope
@@ -98,7 +107,8 @@ class Memory:
         """
         make_parts = partial(
             Dependencies.create,
-            clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker, actor=actor, background=background,
+            clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker, actor=actor,
+            background=background,
         )  # fmt: skip
         located = open_located_workspace(root, scope, settings, make_parts, trusted=trusted)
         return Opening(lambda opening: cls._open(located, opening))
@@ -202,15 +212,10 @@ class Memory:
     async def delete_all(
         self,
         *,
-        kinds: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        states: Iterable[str] = (),
-        since: Moment | None = None,
-        until: Moment | None = None,
-        metadata: MetadataFilter | None = None,
-        scope: Scope | None = None,
-        reason: str = "",
-    ) -> DeleteResult:
+        kinds: Iterable[str] = (), tags: Iterable[str] = (), states: Iterable[str] = (),
+        since: Moment | None = None, until: Moment | None = None, metadata: MetadataFilter | None = None,
+        scope: Scope | None = None, reason: str = "",
+    ) -> DeleteResult:  # fmt: skip
         """Forget every entry of one place that matches the filters, which are those of `entries`; without any, all.
 
         The place is the narrowest one of this memory, such as what belongs to its user alone in the project; name
@@ -305,16 +310,10 @@ class Memory:
     async def entries(
         self,
         *,
-        kinds: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        states: Iterable[str] = (),
-        since: Moment | None = None,
-        until: Moment | None = None,
-        metadata: MetadataFilter | None = None,
-        limit: int | None = None,
-        after: Entry | str | None = None,
-        as_of: Moment | None = None,
-    ) -> list[Entry]:
+        kinds: Iterable[str] = (), tags: Iterable[str] = (), states: Iterable[str] = (),
+        since: Moment | None = None, until: Moment | None = None, metadata: MetadataFilter | None = None,
+        limit: int | None = None, after: Entry | str | None = None, as_of: Moment | None = None,
+    ) -> list[Entry]:  # fmt: skip
         """Return the entries of the scope that match the filters, newest first by `time`, then by id.
 
         The filters are those of `recall`; `states` are of `active`, `superseded` and `retired`, by default all. For
