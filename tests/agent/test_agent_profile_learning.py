@@ -230,6 +230,18 @@ async def test_what_a_gate_turned_down_is_counted_by_reason_where_it_is_most(
     assert "boat" not in line
 
 
+async def test_facts_that_are_only_unsure_are_left_out_without_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / ".ricordo"
+    texts = [f"I own boat {at}." for at in range(6)]
+    unsure = [noted(text, confidence=0.3) for text in texts]
+    async with agent(root, answering(newFacts=unsure), settings=learning(root, ProfileConfig())) as one:
+        await one.send(" ".join(texts))
+        assert await one.flush()
+    assert not [record for record in caplog.records if record.name == "ricordo.curation.profile.updater"]
+
+
 @pytest.mark.req("DF-B7", "DF-C33")
 async def test_what_a_full_profile_lets_go_is_found_in_the_archive(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()

@@ -170,6 +170,8 @@ def _find_quote(quote: str, text: str) -> str:
 
 _LOG = logging.getLogger(__name__)
 _MIN_ITEMS_TO_REPORT, _MAX_REJECTED_SHARE = 5, 0.6
+_ORDINARY_REASONS = frozenset({"interval", "threshold", "forgotten"})
+"""Reasons that are no flaw of an update: it came early, is unsure, or a person did not want it."""
 ForgottenFilterLoader: TypeAlias = Callable[[], Awaitable[Callable[[str], bool]]]
 """Returns a function that tells whether a content is forgotten at this time."""
 _ForgottenFilter: TypeAlias = Callable[[str], bool]
@@ -422,10 +424,9 @@ def _combine_results(first: UpdateResult | None, second: UpdateResult) -> Update
 
 
 def _report(result: UpdateResult) -> None:
-    """Log a warning, without any content, when most items of an update were rejected."""
+    """Log a warning, without any content, when most items of an update were flawed."""
+    flawed = [each for each in result.rejections if each.reason not in _ORDINARY_REASONS]
     items = len(result.rejections) + len(result.added) + len(result.removed) + len(result.confirmed)
-    if items >= _MIN_ITEMS_TO_REPORT and len(result.rejections) > _MAX_REJECTED_SHARE * items:
-        counts = ", ".join(
-            f"{item} {reason}: {count}" for (item, reason), count in count_rejections(result.rejections).items()
-        )
+    if items >= _MIN_ITEMS_TO_REPORT and len(flawed) > _MAX_REJECTED_SHARE * items:
+        counts = ", ".join(f"{item} {reason}: {count}" for (item, reason), count in count_rejections(flawed).items())
         _LOG.warning("Most of an update of the profile was turned down: %s", counts)
