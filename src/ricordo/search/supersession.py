@@ -327,6 +327,8 @@ def _first_replaced_index(
         time, corrects, kind = row.time, _is_correction(row), _kind(row)
         for at, other in enumerate(placed):
             # time, score and kind exclude most rows
+            if time <= other.time and not outside:
+                continue
             near = other.score - row.score <= config.tie_margin and kind == _kind(other)
             later = time > other.time and (corrects or near)
             if (later or (outside and other.is_from_outside)) and _replaces(row, other, near=near):
