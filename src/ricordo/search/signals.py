@@ -49,7 +49,7 @@ _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
 _EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
 _TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
-_WORD_CHARS, _LONG, _MAX_LENGTH_SCORE = 6, 5.0, 0.6
+_WORD_CHARS, _LONG = 6, 5.0
 _QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
 _HELD_SCORE, _LATER_SHARE = 0.5, 0.5
 _USUAL_FORM = 0.5
@@ -291,7 +291,7 @@ def _form_score(passage: Passage) -> float:
     chunk, content = passage.match.chunk, passage.match.content
     if chunk.markup:
         return _USUAL_FORM
-    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, _MAX_LENGTH_SCORE)
+    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, 1.0)
     loss = _CALL_LOSS * is_tool_call(chunk.speaker, content) + _QUESTION_LOSS * _only_asks(content)
     return max(length - loss, 0.0)
 
