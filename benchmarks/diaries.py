@@ -82,8 +82,8 @@ EXCERPT = 40
 
 _ID = re.compile(r" \^[0-9a-z]{26}$")
 _OLD = re.compile(
-    r"supersed|replaced|no longer|not any ?more|former|previous|used to|until|was |were |instead of|rather than|"
-    r"früher|nicht mehr|bisher|statt|war |不再|以前|之前|原来|改成|改为|换成|换到|而不是"
+    r"supersed|replaced|outdated|no longer|not any ?more|former|previous|used to|until|was |were |instead of|"
+    r"rather than|früher|nicht mehr|bisher|statt|war |不再|以前|之前|原来|改成|改为|换成|换到|而不是"
 )
 """Marks by which a statement says of itself that its value is an old one."""
 

@@ -39,7 +39,7 @@ __all__ = [
 
 CHANGE_THRESHOLD = 1.5
 """The score from which a later statement takes the place of an earlier one."""
-OUTDATED_THRESHOLD = 1.0
+OUTDATED_THRESHOLD = 0.7
 """The score from which an earlier statement may be outdated, if the later one has a word of change."""
 _WEIGHTS_FILE = "change_weights.json"
 _MAX_CHARACTERS, _VALUE_SIGN = 600, "="

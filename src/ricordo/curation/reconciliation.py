@@ -185,10 +185,15 @@ class _Reconciler:
         """Note what the entry may have made outdated, and the entry if a later one may have made it so."""
         names = [*near, *sorted(self._related.find_with_values(one.entry) - {*near})]
         pairs = [sorted((one, self.active[other]), key=_said_key) for other in names if other in self.active]
-        rows = [(outdates(newer.entry, older.entry, self._related.rarity), older, newer) for older, newer in pairs]
+        rows = [(self._find_likelihood(older, newer), older, newer) for older, newer in pairs]
         likelihood, older, newer = max(rows, key=lambda row: row[0], default=(0.0, one, one))
-        if likelihood:
+        known = self.active.get(self._outdated.get(older.entry.id, ""))
+        if likelihood and (known is None or likelihood >= self._find_likelihood(older, known)):
             self._outdated[older.entry.id] = newer.entry.id
+
+    def _find_likelihood(self, older: CandidateEntry, newer: CandidateEntry) -> float:
+        """Return how likely the later of two entries makes the other outdated."""
+        return outdates(newer.entry, older.entry, self._related.rarity)
 
     def find_outdated(self) -> dict[str, str]:
         """Return by the id of an active entry that of the newer active one that may have made it outdated.
