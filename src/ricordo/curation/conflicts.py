@@ -104,6 +104,14 @@ _NAMED = 10.0
 _INEXACT_TYPES = frozenset({"number", "month", "date"})
 # "User: " before a sentence names the speaker, not what it is about
 _FIRST_PERSON = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('first_person_subject')})(?!\w)", re.IGNORECASE)
+# "starting with February", "as of Monday", "since 2019"
+_FROM_DAY = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('valid_from')}|{pack_phrases('valid_since')})\W+(?:\w+\W+){{0,2}}?"
+        rf"(?:\d|(?:{'|'.join((*pack_table('weekday'), *pack_table('month')))})(?!\w))"
+    ),
+    re.IGNORECASE,
+)
 _ORDINAL = lazy_compile(lambda: rf"^(\d+)(?:{pack_phrases('ordinal_ending')})$")
 
 
@@ -179,7 +187,8 @@ def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> floa
         return 0.0
     if named := _names_earlier_value(newer, older, rarity):
         return _NAMED + named
-    score = score_change(newer, older, rarity) if read_statement(newer.content).has_cue else 0.0
+    has_cue = announces_change(newer) or _FROM_DAY.search(newer.content) is not None
+    score = score_change(newer, older, rarity) if has_cue else 0.0
     return score if score >= OUTDATED_THRESHOLD else 0.0
 
 

@@ -18,7 +18,7 @@ from ricordo.extraction.contract import Finding, Utterance
 from ricordo.extraction.exchanges import quote_question, says_yes_or_no, state_answer
 from ricordo.extraction.grounding import asks_for_credential, contains_credential
 from ricordo.extraction.preprocessing import GAP_MARK
-from ricordo.extraction.selection import SelectedGroup, select_groups
+from ricordo.extraction.selection import SelectedGroup, select_groups, tells_new_value
 from ricordo.extraction.statements import (
     LASTING_ACTS,
     YES_NO_QUESTION,
@@ -423,12 +423,16 @@ def _is_topic(sentence: Statement) -> bool:
 def _find_topic(turn: ConversationTurn, statements: Sequence[Statement]) -> Statement | None:
     """Return what statements without a subject are about: a question or a sentence with a name in the message before.
 
-    A question can be answered without a pronoun too.
+    A question can be answered without a pronoun too. A new value ("that's twelve now") is about the last sentence.
     """
     first, previous = statements[0], turn.previous
-    if turn.among_people or previous is None or first.item or _is_topic(first) or not _lacks_subject(first):
+    if turn.among_people or previous is None or first.item or not _lacks_subject(first):
         return None
     candidates = (each for each in reversed(previous.sentences) if _gives_subject(each, previous))
+    if tells_new_value(first):
+        return next(candidates, None)
+    if _is_topic(first):
+        return None
     if not _opens_with_pronoun(first):
         return next((each for each in candidates if "question" in each.acts), None)
     return next((each for each in candidates if "question" in each.acts or _is_about_somebody(each)), None)

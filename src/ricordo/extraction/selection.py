@@ -10,6 +10,7 @@ Salience is a weighted sum; its weights are rounded from a logistic fit, see doc
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
@@ -26,6 +27,7 @@ from ricordo.extraction.statements import (
 )
 from ricordo.language import Act, find_dates, find_introduction, find_names, is_unsegmented, points_back
 from ricordo.language.packs import pack_phrases
+from ricordo.language.quantities import find_quantities
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "rate_statements",
     "score_salience",
     "select_groups",
+    "tells_new_value",
 ]
 
 
@@ -90,6 +93,19 @@ def score_salience(statements: Sequence[Statement], features: SalienceFeatures) 
 _INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
 # "Priya leads it": "it" is the object of the previous statement.
 _POINTS_TO_OBJECT = lazy_compile(lambda: rf"^(?:{pack_phrases('points_to_object')})\b")
+_CHANGE_SCORE, _CHANGE_CUE, _MAX_CHANGE_CHARS = 0.66, "a new value", 160
+_CHANGED = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('change', edges=True)}|{pack_phrases('ended_tail', edges=True)})(?!\w)"
+        rf"|{pack_phrases('change', edges=False)}|{pack_phrases('ended_tail', edges=False)}"
+    ),
+    re.IGNORECASE,
+)
+_OVER = lazy_compile(
+    lambda: rf"(?:{pack_phrases('ended_tail', edges=True)})(?!\w)|{pack_phrases('ended_tail', edges=False)}",
+    re.IGNORECASE,
+)
+_NOT_TOLD: frozenset[Act] = frozenset({"question", "request", "moment", "offer", "hypothetical", "doubt", "wish"})
 # Acts of a statement that sets a rule from now on.
 _RULE_ACTS: frozenset[Act] = frozenset({"remember", "decision"})
 
@@ -141,6 +157,8 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
         question=turn.question,
     )
     relevance = judge_relevance(context)
+    if context.by_user and tells_new_value(statement):
+        relevance = replace(relevance, score=max(relevance.score, _CHANGE_SCORE), cues=(*relevance.cues, _CHANGE_CUE))
     is_asked = context.by_user and ("remember" in statement.acts or _is_introduction(statement))
     return RatedStatement(
         statement=statement,
@@ -150,6 +168,23 @@ def _rate(turn: ConversationTurn, statement: Statement, index: int, min_relevanc
         is_answer=index == 0 and answers_question(turn),
         is_topic=index == 0 and turn.question is None and _is_topic(statement, following=context.following),
     )
+
+
+def tells_new_value(statement: Statement) -> bool:
+    """Return whether a statement says that an amount is another one from now on: "it's seven now", "two is too few"."""
+    if statement.acts & _NOT_TOLD or len(statement.text) > _MAX_CHANGE_CHARS or _CHANGED.search(statement.text) is None:
+        return False
+    return _has_amount(statement)
+
+
+def _has_amount(statement: Statement) -> bool:
+    return bool(find_quantities(statement.text, statement.language))
+
+
+def _ends_value(statement: Statement) -> bool:
+    """Return whether a statement only says that a value is over, so that the next one gives the new one."""
+    is_over = _OVER.search(statement.text) is not None
+    return is_over and len(find_quantities(statement.text, statement.language)) == 1
 
 
 def _is_topic(statement: Statement, *, following: Statement | None) -> bool:
@@ -189,6 +224,7 @@ def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -
         points_to_object = fits and any(one.is_kept for one in groups[-1]) and _POINTS_TO_OBJECT.match(text)
         refers_back = points_to_object or points_back(text) or _INCOMPLETE.match(text)
         is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
+        is_fragment = is_fragment or (fits and _ends_value(groups[-1][-1].statement) and _has_amount(each.statement))
         goes_on = is_fragment or (fits and refers_back and _can_be_subject(groups[-1]))
         if fits and not each.statement.item and (goes_on or (each.is_kept and _introduces(groups[-1]))):
             groups[-1].append(each)
