@@ -176,6 +176,35 @@ def test_a_pronoun_at_the_head_of_a_message_brings_what_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "said", "content"),
+    [
+        ("", "the timeout. it's seven now, three was too short", "The timeout. It's seven now, three was too short"),
+        (
+            "",
+            "also the retries. three was too few. five, and keep the spacing",
+            "The retries. Three was too few. Five, and keep the spacing",
+        ),
+        (
+            "Re-recording the forty golden replays takes an hour.",
+            "that's down to twelve now",
+            "User, on “Re-recording the forty golden replays takes an hour.”: That's down to twelve now",
+        ),
+        ("", "两小时太短了，改成六小时", "两小时太短了，改成六小时"),
+    ],
+)
+def test_a_new_value_is_learned_by_what_announces_it_with_what_it_is_about(
+    before: str, said: str, content: str
+) -> None:
+    assert content in (_answered(before, said) if before else _learned(said))
+
+
+def test_a_request_or_a_maybe_with_an_amount_tells_no_new_value() -> None:
+    assert _learned("Can you move Thursday's tasting to 4?") == []
+    assert _learned("Maybe we should switch to 12 one day.") == []
+    assert _learned("It's 7 now.") == []
+
+
+@pytest.mark.parametrize(
     ("asked", "said", "content"),
     [
         ("What is the session timeout?", "30 minutes.", "Session timeout: 30 minutes."),

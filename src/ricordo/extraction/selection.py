@@ -384,7 +384,9 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
         is_first = statements[0].start == turn.sentences[0].start
         question = asked.statement if asked and is_first else None
         is_asked = any(each.is_asked for each in group)
-        if question is None and not is_asked and _needs_context(statements, is_reply=is_first and bool(turn.question)):
+        has_topic = turn.previous is not None and tells_new_value(statements[0])
+        is_alone = question is None and not is_asked and not has_topic
+        if is_alone and _needs_context(statements, is_reply=is_first and bool(turn.question)):
             continue
         best = max(group, key=lambda each: each.relevance.score)
         yield SelectedGroup(
