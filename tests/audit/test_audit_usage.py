@@ -92,7 +92,7 @@ async def test_what_is_shown_used_and_confirmed_is_told_apart_with_how_and_in_wh
     assert noted == [
         ("shown", "recall", [entry.id]),
         ("shown", "search", [entry.id]),
-        ("shown", "answer", [entry.id]),
+        ("used", "answer", [entry.id]),
         ("used", "used", [entry.id]),
         ("confirmed", "confirm", [entry.id]),
     ]

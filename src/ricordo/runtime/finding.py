@@ -131,7 +131,11 @@ class Finder:
             now = moment or self.workspace.memory_root.clock.now()
             answer = await search.answer_question(await self._sources(), question, now=now, past=past)
             progress.counts["entries"] = int(answer.found)
-            self._record([answer.hit] if answer.hit else [], "answer")
+            # what is quoted is used, and what is named beside it is only shown
+            quoted = [answer.hit, *answer.further] if answer.hit else []
+            session = self.workspace.scope.session or ""
+            record_shown(self.workspace.store, quoted, how="answer", session=session, act="used")
+            self._record([*answer.contradicting, *answer.superseded], "answer")
             return answer
 
     async def _embed_new(self) -> None:

@@ -588,10 +588,10 @@ def _forward(method: Callable[..., object]) -> Callable[..., object]:
     return call
 
 
-def record_shown(store: Store, hits: Sequence[Hit], *, how: str, session: str = "") -> None:
-    """Record that the memories among `hits` were shown; `how` is one word, such as `recall`."""
+def record_shown(store: Store, hits: Sequence[Hit], *, how: str, session: str = "", act: UsageAct = "shown") -> None:
+    """Record that the memories among `hits` were shown, or had another `act`; `how` is one word, such as `recall`."""
     recorder = store.offers(RecordsUsage) if hits else None
     if recorder:
         for source in dict.fromkeys(hit.source for hit in hits):
             ids = [hit.entry.id for hit in hits if hit.source == source]
-            recorder.record_use("shown", ids, how=how, source=source, session=session)
+            recorder.record_use(act, ids, how=how, source=source, session=session)

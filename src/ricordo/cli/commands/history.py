@@ -465,7 +465,9 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     print_line(wrap(_format_validity(entry, report.successor), "  "))
     print_line(wrap(report.prompt_status, "  "))
     print_line(wrap(measure_decay(entry, datetime.now(UTC)).explanation, "  "))
-    print_line(wrap(_format_usage(report.usage), "  "))
+    again = entry.confirmations - (entry.confirmed is not None)
+    said_again = f"; said again {'once' if again == 1 else f'{again:,} times'}" if again else ""
+    print_line(wrap(f"{_format_usage(report.usage)}{said_again}", "  "))
     print_conflicts(entry, report.contradictions)
     for origin in report.source_messages:
         speaker = origin.message.name or origin.message.role
