@@ -126,6 +126,9 @@ async def test_what_a_tool_said_waits_for_a_word_and_is_taken_in_or_dropped_by_i
         ]
         taken, dropped, changed = await memory.remember_many(waiting)
         assert {doubt.id for doubt in await memory.review(kinds=["outside"])} == {taken.id, dropped.id, changed.id}
+        (check,) = [check for check in await memory.doctor() if check.name == "unconfirmed"]
+        assert (check.ok, check.count) == (True, 3)
+        assert "`ricordo review --kind outside` decides" in check.detail
         await memory.decide(taken.id, "accept")
         await memory.decide(dropped.id, "reject")
         await memory.decide(changed.id, "edit", text="The meadow cluster runs version 58 of Kafka.")
@@ -184,6 +187,8 @@ def test_the_commands_that_look_after_memory_count_what_is_doubtful_and_say_what
         assert "1 duplicate, 1 fragment, 1 noise; `ricordo review` walks through them" in shown
     for command in (["consolidate"], ["maintain"]):
         assert ricordo(*command, "--json").document["doubts"] == counts
+    notes = [line.split()[1] for line in ricordo("doctor").out.splitlines() if line.startswith("  note")]
+    assert {"repeated", "fragments", "noise"} <= set(notes)
     ricordo("review", "reject", NOISE)
     assert ricordo("--json").document["doubts"] == {"duplicate": 1, "fragment": 1}
 

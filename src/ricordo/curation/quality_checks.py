@@ -169,7 +169,9 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
     sessions = await _list_sessions(files)
     usage = await _read_usage(files)
     checks = await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
-    return [*checks, *await run_sync(_check_doubts, await _read_curated(files, located), now)]
+    external = [one.entry for one in located if one.entry.is_external and not is_curated(one.path)]
+    shown = await _read_curated(files, located)
+    return [*checks, *await run_sync(partial(_check_doubts, [*shown, *external], now, usage))]
 
 
 async def _read_curated(files: FileStore, located: Sequence[LocatedEntry]) -> list[Entry]:
@@ -362,6 +364,15 @@ DOUBT_DETAILS: Mapping[str, str] = {
     "unused": "memories past their time that nobody has used",
 }
 """The kinds of doubt, the most urgent first, and what doctor says of each."""
+_DOUBT_CHECKS = {
+    "stale": "outdated",
+    "duplicate": "repeated",
+    "fragment": "fragments",
+    "outside": "unconfirmed",
+    "noise": "noise",
+    "unused": "unused",
+}
+"""The name of the check of each kind that no other check counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -461,11 +472,11 @@ def _said_key(entry: Entry) -> tuple[datetime, str]:
     return entry_time(entry), entry.id
 
 
-def _check_doubts(entries: Sequence[Entry], now: datetime) -> list[Check]:
+def _check_doubts(entries: Sequence[Entry], now: datetime, usage: Mapping[str, MemoryUsage]) -> list[Check]:
     """Return a check for each kind of doubt that no other check counts, with examples and the command."""
-    doubts = find_doubts(entries, now=now)
+    doubts = find_doubts(entries, now=now, usage=usage)
     checks = []
-    for kind, name in (("stale", "outdated"), ("duplicate", "repeated"), ("fragment", "fragments"), ("noise", "noise")):
+    for kind, name in _DOUBT_CHECKS.items():
         found = [doubt for doubt in doubts if doubt.kind == kind]
         detail = DOUBT_DETAILS[kind]
         if found:

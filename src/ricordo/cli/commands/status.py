@@ -255,8 +255,8 @@ def _total_bytes(root: Path) -> int:
 
 _NOTE_CHECKS = frozenset(
     {
-        "contradictions", "curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states",
-        "tasks", "topics", "unlearned", "users",
+        "contradictions", "curated", "dangling", "duplicates", "fragments", "journals", "junk", "noise", "outdated",
+        "profile", "repeated", "stale", "states", "tasks", "topics", "unconfirmed", "unlearned", "unused", "users",
     }
 )  # fmt: skip
 
