@@ -19,6 +19,7 @@ from ricordo.extraction.statements import (
     build_statement,
     compile_phrases,
     find_machine_text,
+    has_choice,
     is_next_step_question,
     is_open_question,
     leaves_open,
@@ -42,6 +43,7 @@ __all__ = [
     "AskedQuestion",
     "Exchange",
     "find_exchanges",
+    "find_value_answer",
     "quote_question",
     "read_question",
     "says_yes_or_no",
@@ -68,7 +70,8 @@ class Exchange:
 
 _MAX_CHARS, _MAX_WORDS, _MAX_SIGNS = 80, 14, 28
 _MAX_OWN_WORDS, _MAX_VALUE_WORDS = 4, 6
-_MAX_CONTEXT_CHARS, _MIN_CONTEXT_WORDS, _MIN_QUESTION_WORDS = 160, 3, 2
+_MAX_CONTEXT_CHARS, _MIN_CONTEXT_WORDS, _MIN_REQUEST_WORDS = 160, 3, 2
+_MIN_QUESTION_WORDS, _MIN_CHOICE_WORDS = 2, 3
 _MAX_VALUE_CHARS, _MIN_QUESTION_CHARS, _MAX_QUESTION_CHARS, _MAX_QUOTED_CHARS = 60, 20, 140, 300
 _SLIGHT, _LITTLE, _SOME, _FAIR, _VERY = 0.13, 0.2, 0.33, 0.4, 0.75
 _EMPTY_ACTS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "farewell", "praise", "thanks", "wish"})
@@ -83,6 +86,7 @@ _PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)"
 _PAST = lazy_compile(lambda: pack_phrases("past_question"), re.IGNORECASE)
 _NUMBERED = lazy_compile(r"(?:^|(?<=\s))\(?([1-9])[.)]\s+")
 _ENDS = (".", "?", "!", "…", ":", "。", "？", "！", "：")
+_VALUE = lazy_compile(r"\d|`[^`]+`")
 _SIGNS = " \t\n,.;:!?-–—，。、！？"
 
 
@@ -96,7 +100,8 @@ def read_question(turn: ConversationTurn) -> AskedQuestion | None:
 
 
 def _needs_context(question: Statement) -> bool:
-    is_short = len(question.words) < _MIN_QUESTION_WORDS and not is_unsegmented(question.text[0])
+    least = _MIN_CHOICE_WORDS if has_choice(question) else _MIN_QUESTION_WORDS
+    is_short = len(question.words) < least and not is_unsegmented(question.text[0])
     return is_short or compile_phrases("question_context", question.language).search(question.text) is not None
 
 
@@ -106,10 +111,11 @@ def _add_context(asked: AskedQuestion, asked_in: ConversationTurn) -> AskedQuest
     own = [each for each in asked_in.sentences if each.start < asked.statement.start][-1:]
     others: list[Statement] = []
     if before is not None and before.utterance.role != asked_in.utterance.role:
-        telling = [each for each in before.sentences if _tells_subject(each, before)]
+        telling = [each for each in before.sentences if _tells_subject(each, before, _MIN_REQUEST_WORDS)]
         others = [each for each in telling if find_names(f"with {each.text}", each.language)] or telling
+    own = [each for each in own if _tells_subject(each, asked_in, _MIN_CONTEXT_WORDS)]
     for turn, sentence in (*((asked_in, each) for each in own), *((before, each) for each in others[-1:])):
-        if turn and _tells_subject(sentence, turn):
+        if turn:
             words = asked.statement.words | sentence.words
             text = f"{_close(sentence.text)} {asked.statement.text}"
             ids = dict.fromkeys((*asked.message_ids, turn.utterance.message_id))
@@ -122,10 +128,10 @@ def _close(sentence: str) -> str:
     return text if text.endswith(_ENDS) else f"{text}."
 
 
-def _tells_subject(sentence: Statement, turn: ConversationTurn) -> bool:
+def _tells_subject(sentence: Statement, turn: ConversationTurn, min_words: int) -> bool:
     """Return whether a sentence before a question can say what that is about."""
     is_question = "question" in sentence.acts
-    is_long = len(sentence.words) >= _MIN_CONTEXT_WORDS or is_unsegmented(sentence.text[0])
+    is_long = len(sentence.words) >= min_words or is_unsegmented(sentence.text[0])
     is_machine_text = any(start <= sentence.start < end for start, end in find_machine_text(turn.utterance.text))
     is_safe = not is_machine_text and not contains_credential(sentence.text)
     is_fit = len(sentence.text) <= _MAX_CONTEXT_CHARS and not sentence.acts & _EMPTY_ACTS
@@ -148,6 +154,23 @@ def find_exchanges(turn: ConversationTurn) -> tuple[Exchange, ...] | None:
     found = (_judge(question.statement if numbered else turn.question, question, answer) for question, answer in pairs)
     exchanges = tuple(each for each in found if each)
     return exchanges if numbered else exchanges or None
+
+
+def find_value_answer(turn: ConversationTurn) -> Exchange | None:
+    """Return the value that an assistant gives to a user's question for it, as it found it; None for anything else."""
+    asked, first = read_question(turn), turn.sentences[0] if turn.sentences else None
+    if asked is None or turn.question is None or first is None or turn.among_people:
+        return None
+    is_value = len(first.text) <= _MAX_VALUE_CHARS and _VALUE.search(first.text) is not None
+    line = _state_value(turn.question, first.text, "") if is_value else ""
+    if not line or _has_passed(turn.question) or is_next_step_question(turn.question):
+        return None
+    relevance = _rate(_state(line, turn.question.language), None)
+    return Exchange(question=asked, answer=first, relevance=relevance) if relevance.score >= _FAIR else None
+
+
+def _has_passed(question: Statement) -> bool:
+    return (_PASSES.search(question.text) or _PAST.search(question.text)) is not None
 
 
 def _is_short(turn: ConversationTurn) -> bool:
@@ -219,9 +242,10 @@ def _answers_open(bare: Statement, question: Statement, value: str, own: float, 
     """Return whether an answer to an open question is worth keeping: who asks for a value needs it."""
     if is_next_step_question(bare):
         return own >= _LITTLE and made >= _SOME and "?" not in value
-    is_choice = value.casefold() in pack_table("choice_place") and made >= _SOME
-    is_sure = is_choice or bool(find_quantities(value, question.language))
-    return own >= (_SLIGHT if is_sure else _FAIR)
+    is_place = value.casefold() in pack_table("choice_place") and made >= _SOME
+    is_sure = is_place or bool(find_quantities(value, question.language))
+    is_side = has_choice(bare) and re.search(rf"\b{re.escape(value)}\b", bare.text, re.IGNORECASE) is not None
+    return own >= (_SLIGHT if is_sure else _LITTLE if is_side else _FAIR)
 
 
 def _rate(statement: Statement, question: Statement | None) -> Relevance:
@@ -242,8 +266,7 @@ def _sets_rule(action: Statement) -> bool:
 
 def _acts(question: Statement) -> bool:
     """Return whether a plain yes to a question only lets something happen, or is no answer to it."""
-    has_passed = _PASSES.search(question.text) or _PAST.search(question.text)
-    return is_next_step_question(question) or is_open_question(question) or has_passed is not None
+    return is_next_step_question(question) or is_open_question(question) or _has_passed(question)
 
 
 def _strip_yes_or_no(reply: str) -> str:

@@ -15,7 +15,7 @@ from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Utterance
-from ricordo.extraction.exchanges import Exchange, find_exchanges, read_question
+from ricordo.extraction.exchanges import Exchange, find_exchanges, find_value_answer, read_question
 from ricordo.extraction.relevance import Relevance, StatementContext, judge_relevance
 from ricordo.extraction.statements import (
     YES_NO_QUESTION,
@@ -431,6 +431,11 @@ def _select_of_agent(
     turn: ConversationTurn, reply: ConversationTurn | None, config: RuleExtractionConfig
 ) -> Iterator[SelectedGroup]:
     if _is_contradicted(turn, reply):
+        return
+    value = find_value_answer(turn)
+    if value is not None:
+        found = _select_exchange(value)
+        yield replace(found, confidence=round(found.confidence * config.assistant_trust, 2))
         return
     rated = rate_statements(turn, config.min_relevance * _AGENT_SHARE)
     for group in group_rated([each for each in rated if not _is_report(each.statement)], config):

@@ -43,6 +43,7 @@ __all__ = [
     "compile_phrases",
     "find_last_question",
     "find_machine_text",
+    "has_choice",
     "is_next_step_question",
     "is_open_question",
     "leaves_open",
@@ -403,12 +404,17 @@ def answers_question(turn: ConversationTurn) -> bool:
 
 def is_next_step_question(question: Statement) -> bool:
     """Return whether a question is about the next step of a task, rather than about a fact or a choice."""
-    return not _CHOICE_QUESTION.search(question.text) and _NEXT_STEP_QUESTION.search(question.text) is not None
+    return not has_choice(question) and _NEXT_STEP_QUESTION.search(question.text) is not None
+
+
+def has_choice(question: Statement) -> bool:
+    """Return whether a question offers a choice: "Postgres or SQLite?"."""
+    return _CHOICE_QUESTION.search(question.text) is not None
 
 
 def is_open_question(question: Statement) -> bool:
     """Return whether a question, or a clause of it, opens like one that yes or no does not answer."""
-    if _CHOICE_QUESTION.search(question.text):
+    if has_choice(question):
         return True
     clauses = [question.text] if is_unsegmented_language(question.language) else _CLAUSE.split(question.text)
     pattern = compile_phrases("open_question", question.language)
