@@ -109,3 +109,12 @@ def test_an_answer_that_comes_later_goes_to_the_question_that_was_left_open() ->
 def test_a_password_is_not_learned_as_an_answer() -> None:
     assert _contents("A: What's the door code?", "U: 4711") == []
     assert _contents("U: the wifi is slow again upstairs", "A: What is its password?", "U: swordfish") == []
+
+
+def test_the_value_that_an_assistant_finds_for_a_question_is_learned_with_less_confidence() -> None:
+    (finding,) = _chat("U: What's the session timeout?", "A: 30 minutes, set in `config/app.toml`.")
+    assert finding.content == "Session timeout: 30 minutes, set in `config/app.toml`."
+    assert finding.message_ids == ("m1", "m0")
+    assert finding.confidence < _chat("A: What's the session timeout?", "U: 30 minutes")[0].confidence
+    assert _contents("U: What's the error?", "A: HTTP 500 from the gateway.") == []
+    assert _contents("U: what's the weather?", "A: 12 degrees and rain.") == []

@@ -404,6 +404,7 @@ wir (?:ersetzen|ziehen|stellen|steigen) .{1,60}(?:durch|um)\b
 (?:haben|sind) (?:\w+ ){0,3}von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
 """,
         "preference": r"""
+wie (?:immer|üblich|gehabt|letztes mal)|(?:schon )?wieder zu \w+
 ich (?:mag|liebe|bevorzuge|hasse|esse|trinke|möchte lieber|hätte lieber|will lieber|arbeite lieber|nutze lieber)
 (?:mir|uns) (?:gefällt|gefallen|schmeckt|ist (?:\w+ ){0,3}lieber)
 ich .{1,60}(?:lieber|am liebsten|besonders gern|nicht gern|ungern|sehr gern)

@@ -944,6 +944,7 @@ we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 ^(?:decision|decided|agreed|approved|resolved):
 """,
         "preference": r"""
+(?:(?:same )?as (?:always|usual)|like (?:always|last time|every time)|(?:still )?too \w+ again|again too \w+)
 ^(?:please )?be (?:more |less )?(?:concise|brief|terse|direct|precise|verbose|polite|formal|specific|honest
   |critical)\b
 ^(?:please )?stop (?:apologi\w+|thanking|explaining|repeating|summari\w+|asking|adding|using|guessing)\b

@@ -317,6 +317,7 @@ lista\s+(?:los|las|todos|todas|mis|nuestr[oa]s)\b
 (?:cambiamos|cambié|pasamos|migramos|hemos (?:cambiado|pasado|migrado)) de .{1,60} a
 """,
         "preference": r"""
+como (?:siempre|la última vez|de costumbre)|otra vez demasiado \w+
 (?:prefiero|me gusta|me gustan|me encanta|me encantan|odio|detesto|no me gusta|no me gustan|no como|adoro)
 (?:mi|mis|nuestro|nuestra) (?:\w+ ){0,3}(?:favorit[oa]s?|preferid[oa]s?)
 soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])

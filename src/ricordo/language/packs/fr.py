@@ -317,6 +317,7 @@ fais[-\s]moi (?:voir|savoir)\b|liste[sz]?(?:[-\s]moi)?\s+(?:les|tous|toutes|mes|
 (?:passés?|migrés?|basculés?) de .{1,60} (?:à|vers)
 """,
         "preference": r"""
+comme (?:d['’]habitude|toujours|la dernière fois)|encore trop \w+
 (?:je|j')(?: )?(?:ne )?(?:préfère|aime|adore|déteste|n'aime|apprécie|mange|bois)
 (?:mon|ma|mes|notre) (?:\w+ ){0,3}(?:préférée?s?|favorite?s?)
 je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée?)

@@ -267,6 +267,7 @@ lista\s+(?:i|le|gli|tutti|tutte)\b
 (?:passati|passato|migrati|migrato|cambiato) da .{1,60} a
 """,
         "preference": r"""
+come (?:sempre|al solito|l['’]ultima volta)|di nuovo troppo \w+
 (?:preferisco|mi piace|mi piacciono|amo|adoro|odio|detesto|non mi piace|non mi piacciono|non mangio)
 (?:il mio|la mia|i miei|le mie|il nostro) (?:\w+ ){0,3}(?:preferit[oaie]|favorit[oaie])
 sono (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|allergic[oa]|appassionat[oa])

@@ -265,6 +265,7 @@ lista\s+(?:os|as)\b
 (?:mudamos|mudei|migramos|migrei|trocamos|passamos) (?:\w+ )?de .{1,60} para
 """,
         "preference": r"""
+como (?:sempre|da última vez|de costume)|outra vez muito \w+
 (?:prefiro|eu gosto|gosto (?:de|muito)|adoro|amo|odeio|detesto|não gosto|não como)
 (?:meu|minha|meus|minhas|nosso|nossa) (?:\w+ ){0,3}(?:favorit[oa]s?|preferid[oa]s?)
 sou (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fã|apaixonad[oa])
