@@ -162,12 +162,10 @@ def replaces(newer: Entry, older: Entry) -> bool:
 def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
     """Return how sure it is that `newer` changes what `older` says, though no rule says so, as log odds.
 
-    Minus infinity for what one message says, for two people who each speak about themselves, and for a denial of both.
-    `rarity` weighs a word, 0 for one that all memories have.
+    Minus infinity for what one message says, for two people who each speak about themselves, for a denial of both, and
+    for a likely change with different subjects. `rarity` weighs a word, 0 for one that all memories have.
     """
     if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
-        return -inf
-    if have_different_subjects(newer.content, older.content):
         return -inf
     new, old = read_statement(newer.content), read_statement(older.content)
     features = change_features(
@@ -175,7 +173,9 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
         same_day=entry_time(newer).date() == entry_time(older).date(),
         same_speaker=not have_different_speakers(newer, older),
     )  # fmt: skip
-    return change_score(features)
+    score = change_score(features)
+    # Comparing subjects costs most, and matters only for a likely change.
+    return -inf if score >= OUTDATED_THRESHOLD and have_different_subjects(newer.content, older.content) else score
 
 
 def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
