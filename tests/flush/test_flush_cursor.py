@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -81,6 +82,28 @@ async def test_a_block_that_was_not_appended_is_written_by_the_next_flush() -> N
     await killed_flush(files, "append", LEDGER)
     await flusher(files).flush("main", "s")
     assert await remembered(files) == LEARNED
+
+
+@pytest.mark.req("AS-BUG-13")
+@pytest.mark.parametrize("killed_at", [("append", 0), ("append", 1), ("append", 2), ("replace", 0), None])
+async def test_what_was_said_on_several_days_is_in_the_ledgers_of_its_days_and_once_after_a_kill(
+    killed_at: tuple[str, int] | None,
+) -> None:
+    files = InMemoryFiles()
+    transcript = Transcript(files, transcript_path("main", "s"), session="s", redactor=REDACTOR)
+    days = [datetime(2026, 3, day, 9, tzinfo=UTC) for day in (2, 5, 9)]
+    said = zip(FACTS, days, strict=True)
+    await transcript.append([Message(role="user", parts=(Text(text=text),), time=day) for text, day in said])
+    paths = [ledger_path(day.date()) for day in days]
+    if killed_at is not None:
+        verb, number = killed_at
+        await killed_flush(files, verb, paths[number] if verb == "append" else CURSOR, at=1 if verb == "append" else 2)
+    result = await flusher(files).flush("main", "s")
+    assert await remembered(files) == LEARNED
+    if killed_at is None:
+        assert [block.path for block in result.blocks] == paths
+        assert [entry.content for entry in result.entries] == [FACTS[0], *LEARNED[:2]]
+    assert (await flusher(files).flush("main", "s")).entries == ()
 
 
 @pytest.mark.req("AS-BUG-13")
