@@ -12,8 +12,6 @@ from places import place_of
 from ricordo import Entry
 from ricordo.workspace import render_entry
 
-pytestmark = pytest.mark.req("FC-CONFLICT")
-
 OLD = "The parcels of the shop wait 30 days in the store, then they go back."
 NEW = "Because of the fire wall parcels wait two weeks, not a month."
 WORDS = "see “Because of the fire wall parcels wait two weeks…”"

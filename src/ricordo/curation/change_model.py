@@ -159,7 +159,7 @@ class Ending:
     values: frozenset[tuple[str, str]]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def read_ending(text: str) -> Ending:
     """Return what a statement says to end ("not a month", "eight is too few"), without the day from which it holds."""
     excerpt = _START.sub(_blank, _without_speaker(text))

@@ -178,18 +178,18 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
     return -inf if score >= OUTDATED_THRESHOLD and have_different_subjects(newer.content, older.content) else score
 
 
-def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
+def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float], score: float) -> float:
     """Return how likely `newer` makes `older` outdated, where it isn't sure enough to replace it; 0 if it is unlikely.
 
-    Greater is likelier. `newer` was said later; `rarity` is as in `score_change`.
+    Greater is likelier. `newer` was said later; `rarity` is as in `score_change`, which `score` comes from.
     """
     if entry_time(newer) <= entry_time(older) or (older.source.messages and newer.source == older.source):
         return 0.0
     if named := _names_earlier_value(newer, older, rarity):
         return _NAMED + named
-    has_cue = announces_change(newer) or _FROM_DAY.search(newer.content) is not None
-    score = score_change(newer, older, rarity) if has_cue else 0.0
-    return score if score >= OUTDATED_THRESHOLD else 0.0
+    if score < OUTDATED_THRESHOLD:
+        return 0.0
+    return score if announces_change(newer) or _FROM_DAY.search(newer.content) else 0.0
 
 
 def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:
@@ -200,8 +200,10 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
     """
     if _describe_different_speakers(newer, older):
         return 0.0
-    ending, earlier = read_ending(newer.content), read_ending(older.content)
-    new, old = read_statement(newer.content), read_statement(older.content)
+    ending, new = read_ending(newer.content), read_statement(newer.content)
+    if not (ending.ended or ending.words or (new.has_cue and ending.values)):
+        return 0.0
+    earlier, old = read_ending(older.content), read_statement(older.content)
     shared = max((rarity(word) for word in new.attributes & old.attributes), default=0.0)
     names = max((rarity(word) for word in ending.words & old.subject), default=0.0)
     if names >= _MIN_NAME_RARITY * rarity(""):

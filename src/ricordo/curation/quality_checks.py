@@ -457,11 +457,10 @@ def _may_be_outdated(older: Entry, newer: Entry, index: RelatedEntryIndex) -> bo
     """Tell whether `older` is marked, or likely enough outdated for a person to decide, and nobody has decided."""
     if is_confirmed_beside(older, newer) or dismissed_id(older) == newer.id:
         return False
-    return (
-        older.maybe_outdated_by == newer.id
-        or score_change(newer, older, index.rarity) >= OUTDATED_THRESHOLD
-        or outdates(newer, older, index.rarity) > 0
-    )
+    if older.maybe_outdated_by == newer.id:
+        return True
+    score = score_change(newer, older, index.rarity)
+    return score >= OUTDATED_THRESHOLD or outdates(newer, older, index.rarity, score) > 0
 
 
 def _pair_doubt(kind: str, reason: str, older: Entry, newer: Entry) -> Doubt:

@@ -6,9 +6,10 @@ and an entry that says the same without the rule is merged into it: only people 
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from math import inf
 
 from ricordo.concurrency import yield_point
 from ricordo.curation.change_model import CHANGE_THRESHOLD
@@ -179,21 +180,26 @@ class _Reconciler:
                     self._replace(older, newer)
                     self._supersessions_left -= 1
         if name in self.active:
-            self._note_outdated(self.active[name], dict.fromkeys(other.entry.id for _, other in scored))
+            self._note_outdated(self.active[name], {other.entry.id: score for score, other in scored})
 
-    def _note_outdated(self, one: CandidateEntry, near: Collection[str]) -> None:
+    def _note_outdated(self, one: CandidateEntry, scores: Mapping[str, float]) -> None:
         """Note what the entry may have made outdated, and the entry if a later one may have made it so."""
-        names = [*near, *sorted(self._related.find_with_values(one.entry) - {*near})]
-        pairs = [sorted((one, self.active[other]), key=_said_key) for other in names if other in self.active]
-        rows = [(self._find_likelihood(older, newer), older, newer) for older, newer in pairs]
+        names = [*scores, *sorted(self._related.find_with_values(one.entry) - scores.keys())]
+        others = [self.active[other] for other in names if other in self.active]
+        rows = [self._find_likelihood(one, other, scores.get(other.entry.id, -inf)) for other in others]
         likelihood, older, newer = max(rows, key=lambda row: row[0], default=(0.0, one, one))
+        if not likelihood:
+            return
         known = self.active.get(self._outdated.get(older.entry.id, ""))
-        if likelihood and (known is None or likelihood >= self._find_likelihood(older, known)):
+        if known is None or likelihood >= self._find_likelihood(older, known, self._score_change(older, known))[0]:
             self._outdated[older.entry.id] = newer.entry.id
 
-    def _find_likelihood(self, older: CandidateEntry, newer: CandidateEntry) -> float:
-        """Return how likely the later of two entries makes the other outdated."""
-        return outdates(newer.entry, older.entry, self._related.rarity)
+    def _find_likelihood(
+        self, one: CandidateEntry, other: CandidateEntry, score: float
+    ) -> tuple[float, CandidateEntry, CandidateEntry]:
+        """Return how likely the later of two entries makes the earlier one outdated, the earlier one, and the later."""
+        older, newer = sorted((one, other), key=_said_key)
+        return outdates(newer.entry, older.entry, self._related.rarity, score), older, newer
 
     def find_outdated(self) -> dict[str, str]:
         """Return by the id of an active entry that of the newer active one that may have made it outdated.
