@@ -63,11 +63,13 @@ class RelatedEntryIndex:
         self._stances = _LazyIndex(lambda entry: [entry_stance[0]] if (entry_stance := stance(entry.content)) else [])
         self._replacing = _ReplacingEntries()
         self._names: set[str] = set()
+        self._rarities: dict[str, float] = {}
 
     def add(self, entry: Entry) -> None:
         """Add a memory under its id."""
         yield_point()
         self._names.add(entry.id)
+        self._rarities.clear()
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
         self._attributes.add(entry)
@@ -101,7 +103,11 @@ class RelatedEntryIndex:
 
     def rarity(self, word: str) -> float:
         """Return the weight of a word: 0 if all memories have it, more the fewer do."""
-        return max(math.log((len(self._names) + _SMOOTHING) / (self._words.count(word) + 1)), 0.0)
+        if (known := self._rarities.get(word)) is not None:
+            return known
+        rarity = max(math.log((len(self._names) + _SMOOTHING) / (self._words.count(word) + 1)), 0.0)
+        self._rarities[word] = rarity
+        return rarity
 
     def find_opponents(self, entry: Entry) -> set[str]:
         """Return the ids of memories that affirm or deny the same words as this one."""
