@@ -143,9 +143,9 @@ def find_exchanges(turn: ConversationTurn) -> tuple[Exchange, ...] | None:
 
     Empty for a reply that leaves the question open; None for any other message, which is judged by its own sentences.
     """
-    asked = read_question(turn)
-    is_reply = turn.utterance.role == "user" and not turn.among_people
-    if asked is None or turn.question is None or not is_reply or not _is_short(turn):
+    is_reply = turn.utterance.role == "user" and turn.question is not None and not turn.among_people
+    asked = read_question(turn) if is_reply and _is_short(turn) else None
+    if asked is None or turn.question is None:
         return None
     if leaves_open(turn.utterance.text):
         return ()
@@ -158,14 +158,14 @@ def find_exchanges(turn: ConversationTurn) -> tuple[Exchange, ...] | None:
 
 def find_value_answer(turn: ConversationTurn) -> Exchange | None:
     """Return the value that an assistant gives to a user's question for it, as it found it; None for anything else."""
-    asked, first = read_question(turn), turn.sentences[0] if turn.sentences else None
-    if asked is None or turn.question is None or first is None or turn.among_people:
+    first, question = turn.sentences[0] if turn.sentences else None, turn.question
+    if first is None or question is None or len(first.text) > _MAX_VALUE_CHARS or not _VALUE.search(first.text):
         return None
-    is_value = len(first.text) <= _MAX_VALUE_CHARS and _VALUE.search(first.text) is not None
-    line = _state_value(turn.question, first.text, "") if is_value else ""
-    if not line or _has_passed(turn.question) or is_next_step_question(turn.question):
+    line = _state_value(question, first.text, "")
+    asked = read_question(turn) if line and not _has_passed(question) and not is_next_step_question(question) else None
+    if asked is None:
         return None
-    relevance = _rate(_state(line, turn.question.language), None)
+    relevance = _rate(_state(line, question.language), None)
     return Exchange(question=asked, answer=first, relevance=relevance) if relevance.score >= _FAIR else None
 
 
