@@ -46,7 +46,7 @@ def test_answers_are_learned_with_their_questions_in_ten_languages(part: str, le
     assert 1 - len(missed) / len(answered) >= least, missed
 
 
-@pytest.mark.parametrize(("part", "least"), [("tuned", 0.95), ("held_out", 0.8)])
+@pytest.mark.parametrize(("part", "least"), [("tuned", 0.9), ("held_out", 0.8)])
 def test_steps_dodges_and_small_talk_leave_nothing(part: str, least: float) -> None:
     empty = [lines for lines, wanted in _pairs(part) if wanted == "-"]
     noisy = [lines for lines in empty if _contents(*lines)]

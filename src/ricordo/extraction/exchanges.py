@@ -71,7 +71,7 @@ class Exchange:
 _MAX_CHARS, _MAX_WORDS, _MAX_SIGNS = 80, 14, 28
 _MAX_OWN_WORDS, _MAX_VALUE_WORDS = 4, 6
 _MAX_CONTEXT_CHARS, _MIN_CONTEXT_WORDS, _MIN_REQUEST_WORDS = 160, 3, 2
-_MIN_QUESTION_WORDS, _MIN_CHOICE_WORDS = 2, 3
+_MIN_QUESTION_WORDS, _MIN_CHOICE_WORDS, _MAX_JOINED_SIGNS = 2, 3, 4
 _MAX_VALUE_CHARS, _MIN_QUESTION_CHARS, _MAX_QUESTION_CHARS, _MAX_QUOTED_CHARS = 60, 20, 140, 300
 _SLIGHT, _LITTLE, _SOME, _FAIR, _VERY = 0.13, 0.2, 0.33, 0.4, 0.75
 _EMPTY_ACTS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "farewell", "praise", "thanks", "wish"})
@@ -82,7 +82,6 @@ _NO = lazy_compile(
     re.IGNORECASE,
 )
 _YES = lazy_compile(lambda: rf"(?:{pack_phrases('yes_or_no')})(?!\w)", re.IGNORECASE)
-_PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
 _PAST = lazy_compile(lambda: pack_phrases("past_question"), re.IGNORECASE)
 _NUMBERED = lazy_compile(r"(?:^|(?<=\s))\(?([1-9])[.)]\s+")
 _ENDS = (".", "?", "!", "…", ":", "。", "？", "！", "：")
@@ -101,7 +100,8 @@ def read_question(turn: ConversationTurn) -> AskedQuestion | None:
 
 def _needs_context(question: Statement) -> bool:
     least = _MIN_CHOICE_WORDS if has_choice(question) else _MIN_QUESTION_WORDS
-    is_short = len(question.words) < least and not is_unsegmented(question.text[0])
+    is_joined = is_unsegmented(question.text[0])
+    is_short = len(question.text) <= _MAX_JOINED_SIGNS if is_joined else len(question.words) < least
     return is_short or compile_phrases("question_context", question.language).search(question.text) is not None
 
 
@@ -170,7 +170,8 @@ def find_value_answer(turn: ConversationTurn) -> Exchange | None:
 
 
 def _has_passed(question: Statement) -> bool:
-    return (_PASSES.search(question.text) or _PAST.search(question.text)) is not None
+    at_present = compile_phrases("at_present", question.language)
+    return (at_present.search(question.text) or _PAST.search(question.text)) is not None
 
 
 def _is_short(turn: ConversationTurn) -> bool:
@@ -227,12 +228,13 @@ def _judge(bare: Statement, asked: AskedQuestion, answer: Statement) -> Exchange
     if is_confirmed:
         action = _find_action(bare)
         is_kept = _sets_rule(action) if action else own.score >= _SLIGHT and made.score >= _VERY and not _acts(bare)
-    elif _PASSES.search(question.text) or _PAST.search(bare.text):
+    elif _has_passed(bare) or compile_phrases("at_present", bare.language).search(question.text):
         is_kept = False
     elif is_open_question(bare):
         is_kept = _answers_open(bare, question, value, own.score, made.score)
     else:
-        is_other = no and len(value.split()) <= _MAX_VALUE_WORDS and not _points(value, bare.language)
+        is_factor = value.casefold() in pack_table("factor") and made.score >= _SOME
+        is_other = is_factor or (no and len(value.split()) <= _MAX_VALUE_WORDS and not _points(value, bare.language))
         is_kept = bool(is_other) and own.score >= _LITTLE and made.score >= _SOME
     relevance = made if made.score >= own.score else own
     return Exchange(question=asked, answer=answer, relevance=relevance) if is_kept else None

@@ -131,6 +131,7 @@ time 31536000 = año|años; EUR 1 = euro|euros; share 1 = por ciento
     phrases={
         "next_weekday_behind": "que viene|próximo",
         "next_weekday": "próximo",
+        "at_present": "hoy|esta (?:mañana|tarde|noche|semana|vez)|ahora mismo|de momento|primero",
         "open_question": r"qué|cuál(?:es)?|qui[eé]n(?:es)?|dónde|cuándo|cuánt[oa]s?|cómo se llama\w*",
         "question_context": "él|ellas?|ellos|sus?|eso|esto|ambos|ambas|(?:los|las) dos|también|así",
         "evasion": r"""

@@ -123,6 +123,7 @@ EUR 1 = euro|euros; share 1 = pour cent
     phrases={
         "ordinal_suffix": "er",
         "next_weekday_behind": "prochaine?",
+        "at_present": "aujourd['’]hui|ce (?:matin|soir|week-end)|cette (?:semaine|fois)|en ce moment|d['’]abord",
         "open_question": r"quel(?:le)?s?|qui|où|quand|combien|qu['’]est-ce que|que|quoi|comment s['’]appelle\w*",
         "question_context": r"""
 elles?|ils|lui|leurs?|ses|ça|cela|(?:les|tous les) deux|assez|aussi|c['’]est (?:bien|toujours)

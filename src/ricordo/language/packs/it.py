@@ -108,6 +108,7 @@ EUR 1 = euro; share 1 = per cento
     phrases={
         "next_weekday_behind": "prossim[ao]",
         "next_weekday": "prossim[ao]",
+        "at_present": "oggi|stamattina|stasera|questa (?:settimana|volta)|in questo momento|per prim[oa]",
         "open_question": r"""
 quale|quali|qual|chi|dove|quando|quant[oaie]|(?:che )?cosa|come si chiama\w*|che (?:ora|ore|numero|giorno
   |taglia|tipo|anno|versione|lingua|formato|colore|nome|età|misura)

@@ -105,6 +105,7 @@ EUR 1 = euro|euros; share 1 = por cento
     phrases={
         "next_weekday_behind": "que vem",
         "next_weekday": "próxim[ao]",
+        "at_present": "hoje|esta (?:manhã|noite|semana|vez)|agora mesmo|neste momento|primeiro",
         "open_question": r"""
 qual|quais|quem|onde|quando|quant[oa]s?|que (?:horas|dia|tamanho|número|versão|idioma|formato|nome|cor
   |tipo)|como se chama\w*
