@@ -240,7 +240,7 @@ class PerfectAnswers:
     def _find_said(self, text: str) -> str:
         """Return the id of the item that a line says, of several versions the newest one; empty if it says none."""
         text = _strip_fields(text)
-        own = [item for item in self.diary.items.values() if _squeeze(paraphrase(item.text, item.id)) in _squeeze(text)]
+        own = [item for item in self.diary.items.values() if _squeeze(_reorder(item.text, item.id)) in _squeeze(text)]
         said = own or [item for item in self.diary.items.values() if says(item.keys, text)]
         newest = [item for item in said if not any(later in said for later in self.diary.successors(item))]
         return max(newest, key=lambda item: len(item.keys)).id if newest else ""
@@ -248,8 +248,7 @@ class PerfectAnswers:
 
 def paraphrase(text: str, seed: str) -> str:
     """Return a statement in other words: behind a lead-in, and with the second half before the first."""
-    number = crc32(seed.encode())
-    statement = text if number % 3 else _turn_round(text)
+    number, statement = crc32(seed.encode()), _reorder(text, seed)
     lead_ins = _LEAD_INS.get(detect_language(text), ("{}",))
     lead_in = lead_ins[number % len(lead_ins)]
     if lead_in.endswith((": {}", "，{}", "：{}")):
@@ -258,10 +257,10 @@ def paraphrase(text: str, seed: str) -> str:
     return statement if continued == statement else lead_in.format(continued)
 
 
-def _turn_round(text: str) -> str:
-    """Return "B; A." for "A; B."; a text without such halves, or whose second one points back, as it is."""
+def _reorder(text: str, seed: str) -> str:
+    """Return, of one text in three, "B; A." for "A; B."; one without such halves, or whose second one points back."""
     before, joint, after = text.rstrip(".").partition("; ")
-    if not joint or after.split()[0].casefold() in _POINTING:
+    if crc32(seed.encode()) % 3 or not joint or after.split()[0].casefold() in _POINTING:
         return text
     return f"{after[:1].upper()}{after[1:]}; {_continue(before)}."
 

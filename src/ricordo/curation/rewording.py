@@ -16,7 +16,7 @@ from ricordo.curation.importance import MERGED_FIELD, field_ids
 from ricordo.curation.types import Refusal
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
-from ricordo.language import containment, content_words, find_dates
+from ricordo.language import containment, content_words, find_dates, strip_lead_in
 from ricordo.language.duplicates import contradicts
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
@@ -45,9 +45,9 @@ _ORDER_WORDS = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('order_word')})(?
 
 
 def to_plain_line(text: str) -> str:
-    """Return a text as one line without bullet marks."""
+    """Return a text as one line without bullet marks and without a lead-in such as "Noted:"."""
     line = " ".join(text.split())
-    return re.sub(r"^[-*+] +", "", line).strip()
+    return strip_lead_in(re.sub(r"^[-*+] +", "", line).strip())
 
 
 def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:

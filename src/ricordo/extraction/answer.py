@@ -13,6 +13,7 @@ from functools import cached_property
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
+from ricordo.language import strip_lead_in
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.messages.json_text import iterate_objects
@@ -142,7 +143,7 @@ class _NoteValidator:
 
     def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | None:
         """Return the note as a finding; None if it is unsupported, or must not be stored."""
-        content = " ".join(_text_field(note, "content").split())
+        content = strip_lead_in(" ".join(_text_field(note, "content").split()))
         if not content or len(content) > _MAX_NOTE_CHARS or contains_credential(content) or contains_fence(content):
             return None
         if not self._grounding_text.supports(content):

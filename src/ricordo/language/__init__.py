@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         blank_quotes,
         is_cut_off,
         split_sentences,
+        strip_lead_in,
         strip_opener,
     )
     from ricordo.language.third_person import (
@@ -106,6 +107,7 @@ __all__ = [
     "split_words",
     "stem",
     "strip_accents",
+    "strip_lead_in",
     "strip_opener",
     "text_similarity",
     "to_third_person",
@@ -118,7 +120,7 @@ __getattr__ = lazy_exports(
         ".dates": "DateGrain DateMention annotate_dates find_dates find_validity",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
         ".names": "Introduction NameMention find_introduction find_names",
-        ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_opener",
+        ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_lead_in strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
         "lacks_subject mentions_name name_listener opens_with_pronoun points_back to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "

@@ -14,7 +14,7 @@ from typing import Literal
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["Sentence", "SentenceKind", "blank_quotes", "is_cut_off", "split_sentences", "strip_opener"]
+__all__ = ["Sentence", "SentenceKind", "blank_quotes", "is_cut_off", "split_sentences", "strip_lead_in", "strip_opener"]
 
 
 SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
@@ -162,6 +162,21 @@ _OPENER = lazy_compile(_opener, re.IGNORECASE)
 def strip_opener(text: str) -> str:
     """Return the text without the fillers and announcements it opens with; all of it where nothing else is left."""
     return _OPENER.sub("", text) or text
+
+
+_LEAD_IN = lazy_compile(
+    lambda: rf"^(?:(?:{pack_phrases('lead_in')})(?<=[^\w])\s*|(?:{pack_phrases('lead_in')})\s+)+(?=\S)", re.IGNORECASE
+)
+
+
+def strip_lead_in(text: str) -> str:
+    """Return a note without an opening that says only that it is one, such as "Noted:" or "It was said that"."""
+    match = _LEAD_IN.match(text)
+    if match is None:
+        return text
+    rest = text[match.end() :]
+    # behind a colon a sentence begins as it wants to
+    return rest if match[0].rstrip().endswith((":", "：")) else rest[0].upper() + rest[1:]
 
 
 _QUOTATION = lazy_compile(

@@ -24,6 +24,7 @@ from ricordo.curation.profile.updates import (
     parse_confidence,
 )
 from ricordo.errors import ReplyInvalid
+from ricordo.language import strip_lead_in
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import iterate_objects
 from ricordo.messages.types import JsonValue
@@ -196,7 +197,7 @@ def _read_fact(row: _Row) -> NewFact | None:
         return None
     messages = row.get("messages")
     return NewFact(
-        content=content.strip(),
+        content=strip_lead_in(content.strip()),
         category=_read_text(row, "category") or "context",
         confidence=confidence,
         valid_days=_read_days(row.get("expected_valid_days")),

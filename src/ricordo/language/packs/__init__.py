@@ -193,6 +193,7 @@ PhraseKind = Literal[
     "announcement_lead",  # what may stand before an announcement
     "announcement",  # openings that announce a statement, before a colon or dash
     "repetition",  # openings that say that something is said again
+    "lead_in",  # openings of a note that say only that something is noted
     "side_unit",  # units that such a word may stand before
     "month_side",  # what names the nearest month of that name
     "ago",  # what stands behind a distance into the past

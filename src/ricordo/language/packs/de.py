@@ -167,6 +167,9 @@ weiß (?:ich|nicht)|ich weiß (?:es )?(?:noch )?nicht|keine ahnung|kommt (?:drau
   |moment|egal|schauen wir|entscheide? du|such dir
 """,
         "asked_action": r"(?:soll(?:en|te|ten)?|müssen|muss|dürfen) (?:ich|wir) (?P<action>[^?]{3,100}?)\?",
+        "lead_in": r"""
+(?:notiz|notiert|merke|hinweis|erinnerung|außerdem|ferner|wichtig|zu (?:beachten|merken)):
+""",
         "topic_change": "jedenfalls|übrigens",
         "omitted": r"""
 (?:\w+ ){0,2}(?:weitere|noch) (?:\w+ ){0,2}(?:zeilen|einträge|seiten|zeichen)\b

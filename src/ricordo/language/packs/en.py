@@ -377,6 +377,14 @@ the (?:two|three|same|others?)|ones?
         "asked_action": r"""
 (?:(?:and|so|then|okay|ok),? )?(?:(?:should|must) (?:i|we)|do we|are we to|am i to) (?P<action>[^?]{3,100}?)\?
 """,
+        "lead_in": r"""
+(?:next|also|besides|furthermore|moreover|in addition|additionally|finally|lastly),
+(?:note|noted|memo|reminder|remember|remembered|important|fyi|good to know|(?:to |please )?keep in mind
+  |to (?:note|remember)|worth (?:noting|remembering)):
+(?:please )?(?:note|remember|keep in mind) that|it (?:should|must) be noted that
+it (?:is|was|has been|had been) (?:also )?(?:said|noted|mentioned|stated|agreed|decided|confirmed|established|explained
+  |recorded|known) that
+""",
         "topic_change": "anyway|by the way|oh and",
         "omitted": r"""
 (?:\w+ )?(?:further|more|other|remaining) (?:[\w-]+ )?(?:lines?|rows?|entries|items|pages|words|characters|messages)\b

@@ -142,6 +142,9 @@ no (?:lo )?(?:sé|se)|ni idea|depende|ya veremos|ya te|te (?:lo )?(?:digo|diré|
         "asked_action": r"""
 ¿?(?:debo|debemos|tengo que|tenemos que|hay que|debería(?:mos)?) (?P<action>[^?]{3,100}?)\?
 """,
+        "lead_in": r"""
+(?:nota|anotado|recordatorio|importante|a tener en cuenta):|además, |se (?:dijo|anotó|decidió|acordó) que
+""",
         "omitted": r"""
 (?:y )?(?:otras )?\w+ (?:líneas|filas|páginas) más\b
 [\w ]{0,20}(?:omitido|truncado|recortado)s?\b

@@ -137,6 +137,11 @@ peu importe|je (?:vais )?(?:vérifi|regard|demand)\w+|attends|une (?:seconde|min
 (?:dois-je|devons-nous|faut-il|doit-on|est-ce que je dois|est-ce qu['’](?:on|il) (?:doit|faut)|(?:je
   |on) dois?t?) (?P<action>[^?]{3,100}?)\s?\?
 """,
+        "lead_in": r"""
+(?:note|noté|rappel|important|à (?:noter|retenir)) ?:
+(?:de plus|en outre),
+il a été (?:dit|noté|décidé|convenu) (?:que|qu['’])
+""",
         "omitted": r"""
 (?:et )?(?:encore \w+|\w+ autres) (?:lignes|pages|entrées)\b|\w+ (?:lignes|pages|entrées) (?:de plus|suivantes)\b
 [\w ]{0,20}(?:tronqué|coupé|omis)e?s?\b

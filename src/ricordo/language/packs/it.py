@@ -120,6 +120,9 @@ non (?:lo )?so|boh|nessuna idea|dipende|(?:poi )?vediamo|ti (?:dico|faccio saper
   |devo (?:chiedere|guardare|vedere)
 """,
         "asked_action": r"(?:devo|dobbiamo|bisogna|dovrei|dovremmo) (?P<action>[^?]{3,100}?)\?",
+        "lead_in": r"""
+(?:nota|annotato|promemoria|importante|da ricordare):|inoltre, |è stato (?:detto|annotato|deciso|concordato) che
+""",
         "omitted": r"(?:e )?altre \w+ (?:righe|voci|pagine)\b|[\w ]{0,20}(?:troncato|omesso|tagliato)\b",
         "recurring": "compleanno|anniversario|onomastico|ogni anno|tutti gli anni",
         "no_date": r"dall['’]oggi al domani|al giorno d['’]oggi|oggi come oggi|oggi giorno",

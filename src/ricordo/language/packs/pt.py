@@ -119,6 +119,9 @@ qual|quais|quem|onde|quando|quant[oa]s?|que (?:horas|dia|tamanho|número|versão
         "asked_action": r"""
 (?:devo|devemos|tenho que|temos que|deveria(?:mos)?|é para) (?P<action>[^?]{3,100}?)\?
 """,
+        "lead_in": r"""
+(?:nota|anotado|lembrete|importante|a lembrar):|além disso, |foi (?:dito|anotado|decidido|combinado) que
+""",
         "omitted": r"(?:e )?mais \w+ (?:linhas|páginas)\b|[\w ]{0,20}(?:truncado|omitido|cortado)\b",
         "recurring": "aniversário|todo ano|todos os anos",
         "no_date": "hoje em dia",
