@@ -119,6 +119,7 @@ class SessionClock:
 @dataclass(frozen=True, kw_only=True)
 class _Session:
     name: str
+    begin: datetime
     end: datetime
     messages: list[Message]
 
@@ -144,11 +145,14 @@ async def _live(diary: Diary, sessions: Sequence[_Session], root: Path, embedder
         )
     open_memory = partial(Memory.open, root, scope=scope, settings=settings, embedder=embedder)
     for session in sessions:
-        clock = SessionClock(session.end)
+        # a model advises when enough time has passed since memory was opened, and not at the end
+        clock = SessionClock(session.begin if model else session.end)
         async with open_memory(clock=clock) as memory:
+            clock.moment = session.end
             await memory.ingest(session.messages, session=session.name)
             await memory.drain(seconds=DRAIN_SECONDS if model else 0)
     async with open_memory(clock=clock) as memory:
+        await memory.drain(seconds=DRAIN_SECONDS if model else 0)
         await memory.embed()
         life.lines = [fact.content for fact in (await memory.profile().facts()).facts]
         for question in diary.questions:
@@ -166,9 +170,9 @@ def _read_sessions(diary: Diary) -> list[_Session]:
     sessions = []
     for file in sorted((diary.folder / "sessions").glob("*.jsonl")):
         messages = [each.message for each in read_history(file, on_problem=_refuse)]
-        last = json.loads(file.read_text("utf-8").splitlines()[-1])
-        end = datetime.fromisoformat(last["time"]) + timedelta(minutes=1)
-        sessions.append(_Session(name=file.stem, end=end, messages=messages))
+        times = [datetime.fromisoformat(json.loads(row)["time"]) for row in file.read_text("utf-8").splitlines()]
+        end = times[-1] + timedelta(minutes=1)
+        sessions.append(_Session(name=file.stem, begin=times[0], end=end, messages=messages))
     return sessions
 
 

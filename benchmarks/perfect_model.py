@@ -70,6 +70,7 @@ _LINE_ID = re.compile(r" \^([0-9a-z]{26})$")
 _FIELD = re.compile(r" \[([\w-]+):: ([^\]]*)\]")
 _TAG = re.compile(r" #[\w-]+")
 _PERSONS = ("user", "hand")
+_LONG = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +191,7 @@ class PerfectAnswers:
         for each in shown:
             lines = [_squeeze(line) for line in each.text.splitlines() if line.strip()]
             for place, message in self.diary.messages.items():
-                if place not in places and lines and all(line in _squeeze(message) for line in lines):
+                if place not in places and _is_text_of(lines, _squeeze(message)):
                     places[place] = each
                     break
         return places
@@ -251,7 +252,7 @@ def paraphrase(text: str, seed: str) -> str:
     number, statement = crc32(seed.encode()), _reorder(text, seed)
     lead_ins = _LEAD_INS.get(detect_language(text), ("{}",))
     lead_in = lead_ins[number % len(lead_ins)]
-    if lead_in.endswith((": {}", "，{}", "：{}")):
+    if lead_in.endswith((": {}", "，{}", "：{}")) or lead_in == "{}":
         return lead_in.format(statement)
     continued = _continue(statement)
     return statement if continued == statement else lead_in.format(continued)
@@ -260,7 +261,7 @@ def paraphrase(text: str, seed: str) -> str:
 def _reorder(text: str, seed: str) -> str:
     """Return, of one text in three, "B; A." for "A; B."; one without such halves, or whose second one points back."""
     before, joint, after = text.rstrip(".").partition("; ")
-    if crc32(seed.encode()) % 3 or not joint or after.split()[0].casefold() in _POINTING:
+    if crc32(seed.encode()) % 3 or not joint or not {*after.casefold().split()}.isdisjoint(_POINTING):
         return text
     return f"{after[:1].upper()}{after[1:]}; {_continue(before)}."
 
@@ -310,6 +311,13 @@ def _rank_source(item: Item, source: _Shown) -> tuple[bool, int]:
 
 def _count_said(item: Item, text: str) -> int:
     return sum(says((group,), text) for group in item.keys)
+
+
+def _is_text_of(lines: Sequence[str], message: str) -> bool:
+    """Tell whether these lines were shown of a message, which stands behind the name of its speaker."""
+    text = " ".join(lines)
+    is_whole = message.partition(": ")[2].strip() == text
+    return is_whole or (len(text) >= _LONG and all(line in message for line in lines))
 
 
 def _squeeze(text: str) -> str:

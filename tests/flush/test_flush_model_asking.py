@@ -237,7 +237,7 @@ async def test_a_note_that_rests_on_nothing_is_left_out_beside_one_that_holds(ba
         ("They moved here in 2012 with their dog.", "Their flat is number 12.", False),
         ("HMAC sha256 over the raw body of the webhook.", "A webhook is signed with SHA-256.", True),
         ("HMAC sha256 over the raw body of the webhook.", "A webhook is signed with SHA-512.", False),
-        ("库里时间一律存 UTC，展示的时候再转北京时间。", "记下来：数据库时间一律存 UTC，展示时转北京时间。", True),
+        ("库里时间一律存 UTC，展示的时候再转北京时间。", "数据库时间一律存 UTC，展示时转北京时间。", True),
         ("普通的也放宽一点，六十太少，改成一百二。", "接口限流每分钟 120 次。", True),
         ("普通的也放宽一点，六十太少，改成一百二。", "接口限流每分钟 180 次。", False),
     ],
@@ -249,6 +249,23 @@ async def test_a_note_has_the_names_and_numbers_that_were_said_whatever_their_fo
     await desk.say(talk, FACT)
     await desk.flush()
     assert await desk.contents() == [*([content] if is_kept else []), DEPLOY["content"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("Noted: the team deploys only from main.", "the team deploys only from main."),
+        ("It was said that the team deploys only from main.", "The team deploys only from main."),
+        ("Next, the team deploys only from main.", "The team deploys only from main."),
+        ("记下来：the team deploys only from main.", "the team deploys only from main."),
+        ("Next door the team deploys only from main.", "Next door the team deploys only from main."),
+    ],
+)
+async def test_a_note_is_kept_without_the_words_that_say_only_that_it_is_one(content: str, expected: str) -> None:
+    desk = NotingDesk(ScriptedModel([Say(lessons(note(content, "deploy only from main")))]))
+    await desk.say(FACT)
+    await desk.flush()
+    assert await desk.contents() == [expected]
 
 
 async def test_a_model_that_translates_names_is_asked_once_more_and_then_the_rules_extract() -> None:

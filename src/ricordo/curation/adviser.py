@@ -20,6 +20,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.curation.config import CHARACTERS_SLOT, LEDGER_SLOT, MEMORY_SLOT, TOKENS_SLOT, ConsolidationConfig
+from ricordo.curation.contradictions import RelatedEntryIndex
 from ricordo.curation.proposal import ConsolidationInput
 from ricordo.curation.rewording import to_plain_line
 from ricordo.curation.types import (
@@ -39,6 +40,7 @@ from ricordo.messages import JsonValue, Message, Text
 from ricordo.messages.json_text import iterate_objects
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.models import ChatModel, Reply
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import inline_fields, parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE
 
@@ -165,6 +167,7 @@ def parse_advice(
             if (reason := _read_reason(row)) is not None
         ),
         topics={entry: name for row in reversed(_read_rows(answer, "topics")) for entry, name in _read_topics(row)},
+        shown=(frozenset(ids),),
     )
     if sum(estimate_text(merge.content) for merge in advice.merges) > config.max_memory_tokens:
         return Advice(flaw=OVER_BUDGET)
@@ -220,6 +223,7 @@ _ANSWER_TOKENS = 3_000
 """The tokens of the model's window that are reserved for an answer."""
 _MIN_TOKENS = 400
 _FRAME_TOKENS = 16
+_RELATED_ENTRIES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,12 +302,18 @@ def _render_request(curated: str, records: str, material: ConsolidationInput, co
 
 
 def _build_excerpts(material: ConsolidationInput) -> list[_Excerpt]:
-    """Return one excerpt for each new entry; in a dream also for the entries of topics."""
-    topics = [path for path in sorted(material.documents) if material.deep and path != MEMORY_PATH]
+    """Return one excerpt for each new entry, and one for each entry of topics that has its subject; in a dream all."""
+    bullets = [
+        (path.removeprefix(f"{WORKSPACE}/"), entry, bullet)
+        for path in sorted(material.documents)
+        if path != MEMORY_PATH
+        for entry, bullet in _read_bullets(path, inline_fields(material.documents[path]))
+    ]
+    related_ids = frozenset[str]() if material.deep else _find_related_ids(material, [entry for _, entry, _ in bullets])
     topic_excerpts = [
-        _Excerpt(source=path.removeprefix(f"{WORKSPACE}/"), text=bullet, names=frozenset({name}), curated=True)
-        for path in topics
-        for name, bullet in _read_bullets(path, inline_fields(material.documents[path]))
+        _Excerpt(source=source, text=bullet, names=frozenset({entry.id}), curated=True)
+        for source, entry, bullet in bullets
+        if material.deep or entry.id in related_ids
     ]
     new_excerpts = [
         _Excerpt(
@@ -348,10 +358,18 @@ def _excerpts_after(document: bytes, end: int) -> list[_Excerpt]:
     ]
 
 
-def _read_bullets(path: str, document: bytes) -> list[tuple[str, str]]:
+def _find_related_ids(material: ConsolidationInput, entries: Sequence[Entry]) -> frozenset[str]:
+    """Return the ids of the entries that share the most with a new one, a few for each."""
+    index = RelatedEntryIndex(1.0)
+    for entry in entries:
+        index.add(entry)
+    return frozenset(name for one in material.fresh for name in index.find_on_subject(one.entry)[:_RELATED_ENTRIES])
+
+
+def _read_bullets(path: str, document: bytes) -> list[tuple[Entry, str]]:
     entries = parse_entries(document, path)
     return [
-        (each.entry.id, document[each.offset : each.offset + each.length].decode("utf-8", "replace").rstrip("\n"))
+        (each.entry, document[each.offset : each.offset + each.length].decode("utf-8", "replace").rstrip("\n"))
         for each in entries
     ]
 

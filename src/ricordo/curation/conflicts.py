@@ -92,6 +92,7 @@ def _without_ending(word: str) -> str:
 
 
 _MIN_SHARED_SUBJECT = 0.6
+_MIN_SHARED_CORRECTION = 0.3
 _PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
 _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
@@ -258,23 +259,32 @@ def contradict(newer: Entry, older: Entry) -> bool:
     ) or is_opposed(newer.content, older.content)
 
 
-def share_subject(one: Entry, other: Entry) -> bool:
+def share_subject(newer: Entry, older: Entry) -> bool:
     """Tell whether two memories are about one subject, so that a model may decide which of them holds.
 
     The first subject word of each occurs in the other, or they share half of the subject words of the shorter one and
     have no other words in one place; how either begins does not matter. No common attribute belongs to two subjects.
+    Of a correction that a model noted as one, a third of the subject words suffices.
     """
-    if have_different_subjects(one.content, other.content):
+    if CORRECTION_TAG in newer.tags and _share_subject_words(newer, older):
+        return True
+    if have_different_subjects(newer.content, older.content):
         return False
-    left, right = parse_statement(one.content), parse_statement(other.content)
+    left, right = parse_statement(newer.content), parse_statement(older.content)
     for mine in left.claims:
         for theirs in right.claims:
             shared = mine.subject <= theirs.subject or theirs.subject <= mine.subject
             if mine.attribute and mine.attribute == theirs.attribute and not shared:
                 return False
-    if _first_subject_word(one) in right.subject and _first_subject_word(other) in left.subject:
+    if _first_subject_word(newer) in right.subject and _first_subject_word(older) in left.subject:
         return True
-    return shares_frame(read_statement(one.content), read_statement(other.content))
+    return shares_frame(read_statement(newer.content), read_statement(older.content))
+
+
+def _share_subject_words(newer: Entry, older: Entry) -> bool:
+    new, old = read_statement(newer.content).subject, read_statement(older.content).subject
+    shared = new & old
+    return bool(shared) and _MIN_SHARED_CORRECTION * min(len(new), len(old)) <= len(shared)
 
 
 def _first_subject_word(entry: Entry) -> str:

@@ -72,7 +72,7 @@ def reconcile(
     With `deep` the curated entries are decided again too. `advice` is applied last, to what the rules leave open. What
     begins after `today` is only announced as the successor of what it replaces; without a day it replaces at once.
     """
-    reconciler = _Reconciler(curated, fixed, config, today or date.max)
+    reconciler = _Reconciler(curated, fixed, config, today or date.max, shown=advice.shown if advice else ())
     accepted = [one for one in sorted(candidates, key=_said_key) if reconciler.is_new(one)]
     for one in sorted([*reconciler.take_out_reconsidered(), *accepted] if deep else accepted, key=_said_key):
         reconciler.add_candidate(one)
@@ -108,7 +108,13 @@ class _Reconciler:
     """The entries that are active so far, indexed by their words, and the decisions."""
 
     def __init__(
-        self, curated: Sequence[CandidateEntry], fixed: Collection[str], config: ConsolidationConfig, today: date
+        self,
+        curated: Sequence[CandidateEntry],
+        fixed: Collection[str],
+        config: ConsolidationConfig,
+        today: date,
+        *,
+        shown: Sequence[Collection[str]] = (),
     ) -> None:
         self.active: dict[str, CandidateEntry] = {}
         self.changed: set[str] = set()
@@ -121,6 +127,7 @@ class _Reconciler:
         self._outdated = {one.entry.id: one.entry.maybe_outdated_by for one in curated if one.entry.maybe_outdated_by}
         self._config = config
         self._today = today
+        self._shown = shown
         self._fixed_ids = frozenset(fixed)
         self._curated_ids = frozenset(one.entry.id for one in curated)
         self._cited_ids = frozenset(name for one in curated for name in _cited_entry_ids(one.entry))
@@ -166,12 +173,15 @@ class _Reconciler:
     def _decide_changes(self, name: str) -> None:
         """Replace what the entry changes, and the entry if a later one changes it, where no rule found that.
 
-        What is less sure is noted: the most likely one of them may be outdated.
+        What is less sure is noted: the most likely one of them may be outdated. What a model saw together with the
+        entry is left to it.
         """
         if name not in self.active:
             return
         entry = self.active[name].entry
-        rivals = [self.active[other] for other in self._related.find_on_subject(entry) if other in self.active]
+        judged = set[str]().union(*(ids for ids in self._shown if name in ids))
+        names = [other for other in self._related.find_on_subject(entry) if other in self.active.keys() - judged]
+        rivals = [self.active[other] for other in names]
         scored = sorted(((self._score_change(self.active[name], other), other) for other in rivals), key=_score_key)
         for score, other in scored[:_MAX_CHANGES]:
             if score >= CHANGE_THRESHOLD and name in self.active and other.entry.id in self.active:

@@ -384,6 +384,7 @@ async def save_pending_proposal(files: FileStore, proposal: PendingProposal) -> 
             "superseded": [[one.old, one.new] for one in advice.superseded],
             "retired": [[one.id, one.reason] for one in advice.retired],
             "topics": dict(advice.topics),
+            "shown": [sorted(ids) for ids in advice.shown],
             "note": advice.note,
         }
     row = {"basis": proposal.basis, "deep": proposal.deep, "advice": advice_row}
@@ -400,8 +401,9 @@ def _parse_stored_advice(row: Mapping[str, object]) -> Advice:
     merges, superseded, retired, topics = (row[name] for name in ("merges", "superseded", "retired", "topics"))
     if not (isinstance(merges, list) and isinstance(superseded, list) and isinstance(retired, list)):
         raise TypeError("advice is made of lists")
-    if not isinstance(topics, dict):
-        raise TypeError("topics are named by ids")
+    shown = row.get("shown", [])
+    if not isinstance(topics, dict) or not isinstance(shown, list):
+        raise TypeError("topics are named by ids, and ids are listed")
     return Advice(
         merges=tuple(LineMerge(parents=tuple(map(str, parents)), content=str(content)) for parents, content in merges),
         superseded=tuple(Supersession(old=str(old), new=str(new)) for old, new in superseded),
@@ -412,5 +414,6 @@ def _parse_stored_advice(row: Mapping[str, object]) -> Advice:
             if reason == stored_reason
         ),
         topics={str(name): str(topic) for name, topic in topics.items()},
+        shown=tuple(frozenset(map(str, ids)) for ids in shown if isinstance(ids, list)),
         note=str(row["note"]),
     )

@@ -109,6 +109,8 @@ class AdviceCost:
 class Advice:
     """The proposals of a model, not yet checked against memory. `topics` maps ids of entries to topics.
 
+    `shown` are the ids of the entries that the model saw, one set for each request: of two that it saw together, it
+    would have named one that holds no longer.
     `note` says why the rules decided alone although a model was configured; `flaw` why the whole answer is unusable.
     """
 
@@ -116,6 +118,7 @@ class Advice:
     superseded: tuple[Supersession, ...] = ()
     retired: tuple[Retirement, ...] = ()
     topics: Mapping[str, str] = field(default_factory=dict)
+    shown: tuple[frozenset[str], ...] = ()
     note: str = ""
     flaw: str = ""
     cost: AdviceCost = field(default_factory=AdviceCost)
@@ -127,6 +130,7 @@ class Advice:
             superseded=(*self.superseded, *other.superseded),
             retired=(*self.retired, *other.retired),
             topics={**other.topics, **self.topics},
+            shown=(*self.shown, *other.shown),
             note=self.note or other.note,
             flaw=self.flaw or other.flaw,
             cost=self.cost + other.cost,

@@ -106,6 +106,8 @@ _MAX_TAGS = 5
 _TAG_PATTERN = lazy_compile(r"[^\W_][\w-]{0,39}")
 _DEFAULT_CONFIDENCE: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
 _MAX_CONFIDENCE: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
+_MAX_LESSON_CONFIDENCE = 0.75
+"""The most that a lesson of the assistant may have: the person need not confirm what failed, and what helped."""
 _MIN_CONFIDENCE = 0.05
 
 
@@ -162,12 +164,12 @@ class _NoteValidator:
 
 
 def _build_finding(note: Mapping[str, JsonValue], content: str, message: Message, quote: str) -> Finding:
-    kind = _text_field(note, "kind").casefold()
+    kind = _parse_kind(note)
     since = _parse_day(note.get("since"))
     return Finding(
         content=content,
-        kind=kind if kind in LESSON_KINDS else "fact",
-        confidence=_parse_confidence(note.get("confidence"), message.role),
+        kind=kind,
+        confidence=_parse_confidence(note.get("confidence"), message.role, kind),
         message_ids=(message.id,),
         quote=quote,
         tags=tuple(_parse_tags(note.get("tags"))),
@@ -199,11 +201,19 @@ def _find_quote(quote: str, text: str) -> str:
     return match[0][:_MAX_KEPT_QUOTE_CHARS].rsplit(maxsplit=1)[0]
 
 
-def _parse_confidence(value: JsonValue, role: str) -> float:
+def _parse_kind(note: Mapping[str, JsonValue]) -> str:
+    kind = _text_field(note, "kind").casefold()
+    return kind if kind in LESSON_KINDS else "fact"
+
+
+def _parse_confidence(value: JsonValue, role: str, kind: str) -> float:
     """Return the confidence, limited by role: an assistant's is below a person's, and both below a saved entry's."""
     is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
     confidence = float(value) if is_valid and isinstance(value, int | float) else _DEFAULT_CONFIDENCE[role]
-    return round(min(max(confidence, _MIN_CONFIDENCE), _MAX_CONFIDENCE[role]), 2)
+    is_lesson = kind == "lesson" and role == "assistant"
+    return round(
+        min(max(confidence, _MIN_CONFIDENCE), _MAX_LESSON_CONFIDENCE if is_lesson else _MAX_CONFIDENCE[role]), 2
+    )
 
 
 def _parse_tags(value: JsonValue) -> Iterator[str]:

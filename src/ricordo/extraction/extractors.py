@@ -294,8 +294,9 @@ class ModelExtractor:
     ) -> ExtractionResult:
         if answer.lessons is not None:
             tool_lessons = await run_sync(self.rules.extract_of_tools, delta, request.covers)
+            noted_ids = {name for each in answer.lessons if each.kind == "lesson" for name in each.message_ids}
             return ExtractionResult(
-                findings=(*answer.lessons, *tool_lessons),
+                findings=(*answer.lessons, *(each for each in tool_lessons if noted_ids.isdisjoint(each.message_ids))),
                 covers=request.covers,
                 sections=sections,
                 answers=answer.parts,
