@@ -179,11 +179,10 @@ class _Reconciler:
         if name not in self.active:
             return
         entry = self.active[name].entry
-        judged = set[str]().union(*(ids for ids in self._shown if name in ids))
-        names = [other for other in self._related.find_on_subject(entry) if other in self.active.keys() - judged]
-        rivals = [self.active[other] for other in names]
+        rivals = [self.active[other] for other in self._related.find_on_subject(entry) if other in self.active]
         scored = sorted(((self._score_change(self.active[name], other), other) for other in rivals), key=_score_key)
-        for score, other in scored[:_MAX_CHANGES]:
+        judged = set[str]().union(*(ids for ids in self._shown if name in ids))
+        for score, other in [row for row in scored if row[1].entry.id not in judged][:_MAX_CHANGES]:
             if score >= CHANGE_THRESHOLD and name in self.active and other.entry.id in self.active:
                 older, newer = sorted((self.active[name], other), key=_said_key)
                 if self._may_replace(newer.entry, older.entry):
