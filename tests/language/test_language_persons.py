@@ -16,6 +16,7 @@ from ricordo.language import (
     mentions_name,
     name_listener,
     opens_with_pronoun,
+    tells_event,
     to_third_person,
 )
 
@@ -301,3 +302,29 @@ def test_any_text_is_told_without_an_error(text: str, name: str) -> None:
     to_third_person(text, name)
     name_listener(text, name)
     mentions_name(text, name)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "ate a whole cake",
+        "has bought the tiles",
+        "just sent the hours",
+        "offered, she cried",
+        "finally got there at one",
+    ],
+)
+def test_what_somebody_once_did_is_an_event(predicate: str) -> None:
+    assert tells_event(predicate)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "moved to Lisbon", "was born in Porto", "studied law", "has lived in Porto since 2010", "has two cats",
+        "has been a nurse for ten years", "worked at the yard for twenty years", "never ate meat", "hates comments",
+        "has to take pills", "used to smoke", "needs glasses", "",
+    ],
+)  # fmt: skip
+def test_what_lasts_is_no_event_whatever_its_tense(predicate: str) -> None:
+    assert not tells_event(predicate)

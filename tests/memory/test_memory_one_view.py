@@ -231,3 +231,22 @@ async def test_a_learned_fact_is_unlearned_by_undo_with_its_id(opened: Opened) -
         await memory.undo(fact.id)
         assert await memory.entries() == []
         assert (await memory.profile().show()).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fact"),
+    [
+        ("I hate comments that repeat the code.", True),
+        ("I've lived in Porto since 2011.", True),
+        ("I'm allergic to hazelnuts.", True),
+        ("I ate a whole cake at the office party of Rui in Faro.", False),
+        ("I've taken the chair of Rui's mother to pavilion C, whose front is all stairs.", False),
+        ("I saw a number in the draft of the billing export that Rui wrote.", False),
+        ("I found the spare key of the Faro office.", False),
+    ],
+)
+async def test_what_somebody_once_did_is_no_fact_of_their_profile(opened: Opened, text: str, *, is_fact: bool) -> None:
+    async with opened() as memory:
+        report = await memory.ingest([said(text)], session="s")
+        assert report.entries
+        assert (await memory.profile().facts()).total == is_fact

@@ -198,6 +198,18 @@ def test_a_list_of_topics_without_room_for_what_is_said_of_them_names_them_all_t
     assert cut.lines >= 40, "what they say is counted as left out"
 
 
+def test_under_a_small_budget_memories_stand_in_the_place_of_what_is_said_of_topics() -> None:
+    facts = [f"The fact number {number} says more than the name of a topic." for number in range(30)]
+    document = f"# Memory\n\n{TOPICS[: TOPICS.index('11. ')]}\n" + "".join(map(bullet, facts, range(30)))
+    shares = {}
+    for room in (350, 2_000):
+        lines, _ = shown(document, room=room)
+        assert sum("(memory/topics/t" in line for line in lines) == 10
+        shares[room] = estimate_text("\n".join(line for line in lines if "fact number" in line)) / room
+        assert any("what is in it" in line for line in lines) is (room == 2_000)
+    assert shares[350] >= 0.4
+
+
 def test_pinned_lines_leave_room_for_topics_and_topics_for_the_newest() -> None:
     pinned = [bullet(f"Pinned {number}.", number, pinned=True) for number in range(300)]
     many = "".join(f"{n}. [Topic {n}](memory/topics/t{n}.md)\n" for n in range(1, 301))

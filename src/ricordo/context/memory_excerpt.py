@@ -39,6 +39,8 @@ _PINNED_SHARE = 2
 """Pinned entries are guaranteed one half of each bound, and the list of topics the rest."""
 _NEWEST_SHARE = 4
 """The newest entry is shortened if it takes more than one quarter of a bound."""
+_DESCRIBED_SHARE = 4
+"""The list of topics has its descriptions if it takes one quarter of each bound at most: memories say more."""
 _BEGINNING_CHARACTERS = 120
 _MANUAL_RANK = usefulness(Entry(content="-", by="hand", time=datetime.min.replace(tzinfo=UTC)))[:-1]
 _POINTER_RANK = usefulness(Entry(content="-", by="flush", confidence=0.7, time=datetime.min.replace(tzinfo=UTC)))[:-1]
@@ -265,9 +267,11 @@ class _Selection:
             self._add(block, _PINNED_SHARE)
         for document in sorted({block.document for block in self._blocks}):
             document_blocks = [block for block in self._blocks if block.document == document]
-            self._add_topics([block for block in document_blocks if block.is_topic])
+            topics = [block for block in document_blocks if block.is_topic]
+            self._add_each(topics if self._is_share(topics, _DESCRIBED_SHARE) else map(_shorten_topic, topics))
             rest = [block for block in document_blocks if not (block.is_heading or block.is_topic)]
-            if not self._add_each([*pinned, *sorted(rest, key=lambda block: block.rank, reverse=True)]):
+            by_rank = sorted(rest, key=lambda block: block.rank, reverse=True)
+            if not self._add_each([*pinned, *by_rank]):
                 break
 
     def shorten(self) -> None:
@@ -287,16 +291,10 @@ class _Selection:
                 return False
         return True
 
-    def _add_topics(self, topics: Sequence[_Block]) -> None:
-        """Add the list of topics; only the links if their descriptions do not fit."""
-        before = dict(self.selected), dict(self._used), self.cap
-        if sum(self._add(topic) for topic in topics) == len(topics):
-            return
-        self.selected, self._used, cap = before
-        self.cap = self.cap or cap
-        for topic in topics:
-            link = _TOPIC_LINK.match(topic.lines[0])
-            self._add(replace(topic, lines=(link[0],), is_whole=False) if link else topic)
+    def _is_share(self, blocks: Sequence[_Block], share: int) -> bool:
+        """Tell whether blocks take `1 / share` of each bound at most."""
+        sizes = _measure(blocks)
+        return all(sizes[cap] * share <= self.bounds.limit(cap) for cap in _CAPS)
 
     def _add(self, block: _Block, share: int = 1) -> bool:
         """Add a block with its heading if both fit into the rest and into `1 / share` of each bound."""
@@ -330,6 +328,12 @@ def _shorten_block(block: _Block) -> _Block:
     beginning = preview_line(text, _BEGINNING_CHARACTERS)
     marker = block.lines[-1:] if block.contradicts else ()
     return replace(block, lines=(f"- {beginning}" if block.entry else beginning, *marker), is_whole=False)
+
+
+def _shorten_topic(topic: _Block) -> _Block:
+    """Return the line of a topic without its description."""
+    link = _TOPIC_LINK.match(topic.lines[0])
+    return replace(topic, lines=(link[0],), is_whole=False) if link else topic
 
 
 def _byte_size(text: str) -> int:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         name_listener,
         opens_with_pronoun,
         points_back,
+        tells_event,
         to_third_person,
     )
     from ricordo.language.words import (
@@ -109,6 +110,7 @@ __all__ = [
     "strip_accents",
     "strip_lead_in",
     "strip_opener",
+    "tells_event",
     "text_similarity",
     "to_third_person",
 ]
@@ -122,7 +124,7 @@ __getattr__ = lazy_exports(
         ".names": "Introduction NameMention find_introduction find_names",
         ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_lead_in strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
-        "lacks_subject mentions_name name_listener opens_with_pronoun points_back to_third_person",
+        "lacks_subject mentions_name name_listener opens_with_pronoun points_back tells_event to_third_person",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "
         "split_identifier split_words stem strip_accents text_similarity",
     },

@@ -14,7 +14,7 @@ from functools import cache
 from ricordo.language.languages import Language, detect_language
 from ricordo.language.packs import LANGUAGES, language_packs, pack_phrases, pack_table, pack_words
 from ricordo.language.sentences import blank_quotes
-from ricordo.language.words import irregular_forms, irregular_pasts
+from ricordo.language.words import irregular_forms, irregular_pasts, split_words
 from ricordo.lazy import lazy_compile
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "name_listener",
     "opens_with_pronoun",
     "points_back",
+    "tells_event",
     "to_third_person",
 ]
 
@@ -494,6 +495,24 @@ def _is_past_next(text: str, position: int) -> bool:
                 or (verb.endswith("ed") and verb not in pack_words("looks_past"))
             )
     return False
+
+
+_LASTS = lazy_compile(r"\b(?:since|always|never|ever|for (?:\d+|[a-z]+) (?:years|months|decades))\b", re.IGNORECASE)
+
+
+def tells_event(predicate: str) -> bool:
+    """Tell whether an English predicate says what somebody did once, and not what somebody is like.
+
+    Its verb is in the past, or behind "has", and is none that changes a life, such as "moved".
+    """
+    words = [word for word in split_words(predicate) if word not in pack_words("adverb")][:2]
+    if words and words[0] in {"has", "have", "s"}:
+        del words[0]
+    if not words or _LASTS.search(predicate) or words[0] in pack_words("life_verb") | pack_words("auxiliary_past"):
+        return False
+    verb = words[0]
+    is_regular = len(verb) > 3 and verb.endswith("ed") and verb not in pack_words("looks_past")
+    return is_regular or verb in irregular_pasts() - pack_words("same_in_past") - {"been", "had"}
 
 
 def _follows_auxiliary(before: str) -> bool:

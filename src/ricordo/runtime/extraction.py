@@ -27,6 +27,7 @@ from ricordo.extraction.flusher import Flusher, FlushResult
 from ricordo.extraction.rules import extract
 from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.jobs import Job, JobQueue
+from ricordo.language import tells_event
 from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message
 from ricordo.models import ChatModel, Embedder
@@ -229,8 +230,8 @@ async def _apply_answer(
 def _extract_facts(section_input: SectionInput) -> list[NewFact]:
     """Return the findings about the person: preferences, habits, goals and facts of the user.
 
-    The rules begin them with the speaker's name, or with "User" without a name. What somebody said about the project,
-    and lessons and decisions, go to its own memory.
+    The rules begin them with the speaker's name, or with "User" without a name. What somebody said about the project or
+    once did, and lessons and decisions, go to its own memory.
     """
     names = {
         _DEFAULT_NAME,
@@ -247,7 +248,8 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )
         for finding in section_input.findings
-        if finding.kind not in _PROJECT_KINDS and about_user.match(finding.content)
+        if finding.kind not in _PROJECT_KINDS and (opening := about_user.match(finding.content))
+        if finding.kind != "fact" or finding.corrects or not tells_event(finding.content[opening.end() :])
     ]
 
 

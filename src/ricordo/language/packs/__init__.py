@@ -133,6 +133,7 @@ WordKind = Literal[
     "time_word",  # words that tell a time
     "number_word",  # words that tell a number
     "untitled",  # words that are no topic of a title
+    "life_verb",  # past verbs of what changes a life, so that it lasts
     "determiner",  # articles and the like before a noun
     "dummy_secret",  # words in the place of a secret that only describe it
     "not_passphrase",  # words of sentences, which no passphrase has

@@ -71,18 +71,17 @@ swedish swiss syrian taiwanese thai tunisian turkish ukrainian venezuelan vietna
 buddhist catholic christian hindu jewish lutheran mormon muslim orthodox protestant
 """,
         "state": """
-able afraid alive alone angry asap available away awake aware back better blocked bored broke busy calm cancer
-capricorn certain cold confident confused content crazy curious cool dead deaf disappointed done down drunk early
-excited exhausted famous fine first free full gemini glad gone good grateful great happy healthy here home honored
-hopeful hot hungry ill impressed inspired in late later lazy left lost mad married maybe more nervous new next off okay
-old online out over pleased pregnant prepared proud quick ready retired right sad safe scared serious sick single
-sleepy slow sober sorry stuck stupid sure surprised thankful thirsty through tired today tomorrow tonight unable
-undecided unhappy unsure up upset vegan vegetarian warm weak well wet willing worried wrong young gay lesbian straight
-bisexual trans left-handed mother father mom dad mum mama papa student team batman legend superman santa admin analyst
-architect artist assistant ceo cfo chef coo cto consultant coach customer data designer dev developer devops director
-doctor editor engineer expert founder freelancer frontend backend fullstack head intern junior lawyer lead manager
-nurse owner principal product professor programmer project qa researcher sales senior software staff support teacher
-tester user writer
+able afraid alive alone angry asap available away awake aware back better blocked bored broke busy calm cancer capricorn
+certain cold confident confused content crazy curious cool dead deaf disappointed done down drunk early excited
+exhausted famous fine first free full gemini glad gone good grateful great happy healthy here home honored hopeful hot
+hungry ill impressed inspired in late later lazy left lost mad married maybe more nervous new next off okay old online
+out over pleased pregnant prepared proud quick ready retired right sad safe scared serious sick single sleepy slow sober
+sorry stuck stupid sure surprised thankful thirsty through tired today tomorrow tonight unable undecided unhappy unsure
+up upset vegan vegetarian warm weak well wet willing worried wrong young gay lesbian straight bisexual trans left-handed
+mother father mom dad mum mama papa student team batman legend superman santa admin analyst architect artist assistant
+ceo cfo chef coo cto consultant coach customer data designer dev developer devops director doctor editor engineer expert
+founder freelancer frontend backend fullstack head intern junior lawyer lead manager nurse owner principal product
+professor programmer project qa researcher sales senior software staff support teacher tester user writer
 """,
         "name_like_state": "sterling irving fleming harding manning channing golding browning",
         "same_in_past": """
@@ -205,6 +204,7 @@ tough sound mean important special fun thankful lucky hard always means btw arou
 moment part place reall rest end top bottom middle side whole first second third last next
 """,
         "determiner": "the our my your his her their its each every",
+        "life_verb": "moved born grew used studied learned graduated married divorced retired joined founded adopted",
         "dummy_secret": """
 password passwd passphrase passcode pwd pass secret token key apikey accesskey secretkey clientsecret accesstoken
 authtoken credential credentials changeme changethis changeit replaceme fillme fillin setme example sample dummy
