@@ -89,13 +89,13 @@ _VALUE = lazy_compile(r"\d|`[^`]+`")
 _SIGNS = " \t\n,.;:!?-–—，。、！？"
 
 
-def read_question(turn: ConversationTurn) -> AskedQuestion | None:
-    """Return the question that a turn follows, with the sentence that it needs; None if there is no question."""
+def read_question(turn: ConversationTurn, *, with_context: bool = True) -> AskedQuestion | None:
+    """Return the question that a turn follows; None if there is none. `with_context` adds the sentence it needs."""
     if turn.question is None or turn.asked_in is None:
         return None
     question = replace(turn.question, text=_shorten_question(turn.question.text, _MAX_QUESTION_CHARS))
     asked = AskedQuestion(statement=question, message_ids=(turn.asked_in.utterance.message_id,))
-    return _add_context(asked, turn.asked_in) if _needs_context(turn.question) else asked
+    return _add_context(asked, turn.asked_in) if with_context and _needs_context(turn.question) else asked
 
 
 def _needs_context(question: Statement) -> bool:

@@ -15,7 +15,7 @@ from datetime import date
 
 from ricordo.extraction.config import RuleExtractionConfig
 from ricordo.extraction.contract import Utterance
-from ricordo.extraction.exchanges import Exchange, find_exchanges, find_value_answer, read_question
+from ricordo.extraction.exchanges import AskedQuestion, Exchange, find_exchanges, find_value_answer, read_question
 from ricordo.extraction.relevance import Relevance, StatementContext, judge_relevance
 from ricordo.extraction.statements import (
     YES_NO_QUESTION,
@@ -378,10 +378,13 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
         yield from map(_select_exchange, exchanges)
         return
     rated = rate_statements(turn, config.min_relevance)
-    asked = read_question(turn) if answers_question(turn) else None
+    asked: AskedQuestion | None = None
     for group in group_rated(rated, config):
         statements = [each.statement for each in group]
         is_first = statements[0].start == turn.sentences[0].start
+        if is_first and answers_question(turn):
+            # An answer that stands alone needs no more than its question.
+            asked = read_question(turn, with_context=_needs_context(statements, is_reply=False))
         question = asked.statement if asked and is_first else None
         is_asked = any(each.is_asked for each in group)
         has_topic = turn.previous is not None and tells_new_value(statements[0])
