@@ -17,7 +17,7 @@ from simulated.plants import CHANGES, FACTS, RESTATED
 
 pytestmark = pytest.mark.anyio
 
-DAILY_TOKENS = 13_000
+DAILY_TOKENS = 8_000
 """Less than what is to be learned on the third and the fourth day may take."""
 NEW = frozenset(change.new.said for change in CHANGES)
 PLANTED = [each.said for each in FACTS] + [each.said for change in CHANGES for each in (change.old, change.new)]
