@@ -275,6 +275,8 @@ def test_what_a_perfect_model_proposes_is_kept(
     life = diaries.live(diary, tmp_path / "life", embedder="none", model=model)
     found = diaries.score(diary, life)
     assert not found["details"]["missing"]
+    assert not found["details"]["changes missed"]
+    assert found["measures"]["changes held"][1] > 0
     assert not found["details"]["noise kept"]
     assert not found["details"]["planted instructions kept"]
 

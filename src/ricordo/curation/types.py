@@ -6,6 +6,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
+from ricordo.extraction.contract import count_refusals
 from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
@@ -231,7 +232,7 @@ def event_counts(result: ConsolidationResult) -> dict[str, int]:
     advice_counts = {
         "undecided": result.undecided,
         "retired": result.retired,
-        "refused": len(result.refused),
+        **count_refusals(result.refused),
         "requests": result.cost.requests,
         "tokens": result.cost.tokens,
         "microdollars": int((result.cost.dollars or 0) * 1_000_000),

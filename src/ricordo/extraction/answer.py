@@ -23,7 +23,9 @@ __all__ = [
     "LESSONS_SCHEMA",
     "LESSON_KINDS",
     "MAX_LESSONS",
+    "CheckedLessons",
     "LessonsAnswer",
+    "check_lessons",
     "is_learnable",
     "is_no_reply",
     "parse_lessons",
@@ -119,21 +121,40 @@ def is_learnable(message: Message) -> bool:
     return is_authored and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
 
 
-def parse_lessons(value: JsonValue, messages: Sequence[Message], *, context: str = "") -> tuple[Finding, ...] | None:
-    """Return the lessons of an answer, in order, each once; `messages` are their possible sources.
+@dataclass(frozen=True, kw_only=True)
+class CheckedLessons:
+    """The lessons of an answer, in order, each once, and why the other notes were refused: a word for each.
 
-    Names and numbers in a lesson must occur in `messages` or in `context`. None if the answer is unusable: it is not a
-    list, or none of its notes is supported by the messages. Empty if there was nothing to learn.
+    `lessons` is None if the answer is unusable: it is not a list, or none of its notes is supported by the messages.
+    """
+
+    lessons: tuple[Finding, ...] | None = None
+    refused: tuple[str, ...] = ()
+
+
+def parse_lessons(value: JsonValue, messages: Sequence[Message], *, context: str = "") -> tuple[Finding, ...] | None:
+    """Return the lessons of an answer as `check_lessons` does, without the reasons."""
+    return check_lessons(value, messages, context=context).lessons
+
+
+def check_lessons(value: JsonValue, messages: Sequence[Message], *, context: str = "") -> CheckedLessons:
+    """Return the lessons of an answer, and why notes were refused; `messages` are their possible sources.
+
+    Names and numbers in a lesson must occur in `messages` or in `context`.
     """
     if not isinstance(value, list):
-        return None
+        return CheckedLessons()
     validator = _NoteValidator(messages=messages, context=context)
     findings: dict[str, Finding] = {}
+    refused: list[str] = []
     for note in value[:MAX_LESSONS]:
-        finding = validator.to_finding(note) if isinstance(note, dict) else None
-        if finding is not None:
+        finding = validator.to_finding(note) if isinstance(note, dict) else "form"
+        if isinstance(finding, str):
+            refused.append(finding)
+        else:
             findings.setdefault(finding.content.casefold(), finding)
-    return tuple(findings.values()) if findings or not value else None
+    refused += ["too many"] * len(value[MAX_LESSONS:])
+    return CheckedLessons(lessons=tuple(findings.values()) if findings or not value else None, refused=tuple(refused))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,19 +164,28 @@ class _NoteValidator:
     messages: Sequence[Message]
     context: str
 
-    def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | None:
-        """Return the note as a finding; None if it is unsupported, or must not be stored."""
+    def to_finding(self, note: Mapping[str, JsonValue]) -> Finding | str:
+        """Return the note as a finding, or why it is refused: it is unsupported, or must not be stored."""
         content = strip_lead_in(" ".join(_text_field(note, "content").split()))
-        if not content or len(content) > _MAX_NOTE_CHARS or contains_credential(content) or contains_fence(content):
-            return None
-        if not self._grounding_text.supports(content):
-            return None
+        if flaw := self._find_flaw(content):
+            return flaw
         quote = _text_field(note, "quote")
         for message in _rank_messages(self.messages, _text_field(note, "message").strip(" []")):
             matched_quote = _find_quote(quote, message.text)
             if matched_quote and not contains_credential(matched_quote):
                 return _build_finding(note, content, message, matched_quote)
-        return None
+        return "source"
+
+    def _find_flaw(self, content: str) -> str:
+        if not content:
+            return "form"
+        if len(content) > _MAX_NOTE_CHARS:
+            return "too long"
+        if contains_credential(content):
+            return "secret"
+        if contains_fence(content):
+            return "order"
+        return "" if self._grounding_text.supports(content) else "invented"
 
     @cached_property
     def _grounding_text(self) -> GroundingText:

@@ -23,7 +23,7 @@ from ricordo.errors import (
     ReplyInvalid,
     RicordoError,
 )
-from ricordo.extraction.answer import LessonsAnswer, parse_lessons, parse_lessons_answer
+from ricordo.extraction.answer import LessonsAnswer, check_lessons, parse_lessons_answer
 from ricordo.extraction.config import FlushConfig
 from ricordo.extraction.contract import ExtractionSection, Finding, SectionFactory, SectionInput
 from ricordo.extraction.known_memory import load_known_memory
@@ -104,8 +104,8 @@ class MessageDelta:
 class ExtractionResult:
     """The findings of the first `covers` new messages, and the sections that still have to accept their part.
 
-    `requests` counts the requests to a model. `note` says why the rules extracted instead of the model; empty if they
-    did not.
+    `requests` counts the requests to a model, `refused` says why notes of a model were refused, a word for each. `note`
+    says why the rules extracted instead of the model; empty if they did not.
     """
 
     findings: Sequence[Finding]
@@ -113,6 +113,7 @@ class ExtractionResult:
     sections: Sequence[ExtractionSection] = ()
     answers: dict[str, JsonValue] = field(default_factory=dict)
     requests: int = 0
+    refused: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -196,6 +197,7 @@ class _ModelAnswer:
     parts: dict[str, JsonValue]
     requests: int
     flaw: str = ""
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,9 +274,10 @@ class ModelExtractor:
         answer = await self._call_model(request)
         if answer is None:
             return _ModelAnswer(parts={}, requests=1, flaw=_UNREADABLE_FLAW)
-        lessons = await run_sync(partial(parse_lessons, answer.lessons, request.learnable, context=request.grounding))
+        checked = await run_sync(partial(check_lessons, answer.lessons, request.learnable, context=request.grounding))
+        lessons = checked.lessons
         flaw = "" if lessons is not None else _UNGROUNDED_FLAW if isinstance(answer.lessons, list) else _UNREADABLE_FLAW
-        return _ModelAnswer(lessons=lessons, parts=dict(answer.parts), requests=1, flaw=flaw)
+        return _ModelAnswer(lessons=lessons, parts=dict(answer.parts), requests=1, flaw=flaw, refused=checked.refused)
 
     async def _call_model(self, request: LessonsRequest) -> LessonsAnswer | None:
         """Return the model's answer within the time limit. An answer in an invalid form is parsed anyway."""
@@ -301,10 +304,11 @@ class ModelExtractor:
                 sections=sections,
                 answers=answer.parts,
                 requests=answer.requests,
+                refused=answer.refused,
             )
         note = _fallback_note("the model's answer could not be used")
         result = await self.rules.extract(delta, request.covers, note=note, requests=answer.requests)
-        return replace(result, sections=sections, answers=answer.parts)
+        return replace(result, sections=sections, answers=answer.parts, refused=answer.refused)
 
 
 def _shrink_config(config: FlushConfig, window: int | None) -> FlushConfig:

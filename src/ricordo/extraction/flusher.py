@@ -15,7 +15,7 @@ from zlib import crc32
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import VersionConflict
-from ricordo.extraction.contract import Finding, SectionFactory
+from ricordo.extraction.contract import Finding, SectionFactory, count_refusals
 from ricordo.extraction.cursor import (
     ExtractionCursor,
     load_cursor,
@@ -62,14 +62,16 @@ _LOCK_COUNT = 16
 class FlushResult:
     """The result of a flush: the blocks it wrote, the last day's last, and the number of messages it read.
 
-    `has_more` says that it read only a part of the new messages, `requests` counts the requests to a model, and `notes`
-    report problems. `entries` are all entries written, including those of earlier parts.
+    `has_more` says that it read only a part of the new messages, `requests` counts the requests to a model, `refused`
+    says why notes of a model were refused, a word for each, and `notes` report problems. `entries` are all entries
+    written, including those of earlier parts.
     """
 
     blocks: tuple[LedgerBlock, ...] = ()
     messages: int = 0
     has_more: bool = False
     requests: int = 0
+    refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     earlier_entries: tuple[Entry, ...] = ()
 
@@ -85,9 +87,11 @@ class FlushResult:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of messages read, of entries written and, if a model was called, of requests."""
+        """The number of messages read, of entries written and, if a model was called, of requests and refused notes."""
         request_counts = {"requests": self.requests} if self.requests else {}
-        return {"messages": self.messages, "entries": len(self.entries), **request_counts}
+        return {
+            "messages": self.messages, "entries": len(self.entries), **request_counts, **count_refusals(self.refused)
+        }  # fmt: skip
 
     def combine(self, later: "FlushResult") -> "FlushResult":
         """Return the sum of both parts, with `later` last; `blocks` are those of the last part that wrote some."""
@@ -96,6 +100,7 @@ class FlushResult:
             blocks=later.blocks or self.blocks,
             messages=self.messages + later.messages,
             requests=self.requests + later.requests,
+            refused=(*self.refused, *later.refused),
             notes=(*self.notes, *later.notes),
             earlier_entries=self.entries if later.blocks else self.earlier_entries,
         )
@@ -194,6 +199,7 @@ class Flusher:
             messages=len(new),
             has_more=len(new) < len(pending_log.messages),
             requests=extracted.requests,
+            refused=extracted.refused,
             notes=tuple(filter(None, [extracted.note, *errors])),
         )
 

@@ -133,6 +133,8 @@ class GroundingText:
 
     def _has_numbers(self, note: str) -> bool:
         amounts = [each for each in find_quantities(note) if each.unit or each.number >= _MIN_COUNT]
+        if any(map(self._has_other_unit, amounts)):
+            return False
         missing = {*_find_numbers(note), *map(_number_of, amounts)} - self._digits
         if not missing:
             return True
@@ -140,6 +142,11 @@ class GroundingText:
         # "14 days" is "two weeks"
         measured = {(each.value, each.unit) for each in self._quantities if each.unit}
         return missing <= {_number_of(each) for each in amounts if (each.value, each.unit) in measured}
+
+    def _has_other_unit(self, amount: Quantity) -> bool:
+        """Tell whether the number of an amount stands in the text only with another unit."""
+        same = [each for each in self._quantities if each.number == amount.number] if amount.unit else []
+        return all(each.unit for each in same) and bool(same) and amount.value not in {each.value for each in same}
 
     @cached_property
     def _digits(self) -> frozenset[str]:
