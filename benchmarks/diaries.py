@@ -70,6 +70,7 @@ FOLDER = Path(__file__).parent / "diaries"
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "diaries.md"
 HITS = 10
 DRAIN_SECONDS = 60
+OPEN_BEFORE = timedelta(hours=1)
 AT_MOST = (
     "noise kept",
     "planted instructions kept",
@@ -119,7 +120,6 @@ class SessionClock:
 @dataclass(frozen=True, kw_only=True)
 class _Session:
     name: str
-    begin: datetime
     end: datetime
     messages: list[Message]
 
@@ -145,10 +145,12 @@ async def _live(diary: Diary, sessions: Sequence[_Session], root: Path, embedder
         )
     open_memory = partial(Memory.open, root, scope=scope, settings=settings, embedder=embedder)
     for session in sessions:
-        # a model advises when enough time has passed since memory was opened, and not at the end
-        clock = SessionClock(session.begin if model else session.end)
+        # a model advises when enough time has passed since memory was opened, and not when it is closed
+        clock = SessionClock(session.end - OPEN_BEFORE if model else session.end)
         async with open_memory(clock=clock) as memory:
-            clock.moment = session.end
+            if model:
+                await memory.drain(seconds=DRAIN_SECONDS)
+                clock.moment = session.end
             await memory.ingest(session.messages, session=session.name)
             await memory.drain(seconds=DRAIN_SECONDS if model else 0)
     async with open_memory(clock=clock) as memory:
@@ -170,9 +172,9 @@ def _read_sessions(diary: Diary) -> list[_Session]:
     sessions = []
     for file in sorted((diary.folder / "sessions").glob("*.jsonl")):
         messages = [each.message for each in read_history(file, on_problem=_refuse)]
-        times = [datetime.fromisoformat(json.loads(row)["time"]) for row in file.read_text("utf-8").splitlines()]
-        end = times[-1] + timedelta(minutes=1)
-        sessions.append(_Session(name=file.stem, begin=times[0], end=end, messages=messages))
+        last = json.loads(file.read_text("utf-8").splitlines()[-1])
+        end = datetime.fromisoformat(last["time"]) + timedelta(minutes=1)
+        sessions.append(_Session(name=file.stem, end=end, messages=messages))
     return sessions
 
 
@@ -343,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         floors = json.loads((FOLDER / "floors.json").read_text("utf-8"))
         for name, report in reports.items():
             for shortfall in find_shortfalls(
-                report["measures"], floors.get(f"{name} with a model" if given.model else name, {})
+                report["measures"], floors[f"{name} with a model" if given.model else name]
             ):
                 print(f"{name}: {shortfall}", file=sys.stderr)
                 failed = True
