@@ -144,9 +144,13 @@ class GroundingText:
         return missing <= {_number_of(each) for each in amounts if (each.value, each.unit) in measured}
 
     def _has_other_unit(self, amount: Quantity) -> bool:
-        """Tell whether the number of an amount stands in the text only with another unit."""
+        """Tell whether the number of an amount stands in the text only with another unit.
+
+        "Two hundred a month" may be any amount.
+        """
         same = [each for each in self._quantities if each.number == amount.number] if amount.unit else []
-        return all(each.unit for each in same) and bool(same) and amount.value not in {each.value for each in same}
+        is_other = all(each.unit and (each.unit != "time" or amount.unit == "time") for each in same)
+        return bool(same) and is_other and amount.value not in {each.value for each in same}
 
     @cached_property
     def _digits(self) -> frozenset[str]:
