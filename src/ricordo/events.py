@@ -10,7 +10,8 @@ Invariants: an event holds no content. A sink that fails does not fail the work 
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from datetime import datetime
@@ -31,6 +32,7 @@ __all__ = [
     "Stage",
     "StageProgress",
     "Status",
+    "count_refusals",
     "current_trace_id",
     "record_span",
 ]
@@ -243,3 +245,9 @@ def record_span(event: Event) -> None:
         key = "gen_ai.memory.record.count" if name == "entries" else f"ricordo.{name}"
         span.set_attribute(key, count)
     span.end(end_time=end)
+
+
+def count_refusals(reasons: Sequence[str]) -> dict[str, int]:
+    """Return how many proposals of a model were refused, and how many for each reason; empty if none was."""
+    by_reason = {f"refused: {reason}": count for reason, count in sorted(Counter(reasons).items())}
+    return {"refused": len(reasons), **by_reason} if reasons else {}

@@ -35,8 +35,7 @@ from ricordo.curation.run_state import (
 )
 from ricordo.curation.types import Advice, ConsolidationResult, Proposal, count_changed_lines, event_counts
 from ricordo.errors import StorageBusy, TaskCancelled, VersionConflict
-from ricordo.events import Emitter
-from ricordo.extraction.contract import count_refusals
+from ricordo.events import Emitter, count_refusals
 from ricordo.guard.redact import Redactor
 from ricordo.jobs.tasks import ReportProgress, Task, TaskProgress, TaskStore
 from ricordo.jobs.tasks.runner import track_task

@@ -6,7 +6,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
-from ricordo.extraction.contract import count_refusals
+from ricordo.events import count_refusals
 from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS

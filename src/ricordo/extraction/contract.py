@@ -4,7 +4,6 @@ One request serves all sections. Each section provides its instructions, its exi
 part of the answer, and receives that part.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Protocol
@@ -14,13 +13,7 @@ from ricordo.messages import JsonValue, Message
 from ricordo.messages.types import Role
 from ricordo.scope import Scope
 
-__all__ = ["ExtractionSection", "Finding", "SectionFactory", "SectionInput", "Utterance", "count_refusals"]
-
-
-def count_refusals(reasons: Sequence[str]) -> dict[str, int]:
-    """Return how many proposals of a model were refused, and how many for each reason; empty if none was."""
-    by_reason = {f"refused: {reason}": count for reason, count in sorted(Counter(reasons).items())}
-    return {"refused": len(reasons), **by_reason} if reasons else {}
+__all__ = ["ExtractionSection", "Finding", "SectionFactory", "SectionInput", "Utterance"]
 
 
 @dataclass(frozen=True, kw_only=True)

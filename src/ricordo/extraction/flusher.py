@@ -15,7 +15,8 @@ from zlib import crc32
 from ricordo.clock import Clock, IdSource, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import VersionConflict
-from ricordo.extraction.contract import Finding, SectionFactory, count_refusals
+from ricordo.events import count_refusals
+from ricordo.extraction.contract import Finding, SectionFactory
 from ricordo.extraction.cursor import (
     ExtractionCursor,
     load_cursor,

@@ -150,7 +150,7 @@ class GroundingText:
         """
         same = [each for each in self._quantities if each.number == amount.number] if amount.unit else []
         is_other = all(each.unit and (each.unit != "time" or amount.unit == "time") for each in same)
-        return bool(same) and is_other and amount.value not in {each.value for each in same}
+        return bool(same) and is_other and (amount.value, amount.unit) not in {(each.value, each.unit) for each in same}
 
     @cached_property
     def _digits(self) -> frozenset[str]:
