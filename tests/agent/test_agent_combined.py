@@ -284,15 +284,16 @@ async def test_what_was_stated_only_in_what_was_summed_up_is_known_to_the_next_s
         "Every handler here returns early and logs through structlog.": "convention",
         "Please keep your answers short, long ones tire me.": "preference",
     }
-    noted = [{"content": f"Noted: {text}", "kind": kind, "quote": text} for text, kind in stated.items()]
+    notes = {text: f"{text[:-1]}, as noted." for text in stated}
+    noted = [{"content": notes[text], "kind": kind, "quote": text} for text, kind in stated.items()]
     asked = model(lessons=[{**note, "message": ""} for note in noted])
     async with agent(root, asked, replace(CONFIG, carry_tokens=0)) as one:
         for text in ["Hello.", *stated, *("And on we go." for _ in range(TURNS - len(stated) - 1))]:
             await one.send(text)
         assert not [text for text in stated if text in "".join(message.text for message in one.window)]
     found = {entry.content: entry.kind for entry in await entries(root)}
-    assert {f"Noted: {text}": kind for text, kind in stated.items()}.items() <= found.items()
+    assert {notes[text]: kind for text, kind in stated.items()}.items() <= found.items()
     async with agent(root, ScriptedModel([Say("Hello.")]), session="t") as two:
         assert two.memory is not None
         for text in stated:
-            assert f"Noted: {text}" in {hit.entry.content for hit in await two.memory.recall(text)}
+            assert notes[text] in {hit.entry.content for hit in await two.memory.recall(text)}
