@@ -290,6 +290,7 @@ def test_the_page_shows_the_numbers_beside_it(diaries: ModuleType) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.may_block("the perfect model reads the labels on the event loop")
 @pytest.mark.parametrize("options", [(), ("--model",)], ids=["rules", "model"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lived_diary_holds_its_floors(
