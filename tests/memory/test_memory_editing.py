@@ -13,6 +13,7 @@ from hand_clock import HandClock
 from places import place_of
 from ricordo import Entry, Memory, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidQuery, ScopeMismatch
+from ricordo.guard import Trust
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -96,6 +97,33 @@ async def test_an_update_that_is_refused_or_changes_nothing_writes_nothing(opene
         await memory.update(saved.id)
         await memory.update(saved.id, content="We use uv.", metadata={"area": "web"})
         assert (documents(root), await memory.history()) == (before, changes)
+
+
+async def test_an_agent_changes_what_an_agent_saved_and_vouches_for_nothing(opened: Opened) -> None:
+    async with opened() as memory:
+        saved = await memory.remember("We deploy on Mondays.", by="agent")
+        updated = await memory.update(saved.id, content="We deploy on Thursdays.", by="agent")
+        assert (updated.content, updated.by, updated.trust, updated.confirmed) == (
+            "We deploy on Thursdays.", "agent", Trust.AGENT, None,
+        )  # fmt: skip
+        assert (await memory.history(saved.id))[0].actor == "agent"
+        await memory.forget(saved.id, by="agent")
+        assert (await memory.history(saved.id))[0].actor == "agent"
+
+
+@pytest.mark.parametrize("mark", ["said", "confirmed", "pinned"])
+async def test_an_agent_can_not_change_the_text_of_what_a_person_stands_behind(
+    opened: Opened, root: Path, mark: str
+) -> None:
+    async with opened() as memory:
+        saved = await memory.remember("We deploy on Mondays.", by="user" if mark == "said" else "agent")
+        if mark != "said":
+            await (memory.confirm if mark == "confirmed" else memory.pin)(saved.id)
+        before = documents(root)
+        with pytest.raises(InvalidEntry, match="save what holds now as a new memory"):
+            await memory.update(saved.id, content="We deploy on Thursdays.", by="agent")
+        assert documents(root) == before
+        assert (await memory.update(saved.id, tags=["deploy"], by="agent")).trust is Trust.USER
 
 
 async def test_a_secret_in_an_update_is_never_written(opened: Opened, root: Path) -> None:

@@ -19,11 +19,11 @@ from ricordo.curation.contradictions import remove_links
 from ricordo.curation.profile.updates import remove_statement, render_edited_profile, without_facts
 from ricordo.curation.rewording import REWORDED_FIELD
 from ricordo.errors import EntryNotFound, FileMissing, InvalidEntry
-from ricordo.guard import Redactor
+from ricordo.guard import Redactor, Trust
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore
-from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Entry, supersede, with_metadata
+from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Author, Entry, supersede, with_metadata
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile, long_entry_path
@@ -63,15 +63,19 @@ class MarkResult:
 
 @dataclass(frozen=True, kw_only=True)
 class EntryUpdate:
-    """New values of an entry; what is None stays. New content counts as confirmed by a person."""
+    """New values of an entry; what is None stays. New content by a user counts as confirmed by a person."""
 
     content: str | None = None
     kind: str | None = None
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, str] | None = None
+    by: Author = "user"
 
     def apply(self, entry: Entry, now: datetime) -> Entry:
-        """Return the entry with the new values at the time `now`. Raises: InvalidEntry for invalid metadata."""
+        """Return the entry with the new values at the time `now`.
+
+        Raises: InvalidEntry for invalid metadata, and for new content by an agent if a person stands behind the entry.
+        """
         changed = entry if self.metadata is None else with_metadata(entry, self.metadata)
         changed = changed if self.kind is None else replace(changed, kind=self.kind)
         changed = changed if self.tags is None else replace(changed, tags=self.tags)
@@ -79,7 +83,14 @@ class EntryUpdate:
             return changed
         dropped = {CONTRADICTS_FIELD, REWORDED_FIELD, *OUTDATED_FIELDS}
         rest = tuple(pair for pair in changed.extra if pair[0] not in dropped)
-        return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
+        if self.by != "agent":
+            return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
+        if entry.trust is Trust.USER:
+            raise InvalidEntry(
+                "The user said or confirmed this memory, so an agent can't change its text: save what holds now as a "
+                "new memory."
+            )
+        return replace(changed, content=self.content, by="agent", source=replace(entry.source, quote=None), extra=rest)
 
 
 async def mark_entry(
@@ -212,7 +223,7 @@ async def update_fact(
         return old
 
     async def plan() -> list[Edit]:
-        edits = [await _rewrite_fact(files, fact.path, updated, now, confirms=updated.content != old.content)]
+        edits = [await _rewrite_fact(files, fact.path, updated, now, confirms=updated.confirmed != old.confirmed)]
         for name in copies:
             for path in dict.fromkeys(_document_paths(await _locate(files, name))):
                 rewrite = partial(_apply_to_copy, update=update, now=now, redactor=redactor)

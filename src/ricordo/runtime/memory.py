@@ -191,23 +191,23 @@ class Memory:
         entry_id: str,
         *,
         content: str | None = None, kind: str | None = None, tags: Iterable[str] | None = None,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None, by: Author = "user",
     ) -> Entry:  # fmt: skip
         """Give an entry new values and return it; what is None stays, and so do its id and its time.
 
-        New content counts as confirmed by a person. It replaces the old one in all of memory; session files and what
-        the profile learned no longer say the old one, and transcripts stay as they are. `tags` and `metadata` replace
-        all that it has: for one more, pass `{**entry.metadata, "area": "payments"}`. `versions` returns the values
-        before, and `undo` restores them. Raises: EntryNotFound; InvalidEntry, then nothing is changed.
+        New content counts as confirmed by a person, but not `by="agent"`, which can't change what a person said. It
+        replaces the old one everywhere but in transcripts. `tags` and `metadata` replace all that it has: for one more,
+        pass `{**entry.metadata, "area": "payments"}`. `versions` returns the values before, and `undo` restores them.
+        Raises: EntryNotFound; InvalidEntry, then nothing is changed.
         """
         check_texts(entry_id)
         update = curation.EntryUpdate(
             content=content, kind=kind, tags=None if tags is None else check_several(tags),
-            metadata=None if metadata is None else check_metadata(metadata),
+            metadata=None if metadata is None else check_metadata(metadata), by=by,
         )  # fmt: skip
         with self._workspace.emitter.stage("save", self.scope) as progress:
             progress.counts["entries"] = 1
-            return await self._layers.update_entry(entry_id, update, who=PERSON)
+            return await self._layers.update_entry(entry_id, update, who=by)
 
     async def delete_all(
         self,
@@ -341,7 +341,7 @@ class Memory:
         earlier_entries = {entry.id: entry for entry in await self.entries(as_of=as_of)}
         return earlier_entries[resolve_id([*earlier_entries], entry_id)]
 
-    async def forget(self, entry_id: str, *, reason: str = "") -> ForgetResult:
+    async def forget(self, entry_id: str, *, reason: str = "", by: Author = "user") -> ForgetResult:
         """Forget an entry and return it with the places that still contain its words; `undo` restores it.
 
         Raises `EntryNotFound`.
@@ -349,7 +349,7 @@ class Memory:
         check_texts(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
-            entry = await self._layers.forget(entry_id, who="user", why=reason)
+            entry = await self._layers.forget(entry_id, who=by, why=reason)
             return ForgetResult(entry=entry, remaining=tuple(await stores.remaining_in_layers(self._layers, entry)))
 
     async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> "EraseResult":
