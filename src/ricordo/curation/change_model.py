@@ -8,17 +8,26 @@ change. Its weights come from labelled conversations; `benchmarks/train_changes.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from ricordo.curation.claims import attribute_of, parse_statement
+from ricordo.curation.claims import (
+    FIRST_EASTERN,
+    TypedValue,
+    blank,
+    calendar_words,
+    detect_script_language,
+    find_values,
+    mask_values,
+    parse_statement,
+    without_speaker,
+    without_start,
+)
 from ricordo.language import Language, content_words, detect_language
-from ricordo.language.languages import dominant_script
-from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_table, pack_words
-from ricordo.language.quantities import find_quantities
+from ricordo.language.packs import language_pack, pack_phrases, pack_words
 from ricordo.language.words import irregular_pasts, is_stop_word, split_words, stem, strip_accents
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import decode_json
@@ -27,11 +36,9 @@ __all__ = [
     "CHANGE_THRESHOLD",
     "OUTDATED_THRESHOLD",
     "ComparedStatement",
-    "Ending",
     "change_features",
     "change_score",
     "have_different_subjects",
-    "read_ending",
     "read_statement",
     "shares_frame",
 ]
@@ -42,66 +49,31 @@ CHANGE_THRESHOLD = 1.5
 OUTDATED_THRESHOLD = 0.7
 """The score from which an earlier statement may be outdated, if the later one has a word of change."""
 _WEIGHTS_FILE = "change_weights.json"
-_MAX_CHARACTERS, _VALUE_SIGN = 600, "="
-_EASTERN = "\u2e80"
+_VALUE_SIGN = "="
 _EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
-_SLOT_WORDS, _SLOT_CHARACTERS = 2, (2, 3)
+_SLOT_WORDS = 2
+_SLOT_CHARACTERS = (2, 3)
 _MAX_CHARACTERS_OF_WORD = 5
 _ACRONYM = lazy_compile(r"^\W?([A-Z]{2,5}|[B-DF-HJ-NP-XZ])(?=\W*$)")
 _KOREAN_RUN = lazy_compile(r"^[\uac00-\ud7a3]+")
 _CYRILLIC = lazy_compile(r"[\u0400-\u04ff]")
-_MAX_PARTICLE, _MIN_PREFIX = 2, 4
-_MIN_LIKENESS, _MIN_LIKENESS_WITH_NAMES, _MIN_LIKENESS_OF_NEIGHBOURS = 0.5, 0.3, 0.65
-_SHORT, _SHORT_PAST = 3, 4
-_MIN_TWIN, _MIN_TWIN_WITH_CUE = 0.6, 0.75
-_CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d:]|\.\d)")
-_START = lazy_compile(
-    lambda: (
-        rf"(?<!\w)(?:{pack_phrases('valid_from')}|{pack_phrases('valid_since')})\s+(?:the\s+)?"
-        rf"(?:(?:\d[\d.-]*(?:st|nd|rd|th)?|of|de|{'|'.join((*pack_table('weekday'), *pack_table('month')))})"
-        r"(?!\w)\s*){1,4}"
-    ),
-    re.IGNORECASE,
-)
-_DATE = lazy_compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
-_VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
+_MAX_PARTICLE = 2
+_MIN_PREFIX = 4
+_MIN_LIKENESS = 0.5
+_MIN_LIKENESS_WITH_NAMES = 0.3
+_MIN_LIKENESS_OF_NEIGHBOURS = 0.65
+_SHORT = 3
+_SHORT_PAST = 4
+_MIN_TWIN = 0.6
+_MIN_TWIN_WITH_CUE = 0.75
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
-# what stands before the answer of an agent is the request that it answers
-_QUOTE = lazy_compile(r"^[“\"][^”\"]*[”\"]:\s+")
-_SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}(?:: |：))")
 _SENTENCE_START = lazy_compile(r"(?:^|[.!?:;]\s+|[“\"(]\s*)$")
 # "is pinned" and "has been moved" tell how something is
 _PASSIVE = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('being', language='en')})\s+(?:\w+ly\s+)?\w+", re.IGNORECASE)
-_ENDED_BEFORE = lazy_compile(
-    lambda: (
-        rf"(?:(?<!\w)(?:{_ended_leads(edges=True)})|{_ended_leads(edges=False)})"
-        rf"\W*(?:(?:{pack_phrases('only')})\s+)?(?:(?:{pack_phrases('value_lead')})\s+)?$"
-    ),
-    re.IGNORECASE,
-)
-_ENDED_BEHIND = lazy_compile(
-    lambda: (
-        rf"(?:\s[^\W\d]+)?\W{{0,3}}(?:{pack_phrases('ended_tail', edges=True)})(?!\w)"
-        rf"|[\u3040-\u9fff]{{0,2}}?(?:{pack_phrases('ended_tail', edges=False)})"
-    ),
-    re.IGNORECASE,
-)
-_ENDED_NAME = lazy_compile(
-    lambda: (
-        rf"(?:(?<!\w)(?:{pack_phrases('ended_lead', edges=True)})\s+(?:(?:{pack_phrases('value_lead')})\s+)?"
-        rf"|{pack_phrases('ended_lead', edges=False)})([\w.+#@/-]+)"
-    ),
-    re.IGNORECASE,
-)
 _CUES = lazy_compile(
     lambda: rf"(?<!\w)(?:{pack_phrases('change_cue', edges=True)})(?!\w)|{pack_phrases('change_cue', edges=False)}",
     re.IGNORECASE,
 )
-
-
-def _ended_leads(*, edges: bool) -> str:
-    kinds: tuple[PhraseKind, ...] = ("ended_lead", "claim_negation", "instead_of")
-    return "|".join(pack_phrases(kind, edges=edges) for kind in kinds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,12 +99,13 @@ class ComparedStatement:
 @lru_cache(maxsize=8192)
 def read_statement(text: str) -> ComparedStatement:
     """Return the first 600 characters of a statement as they are compared."""
-    excerpt = _without_speaker(text)
+    excerpt = without_speaker(text)
     language = detect_language(excerpt)
-    values, masked, spans = _find_values(excerpt, _detect_script_language(excerpt))
+    values = find_values(excerpt, detect_script_language(excerpt))
+    masked = mask_values(excerpt, values)
     names, lead = _find_names(masked, capital_nouns=language_pack(language).capital_nouns)
     generic = _generic_words()
-    frame = tuple(word for word in _frame(masked, spans, language) if word not in generic and not word[0].isdigit())
+    frame = tuple(word for word in _frame(masked, values, language) if word not in generic and not word[0].isdigit())
     words = content_words(masked.casefold(), language)
     order = tuple(word for word in words if word not in generic and not word[0].isdigit())
     known_names = {form for name in (*names, lead) for form in (name, stem(name, language))}
@@ -141,46 +114,13 @@ def read_statement(text: str) -> ComparedStatement:
         attributes=frozenset(order) - known_names,
         order=order,
         frame=frame,
-        values=values,
+        values=_group_values(values),
         names=names,
         lead=lead,
         has_cue=_CUES.search(excerpt) is not None,
         negative=parse_statement(text).is_negative,
         is_event=language == "en" and _tells_past(excerpt),
     )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ending:
-    """What a statement says to end: values, as pairs of type and value, and words; `values` are all its values."""
-
-    ended: frozenset[tuple[str, str]]
-    words: frozenset[str]
-    values: frozenset[tuple[str, str]]
-
-
-@lru_cache(maxsize=8192)
-def read_ending(text: str) -> Ending:
-    """Return what a statement says to end ("not a month", "eight is too few"), without the day from which it holds."""
-    excerpt = _START.sub(_blank, _without_speaker(text))
-    language = _detect_script_language(excerpt)
-    _, masked, spans = _find_values(excerpt, language)
-    values, ended = set[tuple[str, str]](), set[tuple[str, str]]()
-    for start, end, kind in spans:
-        found = {(kind, value) for value in _find_values(excerpt[start:end], language)[0].get(kind, ())}
-        values |= found
-        if _ENDED_BEFORE.search(excerpt[:start]) or _ENDED_BEHIND.match(excerpt[end:]):
-            ended |= found
-    named = " ".join(match[1] for match in _ENDED_NAME.finditer(masked)).casefold()
-    words = frozenset(content_words(named, detect_language(excerpt))) - _generic_words()
-    return Ending(ended=frozenset(ended), words=words, values=frozenset(values))
-
-
-def _without_speaker(text: str) -> str:
-    """Return the first 600 characters without a speaker, or the request of another one, in front; a question stays."""
-    excerpt = _QUOTE.sub("", text[:_MAX_CHARACTERS])
-    match = _SPEAKER.match(excerpt)
-    return f"{match['question'] or ''} {excerpt[match.end() :]}".strip() if match else excerpt
 
 
 def _tells_past(text: str) -> bool:
@@ -199,48 +139,6 @@ def _generic_words() -> frozenset[str]:
     return frozenset(content_words(raw, "en")) | frozenset(raw.split())
 
 
-def _detect_script_language(text: str) -> Language:
-    """Return the language of a text, by its script where its words do not tell."""
-    language = detect_language(text)
-    scripts: Mapping[str, Language] = {"cyrillic": "ru", "hangul": "ko"}
-    return scripts.get(dominant_script(text), language) if language == "en" else language
-
-
-def _find_values(text: str, language: Language) -> tuple[Mapping[str, frozenset[str]], str, list[tuple[int, int, str]]]:
-    """Return the typed values of a text, the text without its amounts and times, and where these stand."""
-    values: defaultdict[str, set[str]] = defaultdict(set)
-    spans: list[tuple[int, int, str]] = []
-    for kind, pattern in (("date", _DATE), ("version", _VERSION), ("clock", _CLOCK)):
-        for match in pattern.finditer(text):
-            value = f"{int(match[1])}:{match[2]}" if kind == "clock" else match[0]
-            values[kind].add(value)
-            spans.append((*match.span(), kind))
-    for quantity in find_quantities(text, language):
-        if any(start < quantity.end and quantity.start < end for start, end, _ in spans):
-            continue
-        unit = quantity.unit or "number"
-        values[unit].add(f"{quantity.value:g}")
-        spans.append((quantity.start, quantity.end, unit))
-    for kind in ("weekday", "month"):
-        for match in _joined_calendar(kind, language).finditer(text):
-            values[kind].add(_calendar(kind, language)[match[0]])
-            spans.append((*match.span(), kind))
-    for match in _WORD.finditer(text):
-        folded = match[0].casefold()
-        for kind in ("weekday", "month"):
-            table = _calendar(kind, language)
-            if folded in table and (len(folded) > 3 or match[0][0].isupper() or not folded.isascii()):
-                values[kind].add(table[folded])
-                spans.append((*match.span(), kind))
-        if attribute_of(folded):
-            values[attribute_of(folded)].add(folded)
-            spans.append((*match.span(), attribute_of(folded)))
-    masked = text
-    for start, end, _ in spans:
-        masked = f"{masked[:start]}{' ' * (end - start)}{masked[end:]}"
-    return {kind: frozenset(each) for kind, each in values.items()}, masked, sorted(spans)
-
-
 def _frame_words(text: str, language: Language) -> list[str]:
     """Return the content words of a text in order; characters in a script without spaces."""
     words: list[str] = []
@@ -254,31 +152,21 @@ def _frame_words(text: str, language: Language) -> list[str]:
     return words
 
 
-def _frame(masked: str, spans: Sequence[tuple[int, int, str]], language: Language) -> tuple[str, ...]:
+def _group_values(values: Iterable[TypedValue]) -> dict[str, frozenset[str]]:
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    for each in values:
+        groups[each.kind].add(each.value)
+    return {kind: frozenset(group) for kind, group in groups.items()}
+
+
+def _frame(masked: str, values: Iterable[TypedValue], language: Language) -> tuple[str, ...]:
     """Return the content words of a text in order, each value as a sign of its type."""
     frame: list[str] = []
     at = 0
-    for start, end, kind in spans:
-        frame += [*_frame_words(masked[at:start], language), f"{_VALUE_SIGN}{kind}"]
-        at = max(at, end)
+    for each in values:
+        frame += [*_frame_words(masked[at : each.start], language), f"{_VALUE_SIGN}{each.kind}"]
+        at = max(at, each.end)
     return (*frame, *_frame_words(masked[at:], language))
-
-
-@cache
-def _calendar(kind: str, language: Language = "en") -> Mapping[str, str]:
-    table, forms = (
-        (pack_table("weekday"), pack_table("weekday_form", language))
-        if kind == "weekday"
-        else (pack_table("month"), pack_table("month_form", language))
-    )
-    return {**table, **forms, **{f"{word}s": value for word, value in table.items()}}
-
-
-@cache
-def _joined_calendar(kind: str, language: Language) -> re.Pattern[str]:
-    """Return the pattern of the days or months of scripts without spaces."""
-    words = sorted((word for word in _calendar(kind, language) if word[0] >= _EASTERN), key=len, reverse=True)
-    return re.compile("|".join(words) or "(?!)")
 
 
 def _find_names(text: str, *, capital_nouns: bool) -> tuple[frozenset[str], str]:
@@ -288,7 +176,7 @@ def _find_names(text: str, *, capital_nouns: bool) -> tuple[frozenset[str], str]
     for match in _WORD.finditer(text):
         word = match[0]
         folded = strip_accents(word.casefold().removesuffix("'s").removesuffix("’s"))
-        if not word[0].isupper() or folded in _calendar("weekday") or folded in _calendar("month"):
+        if not word[0].isupper() or folded in calendar_words("weekday") or folded in calendar_words("month"):
             continue
         if folded in pack_words("stop") or folded in pack_words("not_name"):
             continue
@@ -396,7 +284,7 @@ def have_different_subjects(new: str, old: str) -> bool:
     A change has one place in which the two differ, its value. If they differ in two, one of them is the subject. So
     it is if each names somebody or something that the other does not, and their values differ too.
     """
-    language = _detect_script_language(f"{old}\n{new}")
+    language = detect_script_language(f"{old}\n{new}")
     left, right = _read_tokens(old, language), _read_tokens(new, language)
     signs, renamed = [token.sign for token in left], [_find_same_word(token, left) for token in right]
     places = _find_places(left, right, signs, renamed)
@@ -502,31 +390,26 @@ class _Token:
 @lru_cache(maxsize=8192)
 def _read_tokens(text: str, language: Language) -> tuple[_Token, ...]:
     """Return the content words and values of a statement in order, without words of change."""
-    excerpt = _without_speaker(text)
-    excerpt = _START.sub(_blank, excerpt)
-    _, _, spans = _find_values(excerpt, language)
-    plain = _CUES.sub(_blank, excerpt)
+    excerpt = without_start(without_speaker(text))
+    plain = _CUES.sub(blank, excerpt)
     tokens: list[_Token] = []
     at = 0
-    for start, end, kind in spans:
-        if start < at:
+    for each in find_values(excerpt, language):
+        if each.start < at:
             continue
-        between = _drop_particle(plain[at:start], at)
+        between = _drop_particle(plain[at : each.start], at)
         tokens += _read_words(between, language)
         before = re.search(r"(\w+)\s$", between)
-        is_label = kind == "number" and before is not None and not is_stop_word(before[1].casefold(), language)
-        tokens.append(_Token(sign=f"={kind}", value=excerpt[start:end].casefold(), is_label=is_label))
-        at = end
+        is_label = each.kind == "number" and before is not None and not is_stop_word(before[1].casefold(), language)
+        value = excerpt[each.start : each.end].casefold()
+        tokens.append(_Token(sign=f"{_VALUE_SIGN}{each.kind}", value=value, is_label=is_label))
+        at = each.end
     return (*tokens, *_read_words(_drop_particle(plain[at:], at), language))
 
 
 def _drop_particle(text: str, at: int) -> str:
     """Return what follows a value without the particle that Korean joins to it."""
     return _KOREAN_RUN.sub("", text) if at else text
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
 
 
 def _read_words(text: str, language: Language) -> list[_Token]:
@@ -565,7 +448,7 @@ def _is_same_word(one: str, other: str) -> bool:
 
 def _contrast(sides: Sequence[Sequence[_Token]], *, is_tail: bool) -> bool:
     """Tell whether both sides of a place have words: a few, or characters of a word."""
-    is_eastern = any(token.sign[0] >= _EASTERN for each in sides for token in each)
+    is_eastern = any(token.sign[0] >= FIRST_EASTERN for each in sides for token in each)
     limit = _MAX_CHARACTERS_OF_WORD if is_eastern else 1 if is_tail else _SLOT_WORDS
     return all(0 < len(each) <= limit for each in sides)
 
@@ -595,6 +478,6 @@ def _compare_frames(new: Sequence[str], old: Sequence[str]) -> tuple[int, float]
 
 def _is_slot(words: Sequence[str]) -> bool:
     """Tell whether these are one or two words that are no values, or two or three characters of a longer word."""
-    if any(word[0] >= _EASTERN for word in words):
+    if any(word[0] >= FIRST_EASTERN for word in words):
         return len(words) in _SLOT_CHARACTERS
     return len(words) <= _SLOT_WORDS and any(word[0] != _VALUE_SIGN for word in words)

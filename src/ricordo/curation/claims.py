@@ -3,27 +3,42 @@
 A claim has a subject (content words), an attribute and a value. The rules are narrow on purpose: a text that fits no
 pattern makes no claim, and nothing is decided about it. A table lists alternatives, such as databases, of which a
 project usually has one at a time: naming another one means a change.
+
+A text also has values of types, such as amounts with their units and days, and may say that some of them end.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cache, lru_cache
 from itertools import chain
 
-from ricordo.language import content_words, detect_language, is_correction, split_words
-from ricordo.language.packs import LANGUAGES, pack_phrases, pack_words
+from ricordo.language import Language, content_words, detect_language, is_correction, split_words
+from ricordo.language.languages import dominant_script
+from ricordo.language.packs import LANGUAGES, PhraseKind, pack_phrases, pack_table, pack_words
+from ricordo.language.quantities import find_quantities
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
+    "FIRST_EASTERN",
     "Claim",
+    "Ending",
     "ParsedStatement",
+    "TypedValue",
     "attribute_of",
+    "blank",
+    "calendar_words",
     "canonical_name",
     "claimed_attributes",
+    "detect_script_language",
+    "find_values",
+    "mask_values",
     "may_name_alternative",
     "parse_statement",
+    "read_ending",
     "statement_words",
+    "without_speaker",
+    "without_start",
 ]
 
 
@@ -305,3 +320,173 @@ def _negated_words(match: re.Match[str]) -> frozenset[str]:
     rest = match.string[match.end() :]
     end = _CLAUSE_BREAK.search(rest)
     return _subject_words(rest[: end.start()] if end else rest)
+
+
+_CLOCK = lazy_compile(r"(?<![\d.:])([01]?\d|2[0-3])[:h]([0-5]\d)(?![\d:]|\.\d)")
+_START = lazy_compile(
+    lambda: (
+        rf"(?<!\w)(?:{pack_phrases('valid_from')}|{pack_phrases('valid_since')})\s+(?:the\s+)?"
+        rf"(?:(?:\d[\d.-]*(?:st|nd|rd|th)?|of|de|{'|'.join((*pack_table('weekday'), *pack_table('month')))})"
+        r"(?!\w)\s*){1,4}"
+    ),
+    re.IGNORECASE,
+)
+_DATE = lazy_compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+_VERSION = lazy_compile(r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+\b|(?<![\w.])v\d+(?:\.\d+)*\b")
+# what stands before the answer of an agent is the request that it answers
+_QUOTE = lazy_compile(r"^[“\"][^”\"]*[”\"]:\s+")
+_SPEAKER = lazy_compile(r"^(?:[\w-]{1,30}, asked “(?P<question>[^”]*)”: |[\w-]{1,30}(?:: |：))")
+_WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
+FIRST_EASTERN = "\u2e80"
+"""The first character of scripts without spaces."""
+_MAX_SHORT_NAME = 3
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TypedValue:
+    """A value in a text from `start` to `end`: an amount with its unit as the `kind`, a day, a time, a known name."""
+
+    kind: str
+    value: str
+    start: int
+    end: int
+
+
+def without_speaker(text: str) -> str:
+    """Return the first 600 characters without a speaker, or the request of another one, in front; a question stays."""
+    excerpt = _QUOTE.sub("", text[:_MAX_CHARACTERS])
+    match = _SPEAKER.match(excerpt)
+    return f"{match['question'] or ''} {excerpt[match.end() :]}".strip() if match else excerpt
+
+
+def without_start(text: str) -> str:
+    """Return a text with white space in place of the day from which it holds ("starting with February")."""
+    return _START.sub(blank, text)
+
+
+def blank(match: re.Match[str]) -> str:
+    """Return as much white space as a match is long."""
+    return " " * len(match[0])
+
+
+def detect_script_language(text: str) -> Language:
+    """Return the language of a text, by its script where its words do not tell."""
+    language = detect_language(text)
+    scripts: Mapping[str, Language] = {"cyrillic": "ru", "hangul": "ko"}
+    return scripts.get(dominant_script(text), language) if language == "en" else language
+
+
+def find_values(text: str, language: Language) -> list[TypedValue]:
+    """Return the typed values of a text, in the order in which they stand."""
+    found: list[TypedValue] = []
+    for kind, pattern in (("date", _DATE), ("version", _VERSION), ("clock", _CLOCK)):
+        for match in pattern.finditer(text):
+            value = f"{int(match[1])}:{match[2]}" if kind == "clock" else match[0]
+            found.append(TypedValue(kind=kind, value=value, start=match.start(), end=match.end()))
+    found += [
+        TypedValue(kind=each.unit or "number", value=f"{each.value:g}", start=each.start, end=each.end)
+        for each in find_quantities(text, language)
+        if not any(other.start < each.end and each.start < other.end for other in found)
+    ]
+    for kind in ("weekday", "month"):
+        for match in _joined_calendar(kind, language).finditer(text):
+            value = calendar_words(kind, language)[match[0]]
+            found.append(TypedValue(kind=kind, value=value, start=match.start(), end=match.end()))
+    for match in _WORD.finditer(text):
+        found += [
+            TypedValue(kind=kind, value=value, start=match.start(), end=match.end())
+            for kind, value in _name_types(match[0], language)
+        ]
+    return sorted(found, key=lambda each: (each.start, each.end, each.kind))
+
+
+def _name_types(word: str, language: Language) -> Iterator[tuple[str, str]]:
+    """Yield the types of a word that is a value, such as a day or a database, each with the value."""
+    folded = word.casefold()
+    for kind in ("weekday", "month"):
+        table = calendar_words(kind, language)
+        if folded in table and (len(folded) > _MAX_SHORT_NAME or word[0].isupper() or not folded.isascii()):
+            yield kind, table[folded]
+    if attribute := attribute_of(folded):
+        yield attribute, folded
+
+
+def mask_values(text: str, values: Iterable[TypedValue]) -> str:
+    """Return a text with white space in place of its values."""
+    masked = text
+    for each in values:
+        masked = f"{masked[: each.start]}{' ' * (each.end - each.start)}{masked[each.end :]}"
+    return masked
+
+
+@cache
+def calendar_words(kind: str, language: Language = "en") -> Mapping[str, str]:
+    """Return the day or month that each word in small letters names; `kind` is `weekday` or `month`."""
+    table, forms = (
+        (pack_table("weekday"), pack_table("weekday_form", language))
+        if kind == "weekday"
+        else (pack_table("month"), pack_table("month_form", language))
+    )
+    return {**table, **forms, **{f"{word}s": value for word, value in table.items()}}
+
+
+@cache
+def _joined_calendar(kind: str, language: Language) -> re.Pattern[str]:
+    """Return the pattern of the days or months of scripts without spaces."""
+    words = sorted((word for word in calendar_words(kind, language) if word[0] >= FIRST_EASTERN), key=len, reverse=True)
+    return re.compile("|".join(words) or "(?!)")
+
+
+_ENDED_BEFORE = lazy_compile(
+    lambda: (
+        rf"(?:(?<!\w)(?:{_ended_leads(edges=True)})|{_ended_leads(edges=False)})"
+        rf"\W*(?:(?:{pack_phrases('only')})\s+)?(?:(?:{pack_phrases('value_lead')})\s+)?$"
+    ),
+    re.IGNORECASE,
+)
+_ENDED_BEHIND = lazy_compile(
+    lambda: (
+        rf"(?:\s[^\W\d]+)?\W{{0,3}}(?:{pack_phrases('ended_tail', edges=True)})(?!\w)"
+        rf"|[\u3040-\u9fff]{{0,2}}?(?:{pack_phrases('ended_tail', edges=False)})"
+    ),
+    re.IGNORECASE,
+)
+_ENDED_NAME = lazy_compile(
+    lambda: (
+        rf"(?:(?<!\w)(?:{pack_phrases('ended_lead', edges=True)})\s+(?:(?:{pack_phrases('value_lead')})\s+)?"
+        rf"|{pack_phrases('ended_lead', edges=False)})([\w.+#@/-]+)"
+    ),
+    re.IGNORECASE,
+)
+
+
+def _ended_leads(*, edges: bool) -> str:
+    kinds: tuple[PhraseKind, ...] = ("ended_lead", "claim_negation", "instead_of")
+    return "|".join(pack_phrases(kind, edges=edges) for kind in kinds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """What a statement says to end: values, as pairs of type and value, and words; `values` are all its values."""
+
+    ended: frozenset[tuple[str, str]]
+    words: frozenset[str]
+    values: frozenset[tuple[str, str]]
+
+
+@lru_cache(maxsize=8192)
+def read_ending(text: str) -> Ending:
+    """Return what a statement says to end ("not a month", "eight is too few"), without the day from which it holds."""
+    excerpt = without_start(without_speaker(text))
+    values = find_values(excerpt, detect_script_language(excerpt))
+    ended = [
+        each
+        for each in values
+        if _ENDED_BEFORE.search(excerpt[: each.start]) or _ENDED_BEHIND.match(excerpt[each.end :])
+    ]
+    named = " ".join(match[1] for match in _ENDED_NAME.finditer(mask_values(excerpt, values))).casefold()
+    return Ending(
+        ended=frozenset((each.kind, each.value) for each in ended),
+        words=frozenset(content_words(named, detect_language(excerpt))) - _generic_words(),
+        values=frozenset((each.kind, each.value) for each in values),
+    )

@@ -18,11 +18,10 @@ from ricordo.curation.change_model import (
     change_features,
     change_score,
     have_different_subjects,
-    read_ending,
     read_statement,
     shares_frame,
 )
-from ricordo.curation.claims import Claim, ParsedStatement, parse_statement
+from ricordo.curation.claims import Claim, ParsedStatement, parse_statement, read_ending
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.language import content_words, is_correction, stem
 from ricordo.language.duplicates import is_same_statement
@@ -97,7 +96,8 @@ _PERSONAL_ATTRIBUTES = frozenset({"home", "work", "name"})
 _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _MIN_WORDS = 2
-_MIN_NAME_RARITY, _MIN_WORD_RARITY = 0.62, 1.5
+_MIN_NAME_RARITY = 0.62
+_MIN_WORD_RARITY = 1.5
 _MEASURED_TYPES = frozenset({"time", "weekday", "clock", "data", "share", "rate", "mass", "volume", "length", "piece"})
 _UNITS = frozenset({f"{seconds:g}" for seconds in (1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000)})
 _NAMED = 10.0
