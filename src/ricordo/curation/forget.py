@@ -101,10 +101,12 @@ async def _plan_forgetting(
     make_tombstone: _TombstoneFactory,
     bounds: ConsolidationConfig,
     user: str | None = None,
+    mentioned: bool = False,
 ) -> list[Edit]:
     """Return the edits that remove these entries, `others`, and the learned entries that say the same.
 
     `others` are facts of a profile, or entries of another root. With a `user`, learned entries of other users stay.
+    With `mentioned`, there are none if nothing here mentions the entries.
     """
     entries = [*others, *(one.entry for one in located_entries)]
     copies = await find_copies(files, entries, key=key)
@@ -116,6 +118,8 @@ async def _plan_forgetting(
         copies = await find_copies(files, entries, key=key)
     edits = await _build_removal_edits(files, located_entries, bounds) if located_entries else []
     edits += await _build_record_edits(files, entries, copies, make_tombstone)
+    if mentioned and len(edits) == 1 and not copies.tombstones:
+        return []
     return await add_room_edits(files, edits, bounds, best_effort=True) if located_entries else edits
 
 
@@ -145,13 +149,14 @@ async def forget_copies(
 
     async def plan() -> list[Edit]:
         return await _plan_forgetting(
-            files, [], entries, key=key, make_tombstone=make_tombstone, bounds=bounds, user=user
+            files, [], entries, key=key, make_tombstone=make_tombstone, bounds=bounds, user=user, mentioned=not always
         )
 
     async with files.lock(CURATION_LOCK):
-        if not (always or (await find_copies(files, entries, key=key)).tombstones or len(await plan()) > 1):
+        edits = await plan()
+        if not edits:
             return None
-        return await changes.rebase(plan, act="forget", who=who, why=why, part_of=part_of)
+        return await changes.rebase(plan, act="forget", who=who, why=why, part_of=part_of, planned=edits)
 
 
 async def _find_same_statements(

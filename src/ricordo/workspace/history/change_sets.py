@@ -206,14 +206,16 @@ class ChangeSets:
         why: str = "",
         undoes: str | None = None,
         part_of: str = "",
+        planned: Sequence[Edit] = (),
     ) -> Change:
         """Apply the edits that `plan` returns, and plan again, a few times at most, if a file changed in between.
 
-        Raises what `apply` and `plan` raise.
+        `planned` are what `plan` returned already, for the first try. Raises what `apply` and `plan` raise.
         """
         for tried in range(_MAX_TRIES):
             with suppress(VersionConflict):
-                return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes, part_of=part_of)
+                edits = planned if planned and not tried else await plan()
+                return await self.apply(edits, act=act, who=who, why=why, undoes=undoes, part_of=part_of)
             # a random pause, so that two writers do not collide again
             await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
         return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes, part_of=part_of)
