@@ -16,14 +16,21 @@ from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.concurrency import yield_point
-from ricordo.curation.change_model import read_ending, read_statement
-from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, statement_words
+from ricordo.curation.change_model import read_statement
+from ricordo.curation.claims import ParsedStatement, claimed_attributes, parse_statement, read_ending, statement_words
 from ricordo.curation.conflicts import contradict, stance
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
 from ricordo.language.duplicates import StatementIndex
 from ricordo.lazy import lazy_compile
-from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Entry, contradicted_ids, replace_fields
+from ricordo.workspace.entry import (
+    CONTRADICTS_FIELD,
+    OUTDATED_BY_FIELD,
+    OUTDATED_FIELD,
+    Entry,
+    contradicted_ids,
+    replace_fields,
+)
 from ricordo.workspace.titles import shorten_statement
 
 __all__ = [
@@ -48,7 +55,9 @@ _ORDINAL = lazy_compile(r"^(\d+)(?:st|nd|rd|th)$")
 _MIN_SHARED_SUBJECT = 0.6
 """The minimum share of a correction's subject words in the sentence with the other number."""
 _ROUNDING = 1e-9
-_MAX_POSTINGS, _MAX_ON_SUBJECT, _SMOOTHING = 200, 40, 20
+_MAX_POSTINGS = 200
+_MAX_ON_SUBJECT = 40
+_SMOOTHING = 20
 _SaidKey: TypeAlias = tuple[datetime, str]
 
 
@@ -229,7 +238,7 @@ def _can_replace(entry: Entry) -> bool:
 
 LinkFields: TypeAlias = tuple[tuple[str, str], ...]
 """The fields by which an entry names other entries."""
-_LINK_FIELDS = frozenset({CONTRADICTS_FIELD, *OUTDATED_FIELDS})
+_LINK_FIELDS = frozenset({CONTRADICTS_FIELD, OUTDATED_BY_FIELD, OUTDATED_FIELD})
 _MAX_WORDS = 60
 ContradictionPair = tuple[str, str]
 """The ids of two memories, the earlier one first."""
@@ -286,21 +295,21 @@ def link_fields(others: Sequence[str] = (), newer: Entry | None = None, dismisse
     """
     contradictions = ((CONTRADICTS_FIELD, ",".join(others)),) if others else ()
     if newer is None:
-        return (*contradictions, *(((OUTDATED_FIELDS[0], dismissed),) if dismissed else ()))
+        return (*contradictions, *(((OUTDATED_BY_FIELD, dismissed),) if dismissed else ()))
     words = f"see “{shorten_statement(newer.content, _MAX_WORDS)}”"
-    return (*contradictions, *zip(OUTDATED_FIELDS, (newer.id, words), strict=True))
+    return (*contradictions, (OUTDATED_BY_FIELD, newer.id), (OUTDATED_FIELD, words))
 
 
 def dismissed_id(entry: Entry) -> str:
     """Return the id of the newer entry whose mark a person removed by hand; empty if there is none."""
     fields = dict(entry.extra)
-    return "" if OUTDATED_FIELDS[1] in fields else fields.get(OUTDATED_FIELDS[0], "")
+    return "" if OUTDATED_FIELD in fields else fields.get(OUTDATED_BY_FIELD, "")
 
 
 def with_links(entry: Entry, fields: LinkFields) -> Entry:
     """Return the entry with exactly these links to other entries."""
     rest = tuple(pair for pair in entry.extra if pair[0] not in _LINK_FIELDS)
-    pointer = tuple(pair for pair in fields if pair[0] == OUTDATED_FIELDS[0])
+    pointer = tuple(pair for pair in fields if pair[0] == OUTDATED_BY_FIELD)
     return replace(entry, extra=(*pointer, *rest, *(pair for pair in fields if pair not in pointer)))
 
 
@@ -324,8 +333,8 @@ def remove_links(document: bytes, path: str, removed_ids: Collection[str]) -> by
 def _fields_without(entry: Entry, removed_ids: Collection[str]) -> LinkFields:
     """Return the links of an entry without those to `removed_ids`."""
     others = [other for other in contradicted_ids(entry) if other not in removed_ids]
-    outdated = tuple((key, value) for key, value in entry.extra if key in OUTDATED_FIELDS)
-    is_removed = any(value in removed_ids for key, value in outdated if key == OUTDATED_FIELDS[0])
+    outdated = tuple((key, value) for key, value in entry.extra if key in {OUTDATED_BY_FIELD, OUTDATED_FIELD})
+    is_removed = any(value in removed_ids for key, value in outdated if key == OUTDATED_BY_FIELD)
     return (*link_fields(others), *(() if is_removed else outdated))
 
 

@@ -23,7 +23,15 @@ from ricordo.guard import Redactor, Trust
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore
-from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS, Author, Entry, supersede, with_metadata
+from ricordo.workspace.entry import (
+    CONTRADICTS_FIELD,
+    OUTDATED_BY_FIELD,
+    OUTDATED_FIELD,
+    Author,
+    Entry,
+    supersede,
+    with_metadata,
+)
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile, long_entry_path
@@ -50,6 +58,7 @@ __all__ = [
 _AT_ONCE = 20_000
 """The number of bytes that can be read and rewritten in some milliseconds."""
 MarkAct: TypeAlias = Literal["pin", "unpin", "confirm"]
+_OUTDATED_FIELDS = frozenset({OUTDATED_BY_FIELD, OUTDATED_FIELD})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +90,7 @@ class EntryUpdate:
         changed = changed if self.tags is None else replace(changed, tags=self.tags)
         if self.content is None or self.content == entry.content:
             return changed
-        dropped = {CONTRADICTS_FIELD, REWORDED_FIELD, *OUTDATED_FIELDS}
+        dropped = {CONTRADICTS_FIELD, REWORDED_FIELD, *_OUTDATED_FIELDS}
         rest = tuple(pair for pair in changed.extra if pair[0] not in dropped)
         if self.by != "agent":
             return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
@@ -320,7 +329,7 @@ def _set_mark(entry: Entry, act: MarkAct, now: datetime) -> Entry:
 
 
 def _without_outdated_mark(entry: Entry) -> Entry:
-    return replace(entry, extra=tuple(pair for pair in entry.extra if pair[0] not in OUTDATED_FIELDS))
+    return replace(entry, extra=tuple(pair for pair in entry.extra if pair[0] not in _OUTDATED_FIELDS))
 
 
 async def _rewrite_bullets(

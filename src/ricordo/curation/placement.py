@@ -350,10 +350,12 @@ class _Arranger:
         resettled: defaultdict[str, dict[str, DocumentPart]] = defaultdict(dict)
         for path, parts in unsettled.items():
             for name, part in parts.items():
-                target = topic_path(self._choose_topic(to_candidate(part).entry))
-                if path in single and target not in settled:
-                    self._topic_names[name] = kind_topic_name(to_candidate(part).entry)
-                if target in settled - {path} or (path in single and target not in settled):
+                entry = to_candidate(part).entry
+                target = topic_path(self._choose_topic(entry))
+                is_alone = path in single and target not in settled
+                if is_alone:
+                    self._topic_names[name] = kind_topic_name(entry)
+                if is_alone or target in settled - {path}:
                     resettled[path][name] = part
         return resettled
 

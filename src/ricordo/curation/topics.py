@@ -79,9 +79,11 @@ _KIND_TOPICS: Mapping[str, str] = {
 }
 _DEFAULT_TOPIC = "More facts"
 _MAX_SLUG = 60
-_MIN_SHARED_AMONG, _MAX_SHARE = 10, 2
+_MIN_SHARED_AMONG = 10
+_MAX_SHARE = 2
 """Among ten entries or more, what over half of them speak of tells nothing of a topic."""
-_MIN_RENAMED = _MIN_SURE = 2
+_MIN_RENAMED = 2
+_MIN_SURE = 2
 _MIN_TELLING_WORDS = 3
 _NOUN = lazy_compile(
     lambda: (

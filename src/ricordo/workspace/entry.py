@@ -25,7 +25,8 @@ __all__ = [
     "EXTERNAL_TRUST_FIELD",
     "MAX_CONTENT_BYTES",
     "MERGED_FIELD",
-    "OUTDATED_FIELDS",
+    "OUTDATED_BY_FIELD",
+    "OUTDATED_FIELD",
     "PREDEFINED_KINDS",
     "STARTS_FIELD",
     "SUCCESSOR_FIELD",
@@ -66,11 +67,13 @@ SUCCESSOR_FIELD = "successor"
 """The extra field of a superseded entry with the id of the one that took its place."""
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
-OUTDATED_FIELDS = "outdated-by", "maybe-outdated"
-"""The fields of an entry that a newer one may have made outdated: the id of the newer one, and words for people."""
+OUTDATED_BY_FIELD = "outdated-by"
+"""The field of an entry with the id of a newer one that may have made it outdated."""
+OUTDATED_FIELD = "maybe-outdated"
+"""The field of such an entry with words about the newer one, for people."""
 _SYSTEM_FIELDS = frozenset(
     {"contradicts", "merged", "replaced", "reworded", "seq", "starts", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
-    | {*OUTDATED_FIELDS}
+    | {OUTDATED_BY_FIELD, OUTDATED_FIELD}
 )
 """The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
@@ -156,8 +159,8 @@ class Entry:
     def maybe_outdated_by(self) -> str:
         """The id of a newer entry that may have made it outdated, while nobody has decided; empty if there is none."""
         fields = dict(self.extra)
-        is_marked = self.state == "active" and OUTDATED_FIELDS[1] in fields
-        return fields.get(OUTDATED_FIELDS[0], "") if is_marked else ""
+        is_marked = self.state == "active" and OUTDATED_FIELD in fields
+        return fields.get(OUTDATED_BY_FIELD, "") if is_marked else ""
 
     @property
     def confirmations(self) -> int:
@@ -374,13 +377,13 @@ def is_contradiction_marker(line: str) -> bool:
 
 def outdated_marker(entry: Entry) -> str:
     """Return the marker to show with an entry that may be outdated; empty for any other."""
-    return f"(maybe outdated: {dict(entry.extra)[OUTDATED_FIELDS[1]]})" if entry.maybe_outdated_by else ""
+    return f"(maybe outdated: {dict(entry.extra)[OUTDATED_FIELD]})" if entry.maybe_outdated_by else ""
 
 
 def replace_fields(bullet: bytes, entry: Entry, names: Collection[str], values: Iterable[tuple[str, str]]) -> bytes:
     """Return an entry's bullet with `values` as its only extra fields of these names; all other bytes stay.
 
-    The bullet contains the id. A pointer of `OUTDATED_FIELDS` goes before the other extra fields, because only there
+    The bullet contains the id. `OUTDATED_BY_FIELD` goes before the other extra fields, because only there
     the comment of a document takes it.
     """
     result = bullet
@@ -390,7 +393,7 @@ def replace_fields(bullet: bytes, entry: Entry, names: Collection[str], values: 
         result = before + after if key in names and field else result
     for key, value in values:
         others = [pair for pair in entry.extra if pair[0] not in names]
-        first = f"[{others[0][0]}:: {escape_value(others[0][1])}]" if others and key == OUTDATED_FIELDS[0] else ""
+        first = f"[{others[0][0]}:: {escape_value(others[0][1])}]" if others and key == OUTDATED_BY_FIELD else ""
         place = (first or f"^{entry.id}").encode("utf-8", "surrogatepass")
         before, name, after = result.rpartition(place)
         added = f"[{key}:: {escape_value(value)}] ".encode("utf-8", "surrogatepass")

@@ -239,7 +239,7 @@ def show(
 
     All its fields, its file and line, and the lines of the conversation that it was learned from.
     """
-    from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_FIELDS
+    from ricordo.workspace.entry import CONTRADICTS_FIELD, OUTDATED_BY_FIELD, OUTDATED_FIELD
 
     target = require_target(root, user, project)
 
@@ -263,7 +263,7 @@ def show(
         return
     print_line(wrap(entry.content))
     for name, value in _entry_fields(entry, position):
-        if value and name not in {CONTRADICTS_FIELD, *OUTDATED_FIELDS}:
+        if value and name not in {CONTRADICTS_FIELD, OUTDATED_BY_FIELD, OUTDATED_FIELD}:
             print_line(f"  {dim(f'{name:<13}')} {escape(value)}")
     print_conflicts(entry, others)
     for origin in origins:

@@ -169,7 +169,8 @@ def _find_quote(quote: str, text: str) -> str:
 
 
 _LOG = logging.getLogger(__name__)
-_MIN_ITEMS_TO_REPORT, _MAX_REJECTED_SHARE = 5, 0.6
+_MIN_ITEMS_TO_REPORT = 5
+_MAX_REJECTED_SHARE = 0.6
 _ORDINARY_REASONS = frozenset({"interval", "threshold", "forgotten"})
 """Reasons that are no flaw of an update: it came early, is unsure, or a person did not want it."""
 ForgottenFilterLoader: TypeAlias = Callable[[], Awaitable[Callable[[str], bool]]]
