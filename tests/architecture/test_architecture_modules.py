@@ -16,6 +16,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
     "ricordo.workspace.history.repetition._said": "only forgetting reads facts and states of sessions",
+    "ricordo.hooks.places._find_user": "Windows has no such module, and few environments lack the login name",
     "ricordo.lazy.dataclass": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",

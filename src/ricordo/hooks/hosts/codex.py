@@ -1,0 +1,27 @@
+"""Codex: its events, the fields of its JSON, and the form of its answers, which are those of Claude Code.
+
+It has no event for the end of a session, so each end of a turn may be the last.
+"""
+
+from ricordo.hooks.contract import COMPACTED, COMPACTING, PROMPT, STARTED, STOPPED, Host
+from ricordo.hooks.hosts.claude_code import COMMON_FIELDS, format_json_answer
+
+__all__ = ["HOST"]
+
+
+HOST = Host(
+    name="codex",
+    title="Codex",
+    events={
+        "SessionStart": STARTED,
+        "UserPromptSubmit": PROMPT,
+        "PreCompact": COMPACTING,
+        "PostCompact": COMPACTED,
+        "Stop": STOPPED,
+    },
+    fields=COMMON_FIELDS,
+    format_answer=format_json_answer,
+    transcript_format="codex",
+    closing=frozenset({COMPACTED, STOPPED}),
+)
+"""Codex."""

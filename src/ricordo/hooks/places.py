@@ -1,0 +1,134 @@
+"""The folders that hooks use, and the place whose memory a session belongs to.
+
+What hooks keep lies in the user's data folder and not in a root: a root may not be there yet, may be read-only, and may
+not be trusted. Nothing here reads a file of a root.
+"""
+
+import os
+import sys
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["HOOKS_FOLDER", "Place", "find_data_folder", "find_place", "make_place", "make_private_folder"]
+
+
+HOOKS_FOLDER = "hooks"
+"""The folder of what hooks keep, below the user's data folder."""
+_ROOT_FOLDER = ".ricordo"
+_MARKER = "project.json"
+_LOGIN_VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")
+_DIGEST_LENGTH = 24
+
+
+class Place(NamedTuple):
+    """The memory of one user in one root: its folder, the user, the user's data folder, and the folder for sockets.
+
+    The root may not be there yet, and whether it is trusted is not known.
+    """
+
+    root: str
+    user: str
+    data: str
+    runtime: str
+
+    @property
+    def digest(self) -> str:
+        """The name of this place in file names: a digest of the root's path and the user."""
+        name = f"{os.path.realpath(self.root)}\0{self.user}"
+        return sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGEST_LENGTH]
+
+    @property
+    def hooks_folder(self) -> str:
+        """The folder of what hooks keep, for all places."""
+        return os.path.join(self.data, HOOKS_FOLDER)
+
+    @property
+    def socket_path(self) -> str:
+        """The path of the socket at which a process of this place answers."""
+        return os.path.join(self.runtime, f"{self.digest}.sock")
+
+
+def find_place(folder: str, environment: "Mapping[str, str]") -> Place | None:
+    """Return the place of a session that works in `folder`, or None if there is none and none should be begun.
+
+    It is the root that RICORDO_ROOT names, else the nearest one at or above `folder`, else a new one at the top of the
+    git work tree, else in `folder`. The home folder, and what is above it, gets no root without being asked.
+    """
+    configured = environment.get("RICORDO_ROOT")
+    root = _inner_root(os.path.abspath(configured)) if configured else _nearest_root(folder) or _new_root(folder)
+    return make_place(root, _find_user(environment), environment) if root else None
+
+
+def make_place(root: str, user: str, environment: "Mapping[str, str]") -> Place:
+    """Return the place of a root that is known."""
+    return Place(root=root, user=user, data=find_data_folder(environment), runtime=_find_runtime_folder(environment))
+
+
+def find_data_folder(environment: "Mapping[str, str]") -> str:
+    """Return the user's data folder, as settings find it, without a package that would have to be loaded for it."""
+    if folder := environment.get("RICORDO_DATA"):
+        return folder
+    if sys.platform == "win32":
+        return os.path.join(environment.get("LOCALAPPDATA") or os.path.expanduser(r"~\AppData\Local"), *["ricordo"] * 2)
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Application Support/ricordo")
+    return os.path.join(environment.get("XDG_DATA_HOME", "").strip() or os.path.expanduser("~/.local/share"), "ricordo")
+
+
+def make_private_folder(path: str) -> None:
+    """Create a folder that only this user can use, with those above it. Raises: OSError."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+def _find_runtime_folder(environment: "Mapping[str, str]") -> str:
+    """Return the folder for sockets: the platform's for this user, else one among temporary files."""
+    if folder := environment.get("XDG_RUNTIME_DIR"):
+        return os.path.join(folder, "ricordo")
+    temporary = environment.get("TMPDIR") or environment.get("TEMP") or "/tmp"  # noqa: S108  # who owns the folder is checked
+    owner = os.geteuid() if hasattr(os, "geteuid") else 0
+    return os.path.join(temporary, f"ricordo-{owner}")
+
+
+def _find_user(environment: "Mapping[str, str]") -> str:
+    """Return the user as settings do: RICORDO_USER, else the login name."""
+    for name in ("RICORDO_USER", *_LOGIN_VARIABLES):
+        if environment.get(name):
+            return environment[name]
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return "user"
+
+
+def _inner_root(folder: str) -> str:
+    inner = os.path.join(folder, _ROOT_FOLDER)
+    is_around = not os.path.isfile(os.path.join(folder, _MARKER)) and os.path.isdir(inner)
+    return inner if is_around and os.path.basename(folder) != _ROOT_FOLDER else folder
+
+
+def _nearest_root(folder: str) -> str:
+    for above in _list_above(folder):
+        root = os.path.join(above, _ROOT_FOLDER)
+        if os.path.isfile(os.path.join(root, _MARKER)):
+            return root
+    return ""
+
+
+def _new_root(folder: str) -> str:
+    above = _list_above(folder)
+    top = next((each for each in above if os.path.exists(os.path.join(each, ".git"))), above[0])
+    home = os.path.expanduser("~")
+    return "" if top in _list_above(home) else os.path.join(top, _ROOT_FOLDER)
+
+
+def _list_above(folder: str) -> list[str]:
+    """Return `folder` and the folders above it."""
+    folders = [os.path.abspath(folder)]
+    while (above := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(above)
+    return folders
