@@ -47,3 +47,17 @@ async def test_a_lock_is_free_after_a_cancellation_wherever_it_comes(
                 break
             points += 1
         assert points >= (1 if made is _in_memory else 3), how
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+async def test_whoever_stops_waiting_for_a_lock_does_not_get_it_later(tmp_path: Path, anyio_backend: str) -> None:
+    files = LocalFiles(tmp_path, busy_seconds=20)
+    async with files.lock("work"):
+        for _ in range(3):
+            with anyio.move_on_after(0.01):
+                async with files.lock("work"):
+                    pytest.fail(f"two hold it with {anyio_backend}")
+    for _ in range(3):
+        with anyio.fail_after(20):
+            async with files.lock("work"):
+                pass

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,36 @@ def test_what_is_locked_is_locked_for_everybody_until_it_is_let_go(tmp_path: Pat
         pass
     with hold_lock(path, 0):
         pass
+
+
+@pytest.mark.req("DF-C52")
+def test_whoever_waits_has_it_before_those_who_take_it_again_and_again(tmp_path: Path) -> None:
+    path, taken, done = str(tmp_path / "one.lock"), [0], threading.Event()
+
+    def take_again_and_again() -> None:
+        while not done.is_set():
+            with hold_lock(path, 20):
+                taken[0] += 1
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=take_again_and_again) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    overtaken = []
+    try:
+        for _ in range(9):
+            before = taken[0]
+            while taken[0] == before:
+                time.sleep(0.0005)
+            before = taken[0]
+            with hold_lock(path, 20):
+                overtaken.append(taken[0] - before)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    # each of the six was before it in the queue; the middle of nine waits, as a busy machine can delay some
+    assert sorted(overtaken)[4] <= 20
 
 
 @pytest.mark.req("GO-D9")
@@ -127,10 +158,10 @@ def test_where_there_is_no_such_lock_filelock_finds_another_way(
             taken.append(self.lock_file)
             super()._acquire()
 
-    def refused(descriptor: int) -> bool:
+    def refused(descriptor: int, operation: int) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(path_lock, "_try_flock", refused)
+    monkeypatch.setattr(path_lock, "_lock_file", refused)
     monkeypatch.setattr(path_lock, "FileLock", Other)
     path = str(tmp_path / "one.lock")
     if is_done_without:

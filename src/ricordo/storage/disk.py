@@ -1,4 +1,4 @@
-"""Disk: the primitive operations of durable writing; nothing else performs them.
+"""Disk: the primitive operations of durable writing, and the exchange of a file's version made of them.
 
 A process may die between any two of these operations. File stores and databases are given a `Disk`, so a test can pass
 one that fails or kills the process at any operation.
@@ -7,14 +7,17 @@ one that fails or kills the process at any operation.
 import ctypes
 import errno
 import os
+import secrets
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
-from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly
+from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly, VersionConflict
+from ricordo.storage.contract import ABSENT, compute_version
 
-__all__ = ["Disk", "translate_os_error"]
+__all__ = ["Disk", "remove_version", "replace_version", "temporary_path", "translate_os_error"]
 
 
 if sys.platform == "darwin":
@@ -134,3 +137,64 @@ def _load_rename_call() -> Callable[[bytes, bytes, int], int] | None:
         here = ctypes.c_int(_AT_FDCWD)
         return lambda source, target, flag: int(linux(here, source, here, target, ctypes.c_uint(flag)))
     return None
+
+
+def temporary_path(real: str) -> str:
+    """Return the path of a temporary file in the folder of `real`; `sweep` removes abandoned ones."""
+    folder, name = os.path.split(real)
+    return os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
+
+
+def replace_version(disk: Disk, temporary: str, real: str, expected: str) -> None:
+    """Replace the version `expected` by the temporary file.
+
+    Raises: VersionConflict if the file has another version, which is kept; OSError.
+    """
+    try:
+        if expected == ABSENT:
+            if not disk.rename_new(temporary, real):
+                disk.rename(temporary, real)
+            return
+        if not disk.exchange(temporary, real):
+            disk.rename(temporary, real)
+            return
+    except (FileExistsError, FileNotFoundError) as error:
+        raise _edit_conflict(real) from error
+    if _version_on_disk(disk, temporary) != expected:
+        disk.exchange(temporary, real)
+        raise _edit_conflict(real)
+    # the file is written at this point; if the old one can't be removed, `sweep` removes it later
+    with suppress(OSError):
+        os.unlink(temporary)
+
+
+def remove_version(disk: Disk, real: str, expected: str | None) -> None:
+    """Remove the file, with `expected` only that version. Raises: as `replace_version`, and FileNotFoundError."""
+    if not expected:
+        disk.unlink(real)
+        return
+    temporary = temporary_path(real)
+    disk.rename(real, temporary)
+    if _version_on_disk(disk, temporary) != expected:
+        if not disk.rename_new(temporary, real):
+            disk.rename(temporary, real)
+        raise _edit_conflict(real)
+    try:
+        disk.unlink(temporary)
+    except OSError:
+        with suppress(OSError):
+            os.rename(temporary, real)
+        raise
+
+
+def _edit_conflict(real: str) -> VersionConflict:
+    return VersionConflict(f"{os.path.basename(real)} was edited while it was written: read it again and repeat that.")
+
+
+def _version_on_disk(disk: Disk, real: str) -> str | None:
+    """Return the version of the file; None if it can't be read."""
+    try:
+        with open(disk.open(real, os.O_RDONLY), "rb") as file:
+            return compute_version(file.read())
+    except OSError:
+        return None

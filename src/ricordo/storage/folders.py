@@ -14,12 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import finalize
 
-from filelock import FileLock
-
 from ricordo.errors import FileMissing, RootMoved, StorageFailed
 from ricordo.storage.contract import FileInfo, SupportsFolderCheck
 from ricordo.storage.disk import Disk
-from ricordo.storage.local import LocalFiles
+from ricordo.storage.local import LocalFiles, QueuedLock
 
 __all__ = ["AttachedFolder", "FolderHandle", "RequiredFolder"]
 
@@ -121,9 +119,9 @@ class AttachedFolder(LocalFiles):
             self.check()
             yield real
 
-    def _try_lock(self, lock: FileLock) -> bool:
+    def _try_lock(self, lock: QueuedLock) -> None:
         self.check()
-        return super()._try_lock(lock)
+        super()._try_lock(lock)
 
 
 class RequiredFolder(LocalFiles):
@@ -166,9 +164,9 @@ class RequiredFolder(LocalFiles):
         with super()._write_lock(path, busy_seconds) as real:
             yield real
 
-    def _try_lock(self, lock: FileLock) -> bool:
+    def _try_lock(self, lock: QueuedLock) -> None:
         self._check_folder()
-        return super()._try_lock(lock)
+        super()._try_lock(lock)
 
     def _check_folder(self) -> None:
         """Raise `StorageFailed` if the folder existed before and is missing now."""

@@ -3,22 +3,23 @@
 A file is replaced by exchanging it with a temporary one. The replaced version is compared afterwards, as editors do not
 use our locks. On systems without an atomic exchange, an edit at that moment is lost. A write holds a lock: a file next
 to the data, locked by one thread or process of a root at a time. It locks the same files as `filelock`, so the two
-exclude each other, but costs less than the write that it protects. Without `flock`, filelock is used.
+exclude each other. Whoever waits by trying again loses against a writer that takes the lock again and again; so a wait
+blocks in the operating system, which hands the lock on in about the order of arrival, in a thread of its own, as a
+thread that blocks can't be cancelled. Without `flock`, filelock is used.
 
 Invariants: a crash leaves the old file or the new one. No symbolic link leads out of the root.
 """
 
 import os
-import secrets
 import stat
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from errno import EACCES, EAGAIN, ENOSYS, EWOULDBLOCK
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 from zlib import crc32
 
 import anyio
@@ -37,16 +38,18 @@ from ricordo.errors import (
 )
 from ricordo.lazy import lazy_compile
 from ricordo.storage.contract import ABSENT, AppendedRange, FileInfo, StoredFile, compute_version, safe_path
-from ricordo.storage.disk import Disk, translate_os_error
+from ricordo.storage.disk import Disk, remove_version, replace_version, temporary_path, translate_os_error
 
-__all__ = ["LocalFiles", "hold_lock", "remove_version", "replace_version", "temporary_path"]
+__all__ = ["LocalFiles", "QueuedLock", "hold_lock"]
 
 
 if sys.platform != "win32":
     import fcntl
 
 
-_PAUSE_SECONDS = 0.002
+_PAUSE_SECONDS = 0.001
+_STEP_SECONDS = 0.05
+"""The longest wait between two looks at the clock."""
 _OPEN_FLAGS = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _LOCKED_ERRORS = {EACCES, EAGAIN, EWOULDBLOCK}
 
@@ -57,35 +60,129 @@ def hold_lock(path: str, busy_seconds: float) -> Iterator[None]:
 
     Raises: Timeout if it was not free within `busy_seconds`; OSError.
     """
-    descriptor = None if sys.platform == "win32" else _acquire_flock(path, time.monotonic() + busy_seconds)
-    if descriptor is None:
-        lock = FileLock(path, mode=0o600, thread_local=False)
-        with lock.acquire(busy_seconds, poll_interval=_PAUSE_SECONDS):
-            yield
-        return
+    lock = QueuedLock(path)
     try:
+        if not lock.try_acquire():
+            lock.wait(busy_seconds)
         yield
     finally:
-        _release_flock(descriptor)
+        lock.release()
 
 
-def _acquire_flock(path: str, deadline: float) -> int | None:
-    """Return a descriptor that holds the lock, None if the file system does not support such locks."""
-    while True:
-        descriptor = _open_lock_file(path)
+class QueuedLock:
+    """One attempt to hold the lock file at `path`, which is created if necessary; its folder must exist.
+
+    It is used by one caller, once. `release` ends it in each of its states.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Begin without the lock."""
+        self._path = path
+        self._mutex = threading.Lock()
+        self._descriptor: int | None = None
+        self._waiting: threading.Thread | None = None
+        self._fallback: FileLock | None = None
+        self._error: OSError | None = None
+        self._is_given_up = False
+        self.is_begun = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the caller holds the lock. Raises: OSError if waiting for it failed."""
+        if self._error is not None:
+            raise self._error
+        return self._descriptor is not None or (self._fallback is not None and self._fallback.is_locked)
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether the system tells when the lock is held; else `try_acquire` has to be called again."""
+        return self._waiting is not None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free, and return whether it is held. Raises: OSError."""
+        self.is_begun = True
+        if self._fallback is None and sys.platform != "win32":
+            try:
+                self._descriptor = _open_locked(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno != ENOSYS:
+                    raise
+            else:
+                return self._descriptor is not None
+        return self._try_fallback()
+
+    def join_queue(self) -> None:
+        """Wait for the lock in a thread, unless the system has no queue; `is_held` tells when it is held."""
+        if self._fallback is None:
+            self._waiting = threading.Thread(target=self._wait_in_queue, name="ricordo lock", daemon=True)
+            self._waiting.start()
+
+    def wait(self, seconds: float) -> None:
+        """Block until the lock is held. Raises: Timeout if it was not free within `seconds`; OSError."""
+        deadline = time.monotonic() + seconds
+        while not self.is_held:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Timeout(self._path)
+            if self._waiting is not None:
+                self._waiting.join(min(left, _STEP_SECONDS))
+            elif self._fallback is None:
+                self.join_queue()
+            elif not self._try_fallback():
+                time.sleep(_PAUSE_SECONDS)
+
+    def release(self) -> None:
+        """Release the lock if it is held, and stop waiting for it."""
+        with self._mutex:
+            self._is_given_up = True
+            descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            _release(descriptor)
+        if self._fallback is not None:
+            self._fallback.release()
+
+    def _try_fallback(self) -> bool:
+        if self._fallback is None:
+            self._fallback = FileLock(self._path, mode=0o600, thread_local=False)
         try:
-            held = _try_flock(descriptor)
-        except BaseException as error:
-            os.close(descriptor)
-            if isinstance(error, OSError) and error.errno == ENOSYS:
-                return None
-            raise
-        if held:
+            self._fallback.acquire(timeout=0)
+        except Timeout:
+            return False
+        return True
+
+    def _wait_in_queue(self) -> None:
+        try:
+            descriptor = None
+            while descriptor is None:
+                descriptor = _open_locked(self._path, fcntl.LOCK_EX)
+        except OSError as error:
+            self._error = error
+            return
+        with self._mutex:
+            if not self._is_given_up:
+                self._descriptor = descriptor
+                return
+        _release(descriptor)
+
+
+def _open_locked(path: str, operation: int) -> int | None:
+    """Return a descriptor that holds the lock; None if it is taken.
+
+    It is None also if the file was removed meanwhile, as such a lock excludes nobody. Raises: OSError, with ENOSYS if
+    the file system does not support such locks.
+    """
+    descriptor = _open_lock_file(path)
+    try:
+        _lock_file(descriptor, operation)
+        if os.fstat(descriptor).st_nlink > 0:
             return descriptor
+    except BaseException as error:
         os.close(descriptor)
-        if time.monotonic() > deadline:
-            raise Timeout(path)
-        time.sleep(_PAUSE_SECONDS)
+        if isinstance(error, OSError) and error.errno in _LOCKED_ERRORS:
+            return None
+        raise
+    os.close(descriptor)
+    return None
 
 
 def _open_lock_file(path: str) -> int:
@@ -101,18 +198,11 @@ def _open_lock_file(path: str) -> int:
     return descriptor
 
 
-def _try_flock(descriptor: int) -> bool:
-    """Take the lock if it is free; return False also if the file was removed, as such a lock excludes nobody."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in _LOCKED_ERRORS:
-            return False
-        raise
-    return os.fstat(descriptor).st_nlink > 0
+def _lock_file(descriptor: int, operation: int) -> None:
+    fcntl.flock(descriptor, operation)
 
 
-def _release_flock(descriptor: int) -> None:
+def _release(descriptor: int) -> None:
     # a forked child has the descriptor too: closing ours would not release the lock
     try:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -120,73 +210,10 @@ def _release_flock(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def temporary_path(real: str) -> str:
-    """Return the path of a temporary file in the folder of `real`; `sweep` removes abandoned ones."""
-    folder, name = os.path.split(real)
-    return os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
-
-
-def replace_version(disk: Disk, temporary: str, real: str, expected: str) -> None:
-    """Replace the version `expected` by the temporary file.
-
-    Raises: VersionConflict if the file has another version, which is kept; OSError.
-    """
-    try:
-        if expected == ABSENT:
-            if not disk.rename_new(temporary, real):
-                disk.rename(temporary, real)
-            return
-        if not disk.exchange(temporary, real):
-            disk.rename(temporary, real)
-            return
-    except (FileExistsError, FileNotFoundError) as error:
-        raise _edit_conflict(real) from error
-    if _version_on_disk(disk, temporary) != expected:
-        disk.exchange(temporary, real)
-        raise _edit_conflict(real)
-    # the file is written at this point; if the old one can't be removed, `sweep` removes it later
-    with suppress(OSError):
-        os.unlink(temporary)
-
-
-def remove_version(disk: Disk, real: str, expected: str | None) -> None:
-    """Remove the file, with `expected` only that version. Raises: as `replace_version`, and FileNotFoundError."""
-    if not expected:
-        disk.unlink(real)
-        return
-    temporary = temporary_path(real)
-    disk.rename(real, temporary)
-    if _version_on_disk(disk, temporary) != expected:
-        if not disk.rename_new(temporary, real):
-            disk.rename(temporary, real)
-        raise _edit_conflict(real)
-    try:
-        disk.unlink(temporary)
-    except OSError:
-        with suppress(OSError):
-            os.rename(temporary, real)
-        raise
-
-
-def _edit_conflict(real: str) -> VersionConflict:
-    return VersionConflict(f"{os.path.basename(real)} was edited while it was written: read it again and repeat that.")
-
-
-def _version_on_disk(disk: Disk, real: str) -> str | None:
-    """Return the version of the file; None if it can't be read."""
-    try:
-        with open(disk.open(real, os.O_RDONLY), "rb") as file:
-            return compute_version(file.read())
-    except OSError:
-        return None
-
-
 _TEMPORARY_NAME = lazy_compile(r"\.~.*\.[0-9a-f]{12}")
 _STALE_SECONDS = 3600
 _LOCK_STRIPES = 64
 _NAME_CACHE_SIZE = 16_384
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 
 class LocalFiles:
@@ -204,20 +231,20 @@ class LocalFiles:
 
     async def read(self, path: str) -> StoredFile:
         """Return the whole file. Raises `FileMissing`."""
-        data = await _run_in_thread(self._read, path, 0, None)
+        data = await run_in_thread(self._read, path, 0, None)
         return StoredFile(data=data, version=compute_version(data))
 
     async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
         """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
-        return await _run_in_thread(self._read, path, offset, length)
+        return await run_in_thread(self._read, path, offset, length)
 
     async def info(self, path: str) -> FileInfo | None:
         """Return the metadata of the file, or None if it does not exist."""
-        return await _run_in_thread(self._info, path)
+        return await run_in_thread(self._info, path)
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> AppendedRange:
         """Append `data` durably, starting on a new line."""
-        return await _run_in_thread(self.append_blocking, path, data, header=header)
+        return await run_in_thread(partial(self.append_blocking, path, data, header=header))
 
     def append_blocking(
         self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None
@@ -238,25 +265,25 @@ class LocalFiles:
     async def create(self, path: str, data: bytes) -> str:
         """Write a new file. Raises `AlreadyExists`."""
         try:
-            return await _run_in_thread(self._replace, path, data, ABSENT)
+            return await run_in_thread(self._replace, path, data, ABSENT)
         except VersionConflict as error:
             raise AlreadyExists(f"{path} exists already and was left unchanged.") from error
 
     async def replace(self, path: str, data: bytes, *, expected: str) -> str:
         """Replace the version `expected` atomically. Raises `VersionConflict`."""
-        return await _run_in_thread(self._replace, path, data, expected)
+        return await run_in_thread(self._replace, path, data, expected)
 
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file. Raises `FileMissing`, `VersionConflict`."""
-        await _run_in_thread(self._delete, path, expected)
+        await run_in_thread(self._delete, path, expected)
 
     async def list_unreadable(self, prefix: str = "") -> tuple[str, ...]:
         """Return the folders below `prefix` that `list` leaves out because they can't be read, sorted."""
-        return await _run_in_thread(self._list_unreadable, prefix)
+        return await run_in_thread(self._list_unreadable, prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below `prefix`, sorted by path, without symbolic links."""
-        return [*await _run_in_thread(self._list_files, prefix)]
+        return [*await run_in_thread(self._list_files, prefix)]
 
     def list_blocking(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `list` returns, from a thread that may wait for the disk."""
@@ -264,31 +291,30 @@ class LocalFiles:
 
     async def list_paths(self, prefix: str) -> tuple[str, ...]:
         """Return the paths of the files below the folder `prefix`, unsorted, without reading their metadata."""
-        return await _run_in_thread(self._list_paths, safe_path(prefix))
+        return await run_in_thread(self._list_paths, safe_path(prefix))
 
     async def sweep(self) -> int:
         """Remove temporary files older than an hour that a killed process left; return how many."""
-        return await _run_in_thread(self._sweep)
+        return await run_in_thread(self._sweep)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Hold the lock `name` across processes and tasks. Raises `StorageBusy`."""
-        held = self._named_lock(safe_path(name))
+        lock = QueuedLock(self._lock_path(safe_path(name)))
         deadline = time.monotonic() + self._busy_seconds
-        pause = 0.001
         try:
-            free = await _run_in_thread(self._try_lock, held)
-            while not free:
+            await run_in_thread(self._try_lock, lock)
+            while not _is_held(lock):
                 if time.monotonic() > deadline:
                     raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
-                await anyio.sleep(pause)
-                pause = min(pause * 2, 0.05)
-                free = await _run_in_thread(_try_acquire, held)
+                await anyio.sleep(_PAUSE_SECONDS)
+                if not lock.is_queued:
+                    await run_in_thread(_try_acquire, lock)
             yield
         finally:
             # the call may have been cancelled while a thread took the lock
-            if held.is_locked:
-                await run_even_if_cancelled(partial(anyio.to_thread.run_sync, held.release))
+            if lock.is_begun:
+                await run_even_if_cancelled(partial(anyio.to_thread.run_sync, lock.release))
 
     def _resolve(self, path: str) -> str:
         """Return the path on disk. Raises: PathRefused if a symbolic link leads out of the root or of its top folder.
@@ -418,15 +444,12 @@ class LocalFiles:
             return
         self._disk.sync_folder(parent)
 
-    def _named_lock(self, name: str) -> FileLock:
-        return FileLock(self._lock_path(name), mode=0o600, thread_local=False)
-
     def _lock_path(self, name: str) -> str:
         return os.path.join(self._locks, f"{name}.lock")
 
-    def _try_lock(self, lock: FileLock) -> bool:
+    def _try_lock(self, lock: QueuedLock) -> None:
         self._make_lock_folder()
-        return _try_acquire(lock)
+        _try_acquire(lock)
 
     def _make_lock_folder(self) -> None:
         # a root inside a cloned repository must not redirect our writes
@@ -520,16 +543,17 @@ def _read_error(error: OSError, path: str) -> StorageError:
     return StorageFailed(f"{path} can't be read: {error.strerror or error}.")
 
 
-def _try_acquire(lock: FileLock) -> bool:
+def _try_acquire(lock: QueuedLock) -> None:
+    """Take the lock if it is free, else join its queue."""
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
+        if not lock.try_acquire() and not lock.is_queued:
+            lock.join_queue()
     except OSError as error:
         raise translate_os_error(error, "locks") from error
-    return True
 
 
-async def _run_in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Return the result of `act`. It never returns before the thread has ended, so no lock is released too early."""
-    return await run_in_thread(partial(act, *args, **kwargs))
+def _is_held(lock: QueuedLock) -> bool:
+    try:
+        return lock.is_held
+    except OSError as error:
+        raise translate_os_error(error, "locks") from error
