@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -208,6 +209,20 @@ def test_the_input_items_of_a_response_are_recorded_as_messages() -> None:
     assert [call.id for call in request.messages[2].tool_calls] == ["a", "b"]
     assert [message.tool_results[0].text for message in request.messages[3:]] == ["sea", "map"]
     assert [tool.name for tool in request.tools] == ["look"]
+
+
+def test_a_tool_of_a_namespace_is_called_with_its_namespace() -> None:
+    look = {"type": "function", "name": "look", "parameters": {"type": "object"}, "strict": False}
+    offered: Any = [{"type": "namespace", "name": "sea", "description": "At sea.", "tools": [look]}, look]
+    with Talk([Calls(Call("sea__look"), Call("look")), Say("done")]) as talk:
+        reply = talk.client.responses.create(model="m", input="hello", tools=offered)
+        calls = [part.to_dict() for part in reply.output]
+        results: Any = [{"type": "function_call_output", "call_id": call["call_id"], "output": ""} for call in calls]
+        talk.client.responses.create(model="m", input=[*calls, *results], tools=offered)  # type: ignore[list-item]
+        first, second = talk.server.requests
+    assert [(call.get("namespace"), call["name"]) for call in calls] == [("sea", "look"), (None, "look")]
+    assert [tool.name for tool in first.tools] == ["sea__look", "look"]
+    assert [call.name for call in second.messages[0].tool_calls] == ["sea__look", "look"]
 
 
 def test_embeddings_are_near_each_other_when_texts_share_words() -> None:

@@ -1,10 +1,12 @@
 """The wire protocol of OpenAI responses: a reply is a list of items, and every event of a stream is numbered.
 
-Consecutive input items of the assistant become one message, as they were one reply. Unknown types are kept verbatim.
+Consecutive input items of the assistant become one message, as they were one reply. Unknown types are kept verbatim. A
+tool `t` of a namespace `n` is read as `n__t`, and a call of it is sent back with its namespace.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Media, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, Unknown, Usage
@@ -26,6 +28,7 @@ __all__ = ["OPENAI_RESPONSES", "read_input"]
 
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_SEPARATOR = "__"
 _TEXT_TYPES = {"input_text", "output_text", "summary_text", "text"}
 
 
@@ -63,8 +66,10 @@ def _read_item(item: RequestBody) -> Message:
 
 def _read_reply_item(kind: str, item: RequestBody) -> Part:
     if kind == "function_call":
-        fields = (require_text(item.get(key), f"input.{key}") for key in ("call_id", "name", "arguments"))
-        return ToolCall(**dict(zip(("id", "name", "arguments"), fields, strict=True)))
+        call_id, name, arguments = (
+            require_text(item.get(key), f"input.{key}") for key in ("call_id", "name", "arguments")
+        )
+        return ToolCall(id=call_id, name=_full_name(item.get("namespace"), name), arguments=arguments)
     if kind == "reasoning":
         summary = "".join(
             require_text(part.get("text"), "summary") for part in require_objects(item.get("summary") or [], "summary")
@@ -93,13 +98,29 @@ _INCOMPLETE_REASONS = {"length": "max_output_tokens", "window": "max_output_toke
 
 def _read_request(body: RequestBody) -> ParsedRequest:
     text_format = read_optional_record(read_optional_record(body, "text", "request") or {}, "format", "text") or {}
-    tools = [tool for tool in read_tools(body) if tool.get("type") == "function"]
+    tools = {name: tool for name, _, tool in _list_functions(body)}
     return ParsedRequest(
         messages=tuple(read_input(body)),
-        tools=tuple(read_tool(tool, parameters="parameters", path="tools") for tool in tools),
+        tools=tuple(
+            replace(read_tool(tool, parameters="parameters", path="tools"), name=name) for name, tool in tools.items()
+        ),
         schema=read_optional_record(text_format, "schema", "text.format"),
         continues=body.get("previous_response_id") is not None or body.get("conversation") is not None,
     )
+
+
+def _list_functions(body: RequestBody) -> Iterator[tuple[str, str, RequestBody]]:
+    """Yield the full name, the namespace and the definition of each function that the request offers."""
+    for tool in read_tools(body):
+        namespace = str(tool.get("name") or "") if tool.get("type") == "namespace" else ""
+        inner = require_objects(tool.get("tools") or [], "tools.tools") if namespace else [tool]
+        for function in inner:
+            if function.get("type") == "function":
+                yield _full_name(namespace, require_text(function.get("name"), "tools.name")), namespace, function
+
+
+def _full_name(namespace: JsonValue, name: str) -> str:
+    return f"{namespace}{_SEPARATOR}{name}" if namespace else name
 
 
 def _write_reply(answer: ScriptedReply, body: RequestBody) -> JsonValue:
@@ -108,7 +129,7 @@ def _write_reply(answer: ScriptedReply, body: RequestBody) -> JsonValue:
         **_reply_head(answer, body),
         "status": "incomplete" if reason else "completed",
         "incomplete_details": {"reason": reason} if reason else None,
-        "output": _output_items(answer),
+        "output": _output_items(answer, body),
         "usage": _usage_record(answer.usage),
     }
 
@@ -128,7 +149,7 @@ def _reply_head(answer: ScriptedReply, body: RequestBody) -> dict[str, JsonValue
     }
 
 
-def _output_items(answer: ScriptedReply) -> list[JsonValue]:
+def _output_items(answer: ScriptedReply, body: RequestBody) -> list[JsonValue]:
     number = answer.number
     items: list[JsonValue] = []
     if answer.thinking:
@@ -136,17 +157,22 @@ def _output_items(answer: ScriptedReply) -> list[JsonValue]:
     if answer.text is not None:
         message_fields: dict[str, JsonValue] = {"type": "message", "role": "assistant", "status": "completed"}
         items.append({"id": f"msg_{number}", **message_fields, "content": [_output_text(answer.text)]})
-    return [*items, *(_call_item(answer, index) for index in range(len(answer.calls)))]
+    namespaces = {name: namespace for name, namespace, _ in _list_functions(body) if namespace}
+    return [*items, *(_call_item(answer, index, namespaces) for index in range(len(answer.calls)))]
 
 
-def _call_item(answer: ScriptedReply, index: int) -> JsonValue:
+def _call_item(answer: ScriptedReply, index: int, namespaces: Mapping[str, str]) -> JsonValue:
     call = answer.calls[index]
+    namespace = namespaces.get(call.name)
+    name: dict[str, JsonValue] = {"name": call.name}
+    if namespace:
+        name = {"namespace": namespace, "name": call.name.removeprefix(namespace + _SEPARATOR)}
     return {
         "id": f"fc_{answer.number}_{index + 1}",
         "type": "function_call",
         "status": "completed",
         "call_id": call.id,
-        "name": call.name,
+        **name,
         "arguments": call.arguments,
     }
 
@@ -171,7 +197,7 @@ def _write_frames(answer: ScriptedReply, body: RequestBody) -> list[EventFrame]:
     events: list[dict[str, JsonValue]] = [
         {"type": "response.created", "response": opening},
         {"type": "response.in_progress", "response": opening},
-        *_item_events(answer),
+        *_item_events(answer, body),
         {"type": end, "response": response},
     ]
     return [_write_frame({**event, "sequence_number": number}) for number, event in enumerate(events)]
@@ -182,8 +208,8 @@ def _write_frame(event: dict[str, JsonValue]) -> EventFrame:
     return make_event_frame(event, name=kind, is_content=kind.endswith(".delta"))
 
 
-def _item_events(answer: ScriptedReply) -> Iterator[dict[str, JsonValue]]:
-    for index, item in enumerate(_output_items(answer)):
+def _item_events(answer: ScriptedReply, body: RequestBody) -> Iterator[dict[str, JsonValue]]:
+    for index, item in enumerate(_output_items(answer, body)):
         assert isinstance(item, dict)
         kind = item["type"]
         position: dict[str, JsonValue] = {"item_id": item["id"], "output_index": index}
