@@ -63,6 +63,8 @@ _COMMANDS: dict[str, str | _Group] = {
     "history": "history:history",
     "diff": "history:diff",
     "doctor": "status:doctor",
+    "install": "hosts:install",
+    "uninstall": "hosts:uninstall",
     "trust": "config:trust",
     "maintain": "maintenance:maintain",
     "consolidate": "maintenance:consolidate",

@@ -1,0 +1,20 @@
+"""The registry of hosts that can be connected: one line for each, loaded by its name."""
+
+from importlib import import_module
+
+from ricordo.errors import InvalidInput
+from ricordo.hooks.install.contract import Installer
+
+__all__ = ["INSTALLER_NAMES", "load_installer"]
+
+_MODULES = {"claude-code": "claude_code", "codex": "codex"}
+INSTALLER_NAMES = tuple(_MODULES)
+"""The names of the hosts, as the command line takes them."""
+
+
+def load_installer(name: str) -> Installer:
+    """Return how the host with this name is connected. Raises: InvalidInput for another name."""
+    if name not in _MODULES:
+        raise InvalidInput(f"{name} is no host that can be connected: choose {' or '.join(INSTALLER_NAMES)}.")
+    installer: Installer = import_module(f"ricordo.hooks.install.hosts.{_MODULES[name]}").INSTALLER
+    return installer

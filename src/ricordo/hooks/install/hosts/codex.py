@@ -1,0 +1,49 @@
+"""Codex: hooks in `hooks.json`, and the MCP server in `config.toml`.
+
+Codex runs a hook only after the person has reviewed it; it writes what was trusted into `config.toml`, by the file, the
+event and the place of the hook. So our hooks stand behind those of others, and an older one is replaced in its place.
+"""
+
+import shlex
+
+from ricordo.hooks.hosts.codex import HOST
+from ricordo.hooks.install.contract import ConfigPart, Installer, InstallOptions
+from ricordo.hooks.install.parts import JsonItem, TomlTable
+
+__all__ = ["INSTALLER"]
+
+_HOOKS_FILE = "hooks.json"
+_TIMEOUT = 20
+
+
+def _list_parts(options: InstallOptions) -> tuple[ConfigPart, ...]:
+    server = TomlTable(
+        path="config.toml",
+        place=("mcp_servers", "ricordo"),
+        values={"command": options.program, "args": ["mcp"]},
+    )
+    return (*(_hook_part(event, options.program) for event in HOST.events), server)
+
+
+def _hook_part(event: str, program: str) -> JsonItem:
+    command = shlex.join([program, "hook", HOST.name, event])
+    return JsonItem(
+        path=_HOOKS_FILE,
+        place=("hooks", event),
+        item={"hooks": [{"type": "command", "command": command, "timeout": _TIMEOUT}]},
+        marks=("ricordo", f" hook {HOST.name} {event}"),
+    )
+
+
+INSTALLER = Installer(
+    name="codex",
+    folder=".codex",
+    folder_variable="CODEX_HOME",
+    list_parts=_list_parts,
+    confirmation=(
+        "Codex runs no hook that you have not reviewed: start `codex`, and trust the hooks of ricordo when it asks, or "
+        "with `/hooks`."
+    ),
+    session_variables=("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT"),
+)
+"""Codex."""
