@@ -182,7 +182,7 @@ async def test_what_is_forgotten_or_corrected_in_the_middle_of_a_turn_is_in_no_l
 
 
 @pytest.mark.req("CC-RECALLFAST")
-@pytest.mark.parametrize(("turn", "session"), [(120, 10_000), (10_000, 260)])
+@pytest.mark.parametrize(("turn", "session"), [(150, 10_000), (10_000, 260)])
 async def test_a_turn_and_a_session_stay_within_their_budgets(tmp_path: Path, turn: int, session: int) -> None:
     root = tmp_path / ".ricordo"
     kept = [f"Note {number}: the walnut harvester of the orchard. {'It is green. ' * 8}" for number in range(8)]

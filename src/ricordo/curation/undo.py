@@ -232,7 +232,8 @@ def _cited_ids(entry: Entry) -> set[str]:
 
 def withdraw_announced(data: bytes, path: str, removed_ids: Collection[str]) -> bytes:
     """Return a document in which no active entry has one of the removed ones as its announced successor."""
-    return _reopen_superseded(data, path, removed_ids, (), states=("active",))[0]
+    states: tuple[EntryState, ...] = ("active",)
+    return _reopen_superseded(data, path, removed_ids, (), states)[0]
 
 
 def _reopen_superseded(
