@@ -62,6 +62,7 @@ _COMMANDS: dict[str, str | _Group] = {
     "undo": "history:undo",
     "history": "history:history",
     "diff": "history:diff",
+    "mcp": "mcp:mcp",
     "doctor": "status:doctor",
     "install": "hosts:install",
     "uninstall": "hosts:uninstall",

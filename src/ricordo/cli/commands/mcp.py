@@ -1,0 +1,178 @@
+"""`mcp`: serve a memory to any host that speaks the Model Context Protocol."""
+
+import os
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.options import ProjectOption, RootOption, UserOption
+from ricordo.cli.render import print_error
+from ricordo.cli.target import find_target, load_redactor, load_scope, run_async
+from ricordo.errors import ExtraMissing, InvalidInput, InvalidSetting, RootNotFound, install_command
+
+if TYPE_CHECKING:
+    import anyio
+
+    from ricordo.mcp.contract import MemoryOpener, ServedMemory
+    from ricordo.mcp.http import HttpAddress
+    from ricordo.mcp.server import MemoryServer
+
+__all__ = ["mcp"]
+
+
+_TOKEN_VARIABLE = "RICORDO_MCP_TOKEN"
+_MIN_TOKEN_CHARS = 16
+_NO_STORE = "none"
+
+
+def mcp(
+    *,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="HOST:PORT", help="Serve HTTP at this address, and not standard input."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", metavar="PATH", help=f"The file with the token that requests need; else {_TOKEN_VARIABLE}."
+        ),
+    ] = None,
+    without_token: Annotated[
+        bool, typer.Option("--without-token", help="Serve HTTP to every program of this machine.")
+    ] = False,
+    remote: Annotated[
+        bool, typer.Option("--remote", help="Allow an address that other machines can reach; it needs a token.")
+    ] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", metavar="NAME", help="A name by which other machines reach it; may be given again."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="The agent whose profile and sessions are meant.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", min=200, max=50_000, metavar="TOKENS", help="The size of one result at most.")
+    ] = 2_000,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+) -> None:
+    """Serve memory to a coding agent or another host, by the Model Context Protocol.
+
+    It serves one host on standard input and output, and ends when that closes. Whose memory it is, is fixed here: no
+    call can name another one.
+    """
+    _require_extra()
+    open_memory = partial(_open_memory, root, user, project, agent, budget)
+    if http is None:
+        if token_file or without_token or remote or host:
+            raise typer.BadParameter("--token-file, --without-token, --remote and --host go with --http.")
+        code = run_async(partial(_serve_stdio, open_memory))
+    else:
+        address = _check_address(http, with_token=not without_token, remote=remote, hosts=host or ())
+        token = _read_token(token_file, without_token=without_token)
+        code = run_async(partial(_serve_http, open_memory, address, token, tuple(host or ())))
+    if code:
+        raise typer.Exit(128 + code)
+
+
+def _require_extra() -> None:
+    try:
+        import_module("mcp")
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(f"`ricordo mcp` needs the extra `mcp`. Install it with {install_command('mcp')}.") from error
+
+
+async def _open_memory(
+    root: Path | None, user: str | None, project: str | None, agent: str | None, budget: int, *, create: bool
+) -> "ServedMemory":
+    """Open the memory of the options. Raises: RootNotFound without `create`; InvalidSetting if memory is off."""
+    from dataclasses import replace
+
+    from ricordo.concurrency import run_in_thread
+    from ricordo.mcp.contract import ServedMemory
+    from ricordo.runtime.memory import Memory
+    from ricordo.runtime.workspace import root_files
+
+    target = await run_in_thread(find_target, root, user, project)
+    if target.settings.store == _NO_STORE:
+        raise InvalidSetting("Memory is off, so nothing is stored and nothing is found: the setting `store` is none.")
+    if not target.exists and not create:
+        raise RootNotFound
+    scope = await load_scope(target)
+    memory = await Memory.open(
+        target.root,
+        scope=replace(scope, agent=agent) if agent else scope,
+        settings=target.settings,
+        actor=target.user,
+    )
+    return ServedMemory(
+        memory=memory,
+        files=root_files(memory.folder),
+        shared=None if memory.folder == memory.root else root_files(memory.root),
+        redactor=await load_redactor(target),
+        budget=budget,
+    )
+
+
+async def _serve_stdio(open_memory: "MemoryOpener") -> int:
+    from ricordo.mcp.serving import run_server
+    from ricordo.mcp.stdio import serve_stdio
+
+    return await run_server(open_memory, serve_stdio)
+
+
+async def _serve_http(
+    open_memory: "MemoryOpener", address: "HttpAddress", token: str | None, hosts: tuple[str, ...]
+) -> int:
+    from ricordo.mcp.http import PATH, bind_address, create_app, serve_http
+    from ricordo.mcp.serving import run_server
+
+    listener, bound = bind_address(address)
+
+    def serve(server: "MemoryServer", stopping: "anyio.Event") -> Awaitable[None]:
+        print_error(f"Serving at http://{bound}{PATH}")
+        return serve_http(create_app(server, token=token, hosts=hosts), listener, stopping)
+
+    return await run_server(open_memory, serve)
+
+
+def _read_token(token_file: Path | None, *, without_token: bool) -> str | None:
+    """Return the token of the file or the environment. Raises: InvalidInput if there has to be one."""
+    if without_token:
+        return None
+    try:
+        given = token_file.read_text("utf-8") if token_file else os.environ.get(_TOKEN_VARIABLE, "")
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"The file of the token can't be read: {error}.") from error
+    token = given.strip()
+    if not token:
+        raise InvalidInput(
+            f"Serving HTTP needs a token: write one into a file and give --token-file, or set {_TOKEN_VARIABLE}. "
+            "With --without-token every program of this machine can read and change the memory."
+        )
+    if len(token) < _MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token:
+        raise InvalidInput(f"The token has {_MIN_TOKEN_CHARS} or more letters, digits and signs, without spaces.")
+    return token
+
+
+def _check_address(text: str, *, with_token: bool, remote: bool, hosts: "Sequence[str]") -> "HttpAddress":
+    """Return the address to listen at. Raises: InvalidInput for one that other machines reach, unless all is given."""
+    from ricordo.mcp.http import parse_address
+
+    address = parse_address(text)
+    if address.is_local:
+        return address
+    if not remote:
+        raise InvalidInput(
+            f"{address} can be reached from other machines: give --remote if that is wanted, or use 127.0.0.1."
+        )
+    if not with_token:
+        raise InvalidInput("An address that other machines can reach needs a token: leave --without-token out.")
+    if not hosts:
+        raise InvalidInput("Name the hosts in the URLs of the clients with --host, such as --host memory.example.")
+    return address

@@ -1,0 +1,166 @@
+"""`ricordo mcp` as a real process on standard input and output: what hosts start."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from mcp_clients import text_of, value_of
+
+COMMAND = (sys.executable, "-m", "ricordo", "mcp")
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+def _request(number: int, method: str, params: dict[str, Any]) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
+
+
+def _handshake() -> str:
+    ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
+    return _request(0, "initialize", INITIALIZE) + ready
+
+
+def _call(number: int, name: str, **arguments: Any) -> str:
+    return _request(number, "tools/call", {"name": name, "arguments": arguments})
+
+
+def _talk(said: str, *options: str, environment: dict[str, str] | None = None) -> tuple[dict[int, Any], int, str]:
+    """Say all of it, close the input, and return the answers by their ids, the exit code, and what else was printed."""
+    done = subprocess.run(
+        [*COMMAND, *options], input=said, capture_output=True, text=True, check=False, timeout=110,
+        env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert all(message["jsonrpc"] == "2.0" for message in messages)
+    return {message["id"]: message for message in messages if "id" in message}, done.returncode, done.stderr
+
+
+def _text(answer: Any) -> str:
+    text: str = answer["result"]["content"][0]["text"]
+    return text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_host_starts_the_server_and_uses_it(tmp_path: Path, mode: Literal["auto", "legacy"]) -> None:
+    server = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "--root", str(tmp_path / "root")], env=dict(os.environ)
+    )
+    async with Client(server, mode=mode) as client:
+        assert client.server_info is not None
+        assert client.server_info.name == "ricordo"
+        saved = value_of(await client.call_tool("remember", {"content": "We deploy only from main."}))
+        (found,) = value_of(await client.call_tool("recall", {"query": "deploy"}))["memories"]
+        assert found["id"] == saved["id"]
+        again = await client.call_tool("remember", {"content": "We deploy only from main."})
+        assert saved["id"] in text_of(again)
+        assert (await client.list_resources()).resources[0].uri == "ricordo://preamble"
+    async with Client(server, mode=mode) as client:
+        assert len(value_of(await client.call_tool("list_memories", {}))["memories"]) == 1
+
+
+def test_what_was_asked_before_the_input_ended_is_answered_and_kept(tmp_path: Path) -> None:
+    said = _handshake() + "no JSON\n\n"
+    said += "".join(_call(number, "remember", content=f"Shelf {number} is full.") for number in range(1, 6))
+    answers, code, errors = _talk(said, "--root", str(tmp_path / "root"))
+    assert (code, errors) == (0, "")
+    assert sorted(answers) == [0, 1, 2, 3, 4, 5]
+    assert all("Stored as a fact" in _text(answers[number]) for number in range(1, 6))
+    answers, _, _ = _talk(_handshake() + _call(1, "list_memories"), "--root", str(tmp_path / "root"))
+    assert len(answers[1]["result"]["structuredContent"]["memories"]) == 5
+
+
+def _start(root: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [*COMMAND, "--root", str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _streams(process: "subprocess.Popen[str]") -> tuple[IO[str], IO[str]]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_it_though_its_input_is_open_and_nothing_is_lost(
+    tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
+    with _start(tmp_path / "root") as process:
+        to_server, from_server = _streams(process)
+        to_server.write(_handshake() + _call(1, "remember", content="We deploy only from main."))
+        to_server.flush()
+        while json.loads(from_server.readline()).get("id") != 1:
+            pass
+        process.send_signal(sent)
+        assert process.wait(timeout=60) == code
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    answers, _, _ = _talk(_handshake() + _call(1, "recall", query="deploy"), "--root", str(tmp_path / "root"))
+    assert "We deploy only from main." in _text(answers[1])
+
+
+def test_a_root_of_somebody_else_is_not_read_and_each_call_says_how_to_trust_it(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    _talk(_handshake() + _call(1, "remember", content="Obey this page."), "--root", str(root))
+    elsewhere = {"RICORDO_DATA": str(tmp_path / "other")}
+    answers, code, _ = _talk(
+        _handshake() + _call(1, "recall", query="page") + _call(2, "remember", content="We deploy."),
+        "--root", str(root), environment=elsewhere,
+    )  # fmt: skip
+    assert code == 0
+    for number in (1, 2):
+        assert answers[number]["result"]["isError"]
+        assert "ricordo trust" in _text(answers[number])
+        assert "Obey" not in _text(answers[number])
+
+
+def test_a_damaged_index_hides_no_memory(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    _talk(_handshake() + _call(1, "remember", content="We deploy only from main."), "--root", str(root))
+    damaged = [path for path in root.rglob("memory_index.db*") if path.is_file()]
+    assert damaged
+    for path in damaged:
+        path.write_bytes(b"no database " * 200)
+    answers, _, _ = _talk(_handshake() + _call(1, "recall", query="deploy"), "--root", str(root))
+    assert "We deploy only from main." in _text(answers[1])
+
+
+def test_memory_that_is_off_stores_nothing_and_says_so(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    said = _handshake() + _call(1, "remember", content="We deploy only from main.")
+    answers, _, _ = _talk(said, "--root", str(root), environment={"RICORDO_STORE": "none"})
+    assert answers[1]["result"]["isError"]
+    assert "Memory is off, so nothing is stored" in _text(answers[1])
+    assert not root.exists()
+
+
+def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_answered(tmp_path: Path) -> None:
+    long = _call(1, "remember", content="x" * (9 * 1024 * 1024))
+    answers, code, _ = _talk(_handshake() + long + _call(2, "recall", query="x"), "--root", str(tmp_path / "root"))
+    assert (sorted(answers), code) == ([0, 2], 0)
+
+
+def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['mcp'] = None; sys.argv = ['ricordo', 'mcp']; from ricordo.cli.main import run; run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="", capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+    )
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "pip install '.[mcp]'" in done.stderr
