@@ -33,6 +33,11 @@ LAZY_IMPORTS = {
     "ricordo.models.embedders.static._load_tokenizer": "its packages are the extra `embed`",
     "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front "
     "matter in YAML",
+    "ricordo.mcp.notifications.ResourceWatch.check": "the first answer needs nothing of the memory",
+    "ricordo.mcp.root._load_handlers": "the first answer needs nothing of the memory",
+    "ricordo.mcp.server.MemoryServer._list_resources": "the first answer needs nothing of the memory",
+    "ricordo.mcp.server.MemoryServer._read_resource": "the first answer needs nothing of the memory",
+    "ricordo.mcp.server._find_handler": "the first answer needs nothing of the memory",
     "ricordo.runtime.memory.Memory.doctor": "few processes check a memory",
     "ricordo.runtime.memory.Memory._recorder": "few processes learn from messages",
     "ricordo.concurrency.Opening.__aenter__": "trio is imported only where it runs the loop",

@@ -6,19 +6,19 @@ Each is read as a fenced block of data. What changes is noticed by a comparison 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
-from ricordo.agent.tools.sessions import render_history
 from ricordo.errors import FileMissing, NotFound, SessionNotFound
 from ricordo.guard import FencedItem, Trust, render_fence
 from ricordo.lazy import dataclass
 from ricordo.mcp.contract import ServedMemory
-from ricordo.mcp.pages import CUT_MARK
+from ricordo.mcp.pages import CUT_MARK, fit_page
 from ricordo.mcp.rendering import DATA_NOTE, quote_entry
-from ricordo.mcp.tools import past_sessions
+from ricordo.mcp.tools import SESSION_TRUST, format_moment, past_sessions
+from ricordo.messages import Message
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.storage import FileStore
 from ricordo.workspace.documents import read_memory_lines
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS
-from ricordo.workspace.session_search import SessionOverview
+from ricordo.workspace.session_search import SESSION_FENCE, SessionOverview, message_texts
 
 __all__ = ["ResourceInfo", "find_changes", "list_resources", "read_resource", "read_versions"]
 
@@ -29,7 +29,7 @@ _ENTRY, _SESSION = "ricordo://memories/", "ricordo://sessions/"
 _LISTED_SESSIONS = 50
 _SHOWN_MESSAGES = 50
 _DOCUMENT_BUDGETS = 4
-_OLDER_MESSAGES = "There are older messages: the tool search_sessions finds what was said in them."
+_OLDER_NOTE = f"{DATA_NOTE} There are older messages: the tool search_sessions finds what was said in them."
 _NO_SESSION = "No session has this id: resources/list names the newest ones."
 
 
@@ -124,8 +124,21 @@ async def _read_session(served: ServedMemory, session: str) -> str:
     page = await past.read_newest(overview, _SHOWN_MESSAGES)
     if not page.messages:
         return "No message of this session is kept."
-    rendered = render_history(page.messages, overview.session, older=False, expand=False)
-    return f"{rendered}\n{_OLDER_MESSAGES}" if page.has_older else rendered
+    items = [_quote_message(each, overview.session) for each in page.messages]
+    # the newest ones are shown if not all of them fit
+    shown = fit_page([*reversed(items)], _DOCUMENT_BUDGETS * served.budget).items
+    is_whole = len(shown) == len(items) and not page.has_older
+    return render_fence([*reversed(shown)], name=SESSION_FENCE, note=DATA_NOTE if is_whole else _OLDER_NOTE)
+
+
+def _quote_message(message: Message, session: str) -> FencedItem:
+    return FencedItem(
+        text="\n".join(each.text for each in message_texts(message)),
+        source=f"session {session} {format_moment(message.time)}".strip(),
+        trust=SESSION_TRUST[message.role],
+        kind=message.role,
+        id=message.id or None,
+    )
 
 
 async def read_versions(served: ServedMemory) -> Mapping[str, str]:

@@ -41,7 +41,6 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from ricordo import __version__
 from ricordo.errors import EntryNotFound, RicordoError, RootMoved, RootNotFound
 from ricordo.lazy import dataclass
 from ricordo.mcp.notifications import ResourceWatch
@@ -49,6 +48,7 @@ from ricordo.mcp.pages import decode_cursor, encode_cursor
 from ricordo.mcp.prompts import INSTRUCTIONS, PROMPTS, TOOL_DESCRIPTIONS
 from ricordo.mcp.root import ServedRoot
 from ricordo.mcp.values import (
+    CallResult,
     ForgetArguments,
     ForgottenMemories,
     FoundMessages,
@@ -61,7 +61,6 @@ from ricordo.mcp.values import (
     SearchArguments,
     ShowArguments,
     ToolArguments,
-    ToolResult,
     UndoArguments,
     UndoneChange,
     UpdateArguments,
@@ -84,7 +83,7 @@ class _ToolForm:
 
     title: str
     arguments: type[ToolArguments]
-    result: type[ToolResult]
+    result: type[CallResult]
     writes: bool = False
     destroys: bool = False
     repeatable: bool = True
@@ -122,14 +121,14 @@ _NO_ROOT = "Nothing is remembered here yet: the tool remember saves the first me
 class MemoryServer(Server[Any]):
     """A server of one memory, for any transport. `watch` reports resources that changed."""
 
-    def __init__(self, root: ServedRoot) -> None:
-        """Serve the memory of `root`, which is opened at the first call."""
+    def __init__(self, root: ServedRoot, *, version: str = "") -> None:
+        """Serve the memory of `root`, which is opened at the first call; `version` is that of Ricordo."""
         self.root = root
         self.watch = ResourceWatch(root)
         self._stream = ListenHandler(self.watch.bus)
         super().__init__(
             "ricordo",
-            version=__version__,
+            version=version,
             title="Ricordo",
             instructions=INSTRUCTIONS,
             on_list_tools=_list_tools,

@@ -17,6 +17,7 @@ from ricordo.mcp.contract import ServedMemory
 from ricordo.mcp.pages import cut_part, decode_cursor, encode_cursor, fit_page
 from ricordo.mcp.rendering import DATA_NOTE, escape_text, quote_entry, quote_passage, render_memories
 from ricordo.mcp.values import (
+    CallResult,
     ChangeInfo,
     ForgetArguments,
     ForgottenMemories,
@@ -31,7 +32,6 @@ from ricordo.mcp.values import (
     SearchArguments,
     ShowArguments,
     ToolArguments,
-    ToolResult,
     UndoArguments,
     UndoneChange,
     UpdateArguments,
@@ -41,7 +41,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.session_search import SESSION_FENCE, PastSessions, SessionFilter, SessionMatch
 
-__all__ = ["HANDLERS", "Answer", "Handler", "past_sessions"]
+__all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "format_moment", "past_sessions"]
 
 
 _COMPARED = 8
@@ -49,21 +49,22 @@ _MAX_CHANGES = 20
 _MAX_EARLIER = 5
 _MAX_EARLIER_TOKENS = 200
 _SEARCHED_CHANGES = 1_000
-_SESSION_TRUST = {"user": Trust.USER, "assistant": Trust.AGENT, "system": Trust.AGENT, "tool": Trust.EXTERNAL}
+SESSION_TRUST = {"user": Trust.USER, "assistant": Trust.AGENT, "system": Trust.AGENT, "tool": Trust.EXTERNAL}
+"""The trust of a message by the role of its speaker."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ToolAnswer:
     """A result, and the text that says the same."""
 
-    result: ToolResult
+    result: CallResult
     text: str
 
 
-Handler = Callable[[ServedMemory, Any], Awaitable[Answer]]
+Handler = Callable[[ServedMemory, Any], Awaitable[ToolAnswer]]
 
 
-async def recall(served: ServedMemory, arguments: RecallArguments) -> Answer:
+async def recall(served: ServedMemory, arguments: RecallArguments) -> ToolAnswer:
     """Find memories; kinds, tags and times are applied before the best are chosen."""
     start = _read_offset(arguments)
     wanted = start + arguments.limit
@@ -79,7 +80,7 @@ async def recall(served: ServedMemory, arguments: RecallArguments) -> Answer:
     return _page_memories(rows, served, arguments, start=start, is_more=len(hits) > wanted)
 
 
-async def list_memories(served: ServedMemory, arguments: ListArguments) -> Answer:
+async def list_memories(served: ServedMemory, arguments: ListArguments) -> ToolAnswer:
     """List memories, newest first."""
     after = decode_cursor(arguments.model_dump(), arguments.cursor)
     entries = await served.memory.entries(
@@ -107,11 +108,11 @@ def _page_memories(
     *,
     start: int | None,
     is_more: bool,
-) -> Answer:
+) -> ToolAnswer:
     """Return a page of memories; the next one begins at an offset if `start` is one, else after an entry."""
     if not rows:
         note = "Nothing more." if getattr(arguments, "cursor", "") else "Memory holds nothing that matches."
-        return Answer(result=MemoryPage(note=note, memories=[]), text=note)
+        return ToolAnswer(result=MemoryPage(note=note, memories=[]), text=note)
     shown = render_memories(rows, served.budget, note="")
     cursor, sentences = "", [DATA_NOTE]
     if any(item.is_cut for item in shown.items):
@@ -122,10 +123,10 @@ def _page_memories(
         sentences.append(f"There are more: call again with the same arguments and cursor={cursor}.")
     note = " ".join(sentences)
     block = render_memories(rows, served.budget, note=note).block
-    return Answer(result=MemoryPage(note=note, memories=shown.items, next_cursor=cursor), text=block)
+    return ToolAnswer(result=MemoryPage(note=note, memories=shown.items, next_cursor=cursor), text=block)
 
 
-async def remember(served: ServedMemory, arguments: RememberArguments) -> Answer:
+async def remember(served: ServedMemory, arguments: RememberArguments) -> ToolAnswer:
     """Save one statement by an agent. Raises: InvalidEntry, which names the memory that says the same already."""
     await _refuse_duplicate(served, arguments.content)
     try:
@@ -150,7 +151,7 @@ async def _refuse_duplicate(served: ServedMemory, content: str) -> None:
             )
 
 
-async def update_memory(served: ServedMemory, arguments: UpdateArguments) -> Answer:
+async def update_memory(served: ServedMemory, arguments: UpdateArguments) -> ToolAnswer:
     """Give a memory a new text, kind or tags. Raises: InvalidEntry; EntryNotFound."""
     if arguments.content is None and arguments.kind is None and arguments.tags is None:
         raise InvalidInput("Nothing was changed: give content, kind or tags.")
@@ -160,7 +161,7 @@ async def update_memory(served: ServedMemory, arguments: UpdateArguments) -> Ans
     return await _describe_saved(served, entry, given=arguments.content, note="Changed.")
 
 
-async def _describe_saved(served: ServedMemory, entry: Entry, *, given: str | None, note: str) -> Answer:
+async def _describe_saved(served: ServedMemory, entry: Entry, *, given: str | None, note: str) -> ToolAnswer:
     changes = await served.memory.history(entry.id, limit=1)
     change = changes[0].id if changes else ""
     if given is not None and entry.content != given:
@@ -169,10 +170,10 @@ async def _describe_saved(served: ServedMemory, entry: Entry, *, given: str | No
         note = f"{note} The tool undo with change={change} reverses it."
     text = f"{note} Its id is {entry.id}."
     result = SavedMemory(note=note, id=entry.id, text=escape_text(entry.content), kind=entry.kind, change=change)
-    return Answer(result=result, text=text)
+    return ToolAnswer(result=result, text=text)
 
 
-async def show_memory(served: ServedMemory, arguments: ShowArguments) -> Answer:
+async def show_memory(served: ServedMemory, arguments: ShowArguments) -> ToolAnswer:
     """Return one memory with its whole text, in parts if it is long, and its history."""
     start = _read_offset(arguments)
     memory = served.memory
@@ -198,7 +199,7 @@ async def show_memory(served: ServedMemory, arguments: ShowArguments) -> Answer:
         history=changes,
         next_cursor=cursor,
     )
-    return Answer(result=result, text="\n".join([shown.block, *lines]))
+    return ToolAnswer(result=result, text="\n".join([shown.block, *lines]))
 
 
 def _with_text(item: FencedItem, text: str) -> FencedItem:
@@ -226,7 +227,7 @@ def _reason(change: ChangeInfo) -> str:
     return f", because: {change.reason}" if change.reason else ""
 
 
-async def forget(served: ServedMemory, arguments: ForgetArguments) -> Answer:
+async def forget(served: ServedMemory, arguments: ForgetArguments) -> ToolAnswer:
     """Forget memories by their ids; with an unknown one among them none is forgotten. Raises: EntryNotFound."""
     entries = [await served.memory.entry(each) for each in arguments.ids]
     names = [*dict.fromkeys(entry.id for entry in entries)]
@@ -239,10 +240,10 @@ async def forget(served: ServedMemory, arguments: ForgetArguments) -> Answer:
     note = f"Forgotten: {', '.join(names)}. The tool undo brings each back, with change={' or '.join(changes)}."
     if left:
         note = f"{note} These still say it, or nearly: {', '.join(left)}. Ask the user whether they go too."
-    return Answer(result=ForgottenMemories(note=note, forgotten=names, changes=changes, remaining=left), text=note)
+    return ToolAnswer(result=ForgottenMemories(note=note, forgotten=names, changes=changes, remaining=left), text=note)
 
 
-async def undo(served: ServedMemory, arguments: UndoArguments) -> Answer:
+async def undo(served: ServedMemory, arguments: UndoArguments) -> ToolAnswer:
     """Undo a change that an agent made. Raises: ChangeNotFound; UndoRefused for a change of anybody else."""
     name = arguments.change.strip()
     item = next((each for each in await served.memory.history(limit=_SEARCHED_CHANGES) if each.id == name), None)
@@ -255,10 +256,10 @@ async def undo(served: ServedMemory, arguments: UndoArguments) -> Answer:
         )
     undone = await served.memory.undo(item.id)
     note = f"Undone: {undone.action} of {format_rfc3339(undone.at)}."
-    return Answer(result=UndoneChange(note=note, change=undone.id, action=undone.action), text=note)
+    return ToolAnswer(result=UndoneChange(note=note, change=undone.id, action=undone.action), text=note)
 
 
-async def search_sessions(served: ServedMemory, arguments: SearchArguments) -> Answer:
+async def search_sessions(served: ServedMemory, arguments: SearchArguments) -> ToolAnswer:
     """Find what was said in past sessions, word for word."""
     start = _read_offset(arguments)
     within = SessionFilter(
@@ -284,17 +285,17 @@ async def search_sessions(served: ServedMemory, arguments: SearchArguments) -> A
             session=escape_text(match.session),
             message=escape_text(match.message),
             role=match.role,
-            said=_format_time(match.time),
+            said=format_moment(match.time),
             text=escape_text(item.text),
         )
         for match, item in zip(found.findings, shown, strict=False)
     ]
     result = FoundMessages(note=note, messages=messages, next_cursor=cursor)
-    return Answer(result=result, text=render_fence(shown, name=SESSION_FENCE, note=note))
+    return ToolAnswer(result=result, text=render_fence(shown, name=SESSION_FENCE, note=note))
 
 
-def _empty_search(note: str) -> Answer:
-    return Answer(result=FoundMessages(note=note, messages=[]), text=note)
+def _empty_search(note: str) -> ToolAnswer:
+    return ToolAnswer(result=FoundMessages(note=note, messages=[]), text=note)
 
 
 def past_sessions(served: ServedMemory) -> PastSessions:
@@ -307,14 +308,15 @@ def _quote_message(match: SessionMatch) -> FencedItem:
     after = [f"[after, {match.after.speaker}: {match.after.text}]"] if match.after else []
     return FencedItem(
         text="\n".join([*before, match.snippet, *after]),
-        source=f"session {match.session} {_format_time(match.time)}".strip(),
-        trust=_SESSION_TRUST[match.role],
+        source=f"session {match.session} {format_moment(match.time)}".strip(),
+        trust=SESSION_TRUST[match.role],
         kind=match.role,
         id=match.message,
     )
 
 
-def _format_time(time: datetime | None) -> str:
+def format_moment(time: datetime | None) -> str:
+    """Return a time in UTC to the minute; empty for none, and for one at the end of the calendar."""
     try:
         return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if time else ""
     except OverflowError:

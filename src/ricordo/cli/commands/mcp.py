@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ricordo import __version__
 from ricordo.cli.options import ProjectOption, RootOption, UserOption
 from ricordo.cli.render import print_error
 from ricordo.cli.target import find_target, load_redactor, load_scope, run_async
@@ -123,7 +124,7 @@ async def _serve_stdio(open_memory: "MemoryOpener") -> int:
     from ricordo.mcp.serving import run_server
     from ricordo.mcp.stdio import serve_stdio
 
-    return await run_server(open_memory, serve_stdio)
+    return await run_server(open_memory, serve_stdio, version=__version__, work=_work_between_calls)
 
 
 async def _serve_http(
@@ -138,7 +139,12 @@ async def _serve_http(
         print_error(f"Serving at http://{bound}{PATH}")
         return serve_http(create_app(server, token=token, hosts=hosts), listener, stopping)
 
-    return await run_server(open_memory, serve)
+    return await run_server(open_memory, serve, version=__version__, work=_work_between_calls)
+
+
+async def _work_between_calls(served: "ServedMemory") -> None:
+    """Do what waits in the inbox; the memory does it while it is open."""
+    del served
 
 
 def _read_token(token_file: Path | None, *, without_token: bool) -> str | None:
