@@ -4,8 +4,8 @@
 
 Each path is a labelled conversation (`*.txt`), a folder of them, or the `expect.json` of a diary; without one, the
 held-out conversations of `benchmarks/learning` and `benchmarks/near_misses`. Every labelled statement is fed, day by
-day, straight to consolidation. A change is held when the statement with the earlier value of a key is superseded; a
-replacement is wrong when it joins two keys.
+day, straight to consolidation. A change is held when the statement with the earlier value of a key is superseded, and
+marked when that statement is said to be maybe outdated; a replacement or a mark is wrong when it joins two keys.
 
 A sentence of the person (`U:`) has its label behind it, `[F:port=8080]`: F fact, D decision, R rule, P preference,
 L lesson, C correction, A answer to the question before it; what has another letter is not kept. The key names what
@@ -16,13 +16,14 @@ import argparse
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation.contradictions import link_fields, with_links
 from ricordo.curation.reconciliation import reconcile
-from ricordo.curation.types import CandidateEntry
+from ricordo.curation.types import CandidateEntry, Reconciliation
 from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry
 
@@ -57,16 +58,20 @@ class Outcome:
     """Counts of one stream of statements; `changes` are pairs of an earlier and a later statement."""
 
     held: list[tuple[Statement, Statement]] = field(default_factory=list)
+    marked: list[tuple[Statement, Statement]] = field(default_factory=list)
     missed: list[tuple[Statement, Statement]] = field(default_factory=list)
     wrong: list[tuple[Statement, Statement]] = field(default_factory=list)
+    wrongly_marked: list[tuple[Statement, Statement]] = field(default_factory=list)
     undecided: int = 0
 
     def __add__(self, other: "Outcome") -> "Outcome":
         """Return the counts of both."""
         return Outcome(
             held=self.held + other.held,
+            marked=self.marked + other.marked,
             missed=self.missed + other.missed,
             wrong=self.wrong + other.wrong,
+            wrongly_marked=self.wrongly_marked + other.wrongly_marked,
             undecided=self.undecided + other.undecided,
         )
 
@@ -142,14 +147,23 @@ def replay(statements: Sequence[Statement]) -> Outcome:
             )  # fmt: skip
             fresh.append(CandidateEntry(entry=entry))
         done = reconcile(list(active.values()), fresh, fixed=(), config=config)
-        active = dict(done.active)
+        active = {
+            name: replace(one, entry=with_links(one.entry, link_fields(newer=_find_newer(done, name))))
+            for name, one in done.active.items()
+        }
         gone |= {one.old: one.new for one in done.superseded}
         outcome.undecided += len(done.undecided)
-    _judge(by_id, gone, outcome)
+    marks = {name: one.entry.maybe_outdated_by for name, one in active.items() if one.entry.maybe_outdated_by}
+    _judge(by_id, gone, marks, outcome)
     return outcome
 
 
-def _judge(by_id: dict[str, Statement], gone: dict[str, str], outcome: Outcome) -> None:
+def _find_newer(done: Reconciliation, name: str) -> Entry | None:
+    """Return the entry that may have made this one outdated."""
+    return done.active[done.outdated[name]].entry if name in done.outdated else None
+
+
+def _judge(by_id: dict[str, Statement], gone: dict[str, str], marks: dict[str, str], outcome: Outcome) -> None:
     last: dict[str, str] = {}
     for name, statement in by_id.items():
         if not statement.key:
@@ -157,11 +171,22 @@ def _judge(by_id: dict[str, Statement], gone: dict[str, str], outcome: Outcome) 
         earlier = last.get(statement.key)
         if earlier and by_id[earlier].value != statement.value:
             pair = by_id[earlier], statement
-            (outcome.held if _same_key(by_id, gone.get(earlier), statement.key) else outcome.missed).append(pair)
+            if _same_key(by_id, gone.get(earlier), statement.key):
+                outcome.held.append(pair)
+            elif _same_key(by_id, marks.get(earlier), statement.key):
+                outcome.marked.append(pair)
+            else:
+                outcome.missed.append(pair)
         last[statement.key] = name
-    outcome.wrong += [
+    outcome.wrong += _find_wrong(by_id, gone)
+    outcome.wrongly_marked += _find_wrong(by_id, marks)
+
+
+def _find_wrong(by_id: dict[str, Statement], newer: dict[str, str]) -> list[tuple[Statement, Statement]]:
+    """Return the pairs of an earlier and a newer statement that are not about one key."""
+    return [
         (by_id[old], by_id[new])
-        for old, new in gone.items()
+        for old, new in newer.items()
         if not (by_id[old].key and by_id[old].key == by_id[new].key)
     ]
 
@@ -191,7 +216,9 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="print what was missed and what was wrongly replaced")
     args = parser.parse_args()
     total = Outcome()
-    print(f"{'file':<40}{'statements':>11}{'changes':>9}{'held':>6}{'wrong':>7}{'undecided':>11}")
+    print(
+        f"{'file':<40}{'statements':>11}{'changes':>9}{'held':>6}{'wrong':>7}{'marked':>8}{'wrong':>7}{'undecided':>11}"
+    )
     for name, statements in read_streams(args.paths).items():
         one = replay(statements)
         total += one
@@ -202,12 +229,19 @@ def main() -> None:
 
 
 def _row(name: str, count: int, one: Outcome) -> str:
-    changes = len(one.held) + len(one.missed)
-    return f"{name:<40}{count:>11}{changes:>9}{len(one.held):>6}{len(one.wrong):>7}{one.undecided:>11}"
+    changes = len(one.held) + len(one.marked) + len(one.missed)
+    decided = f"{len(one.held):>6}{len(one.wrong):>7}{len(one.marked):>8}{len(one.wrongly_marked):>7}"
+    return f"{name:<40}{count:>11}{changes:>9}{decided}{one.undecided:>11}"
 
 
 def _details(one: Outcome) -> list[str]:
-    rows = (("held", one.held), ("missed", one.missed), ("WRONG", one.wrong))
+    rows = (
+        ("held", one.held),
+        ("marked", one.marked),
+        ("missed", one.missed),
+        ("WRONG", one.wrong),
+        ("WRONG MARK", one.wrongly_marked),
+    )
     return [
         f"    {label}: {old.text!r} ({old.key}) -> {new.text!r} ({new.key})"
         for label, pairs in rows

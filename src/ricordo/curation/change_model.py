@@ -34,6 +34,7 @@ from ricordo.messages.json_text import decode_json
 
 __all__ = [
     "CHANGE_THRESHOLD",
+    "LIKELY_SCORE",
     "OUTDATED_THRESHOLD",
     "ComparedStatement",
     "change_features",
@@ -48,6 +49,8 @@ CHANGE_THRESHOLD = 1.5
 """The score from which a later statement takes the place of an earlier one."""
 OUTDATED_THRESHOLD = 0.7
 """The score from which an earlier statement may be outdated, if the later one has a word of change."""
+LIKELY_SCORE = CHANGE_THRESHOLD - 0.01
+"""The most that two statements score of which the longer one is mostly about something else."""
 _WEIGHTS_FILE = "change_weights.json"
 _VALUE_SIGN = "="
 _EASTERN_RUN = lazy_compile(r"([\u3005-\u30ff\u3400-\u9fff]+)")
@@ -64,6 +67,8 @@ _MIN_LIKENESS_WITH_NAMES = 0.3
 _MIN_LIKENESS_OF_NEIGHBOURS = 0.65
 _SHORT = 3
 _SHORT_PAST = 4
+_MIN_SHARE_OF_SHORTER = 0.3
+_MIN_SHARE_OF_LONGER = 0.3
 _MIN_TWIN = 0.6
 _MIN_TWIN_WITH_CUE = 0.75
 _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
@@ -252,7 +257,9 @@ def change_features(
 def change_score(features: Mapping[str, float]) -> float:
     """Return the log odds that the later statement changes the earlier one; minus infinity for a near miss.
 
-    What is said on one day without a word of change is a list, and what happened twice are two events.
+    What is said on one day without a word of change is a list, and what happened twice are two events. Two that have
+    less than a third of their subject in common are no sure change: the longer one says more than the other can
+    replace, and they are about different things if it is less than a third of the shorter one.
     """
     is_plain = not features["cue"]
     is_unnamed = features["no attribute"] and features["only the value differs"] < _MIN_TWIN_WITH_CUE
@@ -260,8 +267,11 @@ def change_score(features: Mapping[str, float]) -> float:
         is_plain and (is_unnamed or features["same day"] or features["events"])
     ):
         return -math.inf
+    if features["share of the shorter"] < _MIN_SHARE_OF_SHORTER:
+        return -math.inf
     weights = _load_weights()
-    return weights["bias"] + sum(weights[name] * value for name, value in features.items())
+    score = weights["bias"] + sum(weights[name] * value for name, value in features.items())
+    return score if features["share of the longer"] >= _MIN_SHARE_OF_LONGER else min(score, LIKELY_SCORE)
 
 
 def shares_frame(one: ComparedStatement, other: ComparedStatement) -> bool:

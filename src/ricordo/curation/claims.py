@@ -340,6 +340,7 @@ _WORD = lazy_compile(r"[^\W\d_][\w'’-]*")
 FIRST_EASTERN = "\u2e80"
 """The first character of scripts without spaces."""
 _MAX_SHORT_NAME = 3
+_ORDINAL_ENDING = lazy_compile(lambda: rf"(?:{pack_phrases('ordinal_ending')})(?!\w)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -384,7 +385,9 @@ def find_values(text: str, language: Language) -> list[TypedValue]:
             value = f"{int(match[1])}:{match[2]}" if kind == "clock" else match[0]
             found.append(TypedValue(kind=kind, value=value, start=match.start(), end=match.end()))
     found += [
-        TypedValue(kind=each.unit or "number", value=f"{each.value:g}", start=each.start, end=each.end)
+        TypedValue(
+            kind=each.unit or "number", value=f"{each.value:g}", start=each.start, end=_find_ordinal_end(text, each.end)
+        )
         for each in find_quantities(text, language)
         if not any(other.start < each.end and each.start < other.end for other in found)
     ]
@@ -398,6 +401,12 @@ def find_values(text: str, language: Language) -> list[TypedValue]:
             for kind, value in _name_types(match[0], language)
         ]
     return sorted(found, key=lambda each: (each.start, each.end, each.kind))
+
+
+def _find_ordinal_end(text: str, at: int) -> int:
+    """Return the end of an ordinal ending at this place ("26th"), else the place."""
+    match = _ORDINAL_ENDING.match(text, at)
+    return match.end() if match else at
 
 
 def _name_types(word: str, language: Language) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from math import inf
 
 from ricordo.curation.change_model import (
+    LIKELY_SCORE,
     OUTDATED_THRESHOLD,
     change_features,
     change_score,
@@ -123,6 +124,12 @@ def _folded_words(kind: WordKind) -> frozenset[str]:
 
 
 @cache
+def _vague_words() -> frozenset[str]:
+    """Return the words that two statements about different things often share, such as "first" and "line"."""
+    return _folded_words("untitled") | _folded_words("time_word") | _folded_words("number_word")
+
+
+@cache
 def _verbs_of_nouns() -> Mapping[str, str]:
     """Return the verb of each noun whose stem differs from it, both as they are compared."""
     return {stem(noun): stem(verb) for noun, verb in pack_table("verb_of_noun").items()}
@@ -188,9 +195,11 @@ def outdates(newer: Entry, older: Entry, rarity: Callable[[str], float], score: 
         return 0.0
     if named := _names_earlier_value(newer, older, rarity):
         return _NAMED + named
-    if score < OUTDATED_THRESHOLD:
+    new, old = read_statement(newer.content), read_statement(older.content)
+    if score < OUTDATED_THRESHOLD or not (new.subject & old.subject) - _vague_words():
         return 0.0
-    return score if announces_change(newer) or _FROM_DAY.search(newer.content) else 0.0
+    is_announced = announces_change(newer) or _FROM_DAY.search(newer.content)
+    return score if is_announced or (score >= LIKELY_SCORE and new.has_cue) else 0.0
 
 
 def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> float:

@@ -173,8 +173,8 @@ class _Reconciler:
     def _decide_changes(self, name: str) -> None:
         """Replace what the entry changes, and the entry if a later one changes it, where no rule found that.
 
-        What is less sure is noted: the most likely one of them may be outdated. What a model saw together with the
-        entry is left to it.
+        What is less sure is noted: the most likely one of them may be outdated, if the entry replaces none. What a
+        model saw together with the entry is left to it.
         """
         if name not in self.active:
             return
@@ -188,6 +188,7 @@ class _Reconciler:
                 if self._may_replace(newer.entry, older.entry):
                     self._replace(older, newer)
                     self._supersessions_left -= 1
+                    return
         if name in self.active:
             self._note_outdated(self.active[name], {other.entry.id: score for score, other in scored})
 

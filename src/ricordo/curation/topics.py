@@ -141,7 +141,7 @@ def create_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     kinds = Counter(topic_type(entry.kind) for entry in entries)
     fields = {
         "name": name,
-        "description": _describe_entries(name, entries),
+        "description": _describe_entries(name, _without_outdated(entries)),
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
@@ -167,7 +167,7 @@ def update_description(path: str, before: bytes, after: bytes) -> bytes:
 
 def description_line(name: str, entries: Sequence[Entry]) -> bytes:
     """Return the front matter line that describes the topic of this name by its entries."""
-    description = json.dumps(_describe_entries(name, entries), ensure_ascii=False)
+    description = json.dumps(_describe_entries(name, _without_outdated(entries)), ensure_ascii=False)
     return b"description: " + description.encode("utf-8", "replace") + b"\n"
 
 
@@ -176,7 +176,8 @@ def has_generated_description(path: str, document: bytes) -> bool:
     if not is_generated(document):
         return False
     topic, entries = read_topic(path, document), _active_entries(path, document)
-    return topic.description == _describe_entries(topic.name, entries) or _is_earlier_form(topic.description, entries)
+    generated = _describe_entries(topic.name, _without_outdated(entries))
+    return topic.description == generated or _is_earlier_form(topic.description, entries)
 
 
 def is_generated(document: bytes) -> bool:
@@ -202,13 +203,15 @@ def render_topic_list(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
 def add_pointers(topics: Sequence[Topic], long_entries: Mapping[str, Sequence[Entry]], limit: int) -> list[Topic]:
     """Return the topics with pointers to the most useful of their long entries, by path, at most `limit` in all.
 
-    The entry that the description of a topic states has none.
+    The entry that the description of a topic states has none, nor has one that may be outdated: its mark stands in
+    the topic.
     """
     chosen: dict[str, list[tuple[str, Entry]]] = {
         topic.path: [
             (text, entry)
             for entry in long_entries.get(topic.path, ())
-            if (text := _state_entry(entry, POINTER_CHARS))
+            if not entry.maybe_outdated_by
+            and (text := _state_entry(entry, POINTER_CHARS))
             and not (topic.description and topic.description.strip("…") in text)
         ]
         for topic in topics
@@ -401,6 +404,11 @@ def _unquote(value: str) -> str:
 
 def _to_one_line(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
+
+
+def _without_outdated(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Return the entries that no newer one may have made outdated; all if there is none."""
+    return [entry for entry in entries if not entry.maybe_outdated_by] or entries
 
 
 def _describe_entries(name: str, entries: Sequence[Entry]) -> str:
