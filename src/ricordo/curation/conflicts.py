@@ -218,7 +218,7 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
     names = max((rarity(word) for word in ending.words & old.subject), default=0.0)
     if names >= _MIN_NAME_RARITY * rarity(""):
         return names
-    over = ending.ended & earlier.values
+    over = ending.ended & (earlier.values - earlier.ended)
     if over and ending.values - ending.ended and (shared or any(map(_is_measured, over))):
         return 1.0 + shared
     if new.has_cue and shared >= _MIN_WORD_RARITY and _has_other_value(ending.values, earlier.values):

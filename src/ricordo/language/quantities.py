@@ -89,7 +89,7 @@ def _quantity_pattern(language: Language, numerals: Mapping[str, float], units: 
     return rf"""
       (?P<currency>[€$£¥])\s?(?P<paid>\d+(?:[.,]\d+)*)
     | (?:(?P<digits>{_DIGITS})(?P<scale>\s(?:{scale})(?!\w)|[kK](?!\w))?
-        |(?<!\w)(?P<words>(?:{western})(?:[\s-]+(?:(?:{joiner})\s+)?(?:{western})|(?:{joiner})?(?:{western}))*)(?!\w)(?:\s+(?:{article})(?=\s+(?:{western_unit})(?!\w)))?)
+        |(?<!\w)(?P<words>(?:{western})(?:[\s-]+(?:(?:{joiner})\s+)?(?:{western})|(?:{joiner})?(?:{western}))*)(?!\w)(?:\s+(?P<each>{article})(?=\s+(?:{western_unit})(?!\w)))?)
       (?:[\s-]?(?P<sign>{sign})|[\s-]{{0,2}}(?P<unit>{western_unit})(?!\w)|\s?(?P<eastern_unit>{eastern_unit}))?
     | (?P<eastern>(?:{eastern})+)(?P<measure>{eastern_unit})?
     | (?<!\w)(?P<article>{article})\s+(?P<one>{western_unit})(?!\w)
@@ -115,7 +115,9 @@ def _read_matches(text: str, words: _Vocabulary) -> Iterator[Quantity]:
         if value is None or is_rate:
             continue
         names = ("sign", "unit", "eastern_unit", "measure", "currency", "one")
-        unit = next((match[name] for name in names if match[name]), None)
+        # "ten a month" is ten of something, and "half a month" a duration
+        is_for_each = match["each"] is not None and value >= 1
+        unit = None if is_for_each else next((match[name] for name in names if match[name]), None)
         family, size = words.units[unit.casefold()] if unit else ("", 1.0)
         yield Quantity(value=round(value * size, 6), number=value, unit=family, start=match.start(), end=end)
 

@@ -445,7 +445,10 @@ comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
         "valid_until": "until|till|up to|through",
         "past_state": "was|were|had|used to",
         "ended_lead": r"moved on from|moving on from|done with|rid of|took \w+ off|stopped using|ditched|abandoned",
-        "ended_tail": r"(?:is |are |was |were )?too (?:few|many|short|long|little|much|small|big|busy|late)|any ?more",
+        "ended_tail": r"""
+(?:is |are |was |were )?too (?:few|many|short|long|little|much|small|big|busy|late)|any ?more|no longer
+(?:is|are) (?:over|off|dead|gone)
+""",
         "change_cue": r"""
 now|by now|nowadays|no longer|any ?more|no more|instead(?: of)?|rather than|from now on|as of|since|starting|effective
 from (?:\w+ ){1,4}on|from (?:today|tomorrow|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january
@@ -553,7 +556,7 @@ for|by|to|with|of|about|at|on|in|like|as|hurt|teach|taught|treat|ask|asked|tell|
         "noun_mine": "an?|the|this|that|gold|coal|iron|silver|copper|salt|diamond|land|data|old|new|open",
         "exclaimed": r"(?:god|goodness|gosh|bad|word|dear|foot|ass)\b",
         "habit": "always|usually|often|every|never|sometimes|normally|mostly",
-        "claim_negation": "not|no|never|cannot|nor|without|stop(?:ped)?",
+        "claim_negation": "no more|not|no|never|cannot|nor|without|stop(?:ped)?",
         "present_negation": r"""
 (?:do|does) not|must not|never|no longer|stop(?:ped)?|(?:do|does|wo|ca|must|should|is|are)n['’]t
 """,
