@@ -467,6 +467,10 @@ _ENDED_NAME = lazy_compile(
     ),
     re.IGNORECASE,
 )
+_LIMIT = lazy_compile(
+    lambda: rf"(?<!\w)(?:{pack_phrases('limit', edges=True)})(?!\w)|{pack_phrases('limit', edges=False)}",
+    re.IGNORECASE,
+)
 
 
 def _ended_leads(*, edges: bool) -> str:
@@ -476,11 +480,15 @@ def _ended_leads(*, edges: bool) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
-    """What a statement says to end: values, as pairs of type and value, and words; `values` are all its values."""
+    """What a statement says to end: values, as pairs of type and value, and words; `values` are all its values.
+
+    With `is_limit` it names the most that something may be.
+    """
 
     ended: frozenset[tuple[str, str]]
     words: frozenset[str]
     values: frozenset[tuple[str, str]]
+    is_limit: bool
 
 
 @lru_cache(maxsize=8192)
@@ -498,4 +506,5 @@ def read_ending(text: str) -> Ending:
         ended=frozenset((each.kind, each.value) for each in ended),
         words=frozenset(content_words(named, detect_language(excerpt))) - _generic_words(),
         values=frozenset((each.kind, each.value) for each in values),
+        is_limit=_LIMIT.search(excerpt) is not None,
     )

@@ -16,13 +16,14 @@ from math import inf
 from ricordo.curation.change_model import (
     LIKELY_SCORE,
     OUTDATED_THRESHOLD,
+    ComparedStatement,
     change_features,
     change_score,
     have_different_subjects,
     read_statement,
     shares_frame,
 )
-from ricordo.curation.claims import Claim, ParsedStatement, parse_statement, read_ending
+from ricordo.curation.claims import Claim, Ending, ParsedStatement, parse_statement, read_ending
 from ricordo.curation.importance import CORRECTION_TAG, entry_time
 from ricordo.language import content_words, is_correction, stem
 from ricordo.language.duplicates import is_same_statement
@@ -98,12 +99,14 @@ _SINGLE_VALUED_ATTRIBUTES = frozenset({"home", "work", "indentation"})
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _MIN_WORDS = 2
 _MIN_NAME_RARITY = 0.62
+_MIN_LIMIT_RARITY = 0.5
 _MIN_WORD_RARITY = 1.5
 _MEASURED_TYPES = frozenset({"time", "weekday", "clock", "data", "share", "rate", "mass", "volume", "length", "piece"})
 _UNITS = frozenset({f"{seconds:g}" for seconds in (1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000)})
 _NAMED = 10.0
 """What names the old value is likelier than what the model finds."""
 _INEXACT_TYPES = frozenset({"number", "month", "date"})
+_CALENDAR_TYPES = frozenset({"weekday", "month", "date", "clock"})
 # "User: " before a sentence names the speaker, not what it is about
 _FIRST_PERSON = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('first_person_subject')})(?!\w)", re.IGNORECASE)
 # "starting with February", "as of Monday", "since 2019"
@@ -127,6 +130,11 @@ def _folded_words(kind: WordKind) -> frozenset[str]:
 def _vague_words() -> frozenset[str]:
     """Return the words that two statements about different things often share, such as "first" and "line"."""
     return _folded_words("untitled") | _folded_words("time_word") | _folded_words("number_word")
+
+
+@cache
+def _limit_words() -> frozenset[str]:
+    return frozenset(content_words(pack_phrases("limit").replace("|", " "), "en"))
 
 
 @cache
@@ -206,7 +214,8 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
     """Return how surely `newer` names what `older` says as over, as the weight of what it names; 0 if it does not.
 
     It does if it says that a value or a name of the older one ends ("not a month", "eight is too few", "we have moved
-    on from Hutch"), or if it announces a change and has that value beside another one of its type, on the same subject.
+    on from Hutch"), or if it announces a change and has that value beside another one of its type, on the same subject,
+    or a limit where the older one has another limit.
     """
     if _describe_different_speakers(newer, older):
         return 0.0
@@ -223,7 +232,20 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
         return 1.0 + shared
     if new.has_cue and shared >= _MIN_WORD_RARITY and _has_other_value(ending.values, earlier.values):
         return shared
-    return 0.0
+    return _find_shared_limit(ending, earlier, new, old, rarity)
+
+
+def _find_shared_limit(
+    ending: Ending, earlier: Ending, new: ComparedStatement, old: ComparedStatement, rarity: Callable[[str], float]
+) -> float:
+    """Return the weight of what both name a limit of, if the later one announces another limit of one type, else 0."""
+    if not (new.has_cue and ending.is_limit and earlier.is_limit):
+        return 0.0
+    types = [{kind for kind, _ in each.values} - _CALENDAR_TYPES for each in (ending, earlier)]
+    common = {kind for kind, _ in ending.values & earlier.values}
+    words = (new.subject & old.subject) - _vague_words() - _limit_words()
+    weight = max(map(rarity, words), default=0.0)
+    return weight if types[0] & types[1] - common and weight >= _MIN_LIMIT_RARITY * rarity("") else 0.0
 
 
 def _is_measured(value: tuple[str, str]) -> bool:

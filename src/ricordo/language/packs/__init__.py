@@ -286,6 +286,7 @@ PhraseKind = Literal[
     "change_cue",  # words that many changes have, and some other statements
     "ended_lead",  # words before something that ends
     "ended_tail",  # words behind a value that ends, such as those that call it too small
+    "limit",  # words of a statement that names the most that something may be
     "from",  # words before the old value of a change
     "to",  # words before the new value of a change
     "from_to",  # a change in a script without spaces, with the groups `old` and `new`

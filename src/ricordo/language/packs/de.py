@@ -201,6 +201,7 @@ ki-?(?:assistenten|agenten|systeme|helfer)\b[^.:]{0,60}(?::|sollen|müssen|bitte
         "ended_lead": r"""
 weg von|Schluss mit
 """,
+        "limit": "unter|höchstens|maximal|maximum|bis zu|nicht mehr als|weniger als|obergrenze|grenze|limit|budget",
         "ended_tail": r"""
 (?:(?:ist|sind|war|waren) )?(?:viel |einfach )?zu (?:wenig|kurz|lang|viel|klein|groß|spät|früh|knapp|hoch|niedrig)
   |nicht mehr

@@ -445,6 +445,9 @@ comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
         "valid_until": "until|till|up to|through",
         "past_state": "was|were|had|used to",
         "ended_lead": r"moved on from|moving on from|done with|rid of|took \w+ off|stopped using|ditched|abandoned",
+        "limit": r"""
+under|below|at most|up to|(?:no|not) more than|less than|max(?:imum)?|limit(?:s|ed)?|ceiling|cap(?:ped)?|budget|longest
+""",
         "ended_tail": r"""
 (?:is |are |was |were )?too (?:few|many|short|long|little|much|small|big|busy|late)|any ?more|no longer
 (?:is|are) (?:over|off|dead|gone)

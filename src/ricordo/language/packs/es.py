@@ -175,6 +175,7 @@ a los (?:sistemas|asistentes|agentes) que\b
         "ended_lead": r"""
 dejamos|hemos dejado|se acabó
 """,
+        "limit": "como mucho|como máximo|máximo|hasta|no más de|menos de|límite|tope|techo|presupuesto",
         "ended_tail": r"""
 (?:(?:es|son|era|eran) )?(?:demasiado|muy) (?:poco|pocos|cort\w+|larg\w+|pequeñ\w+|grandes?|tarde|pronto|alto|bajo)
   |se queda cort\w+

@@ -172,6 +172,7 @@ aux (?:ia|assistants|systèmes|agents) qui\b
         "ended_lead": r"""
 fini(?: avec)?|abandonné|plus d(?:e|['’])
 """,
+        "limit": "au plus|au maximum|maximum|jusqu['’]à|pas plus de|moins de|plafond|limite|budget",
         "ended_tail": r"""
 (?:(?:c['’]est|est|sont|était|étaient|c['’]était) )?(?:bien |beaucoup )?trop (?:peu|court\w*|long\w*|petit\w*
   |grand\w*|tard|tôt|juste|haut\w*|bas\w*)

@@ -152,6 +152,7 @@ errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|anc
         "ended_lead": r"""
 basta con|lasciato
 """,
+        "limit": "al massimo|massimo|fino a|non più di|meno di|tetto|limite|budget",
         "ended_tail": r"""
 (?:(?:è|sono|era|erano) )?tropp\w (?:poc\w+|cort\w+|lung\w+|piccol\w+|grand\w+|tardi|presto|alt\w|bass\w)|(?:è|sono
   |era|erano) tropp[oaie]

@@ -32,6 +32,7 @@ day 0 = 오늘; day 1 = 내일; week 1 = 다음 주|다음주; month 1 = 다음 
         "month_sign": "월",
         "valid_from_behind": "부터",
         "valid_until_behind": "까지",
+        "limit": "최대|이하|이내|한도|상한|예산",
         "ended_tail": r"""
 (?:은|는|이|가)? ?너무 ?(?:짧|길|적|많|작|크|늦|이르)|대신|말고|가 아니라|이 아니라
 """,

@@ -144,6 +144,7 @@ aos (?:sistemas|assistentes|agentes) que\b
         "ended_lead": r"""
 chega de|deixámos|deixamos
 """,
+        "limit": "no máximo|máximo|até|não mais de|menos de|teto|limite|orçamento",
         "ended_tail": r"""
 (?:(?:é|são|era|eram) )?(?:demasiado|muito) (?:pouco|curto|longo|pequeno|grande|tarde|cedo|alto|baixo)|(?:é|são|era
   |eram) pouco
