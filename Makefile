@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Bytecode is written: each worker and each process of a test would compile the package and its tests anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup setup-runtime demo test check house format-check lint types contracts site-check requirements bench bench-million bench-rest soak fuzz docs format clean
+.PHONY: help setup setup-runtime demo test check house format-check lint types contracts site-check requirements bench bench-million bench-rest soak test-mcp fuzz docs format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
@@ -99,6 +99,12 @@ bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
+
+build/mcp-tools/node_modules:
+	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector
+
+test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite and inspector from npm, and run them
+	$(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
 
 fuzz: $(DEV) ## run the property tests with fresh random examples, many of them
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=1800 $(ARGS)

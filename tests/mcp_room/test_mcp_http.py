@@ -1,10 +1,5 @@
 """`ricordo mcp --http` as a real process: who is let in, and both generations of the protocol."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -14,36 +9,17 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from command_line import ricordo
-from mcp_clients import value_of
+from mcp_clients import TOKEN, serve_over_http, value_of
 
-TOKEN = "a-token-of-thirty-two-characters"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
-@contextmanager
-def _serve(tmp_path: Path, *options: str) -> Iterator[str]:
-    """Start the server on a free port and yield its URL."""
-    token = tmp_path / "token"
-    token.write_text(f"{TOKEN}\n")
-    command = [sys.executable, "-m", "ricordo", "mcp", "--root", str(tmp_path / "root"), "--http", "127.0.0.1:0"]
-    given = options or ("--token-file", str(token))
-    with subprocess.Popen([*command, *given], stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        try:
-            assert "Serving at " in line, line + process.stderr.read()
-            yield line.partition("Serving at ")[2].strip()
-        finally:
-            process.terminate()
-            assert process.wait(timeout=60) == 143
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_client_with_the_token_uses_the_memory(tmp_path: Path, mode: Literal["auto", "legacy"]) -> None:
-    with _serve(tmp_path) as url:
+    with serve_over_http(tmp_path) as url:
         async with (
             httpx2.AsyncClient(headers=HEADERS, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
@@ -55,7 +31,7 @@ async def test_a_client_with_the_token_uses_the_memory(tmp_path: Path, mode: Lit
 
 
 def test_who_has_no_token_or_comes_from_elsewhere_is_refused(tmp_path: Path) -> None:
-    with _serve(tmp_path) as url:
+    with serve_over_http(tmp_path) as url:
 
         def ask(**headers: str) -> int:
             return httpx2.post(url, json=PING, headers={**ACCEPTED, **headers}, timeout=60).status_code

@@ -1,15 +1,19 @@
-"""What clients of the MCP server read in a result."""
+"""Clients of the MCP server: what they read in a result, and a server that they reach over HTTP."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-__all__ = ["Connected", "find_text", "is_there", "text_of", "value_of"]
+__all__ = ["TOKEN", "Connected", "find_text", "is_there", "serve_over_http", "text_of", "value_of"]
 
+TOKEN = "a-token-of-thirty-two-characters"
 Connected = Callable[..., AbstractAsyncContextManager[Client]]
 
 
@@ -34,3 +38,21 @@ def is_there(path: Path) -> bool:
 def find_text(folder: Path, text: str) -> list[Path]:
     """Return the files below a folder that hold a text."""
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+@contextmanager
+def serve_over_http(tmp_path: Path, *options: str) -> Iterator[str]:
+    """Start a server on a free port, with a token if there are no `options`, and yield its URL."""
+    token = tmp_path / "token"
+    token.write_text(f"{TOKEN}\n", encoding="ascii")
+    command = [sys.executable, "-m", "ricordo", "mcp", "--root", str(tmp_path / "root"), "--http", "127.0.0.1:0"]
+    given = options or ("--token-file", str(token))
+    with subprocess.Popen([*command, *given], stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        try:
+            assert "Serving at " in line, line + process.stderr.read()
+            yield line.partition("Serving at ")[2].strip()
+        finally:
+            process.terminate()
+            assert process.wait(timeout=60) == 143
