@@ -17,6 +17,8 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 LAZY_IMPORTS = {
     "ricordo.workspace.history.repetition._said": "only forgetting reads facts and states of sessions",
     "ricordo.hooks.places._find_user": "Windows has no such module, and few environments lack the login name",
+    "ricordo.hooks.switches._read_table": "most files of settings do not name hooks",
+    "ricordo.hooks.worker._is_worked_on": "Windows has no such module, and few hooks start a worker",
     "ricordo.lazy.dataclass": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",

@@ -8,6 +8,11 @@ import gc
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ricordo.hooks.contract import HookAnswer, HookEvent
+    from ricordo.hooks.places import Place
 
 __all__ = ["run"]
 
@@ -18,6 +23,8 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 def run() -> None:
     """Run the command line of this process."""
+    if sys.argv[1:2] == ["hook"]:
+        _run_hook(sys.argv[2:])
     before = signal.getsignal(signal.SIGINT)
     # who is to ignore interruptions, such as a job in the background, goes on doing so
     if before is signal.default_int_handler:
@@ -35,6 +42,19 @@ def run() -> None:
         app(prog_name="ricordo")
     except KeyboardInterrupt:
         sys.exit(_EXIT_INTERRUPTED)
+
+
+def _run_hook(arguments: list[str]) -> None:
+    """Run a hook, which loads next to nothing, and end the process; return if these are no arguments of one."""
+    from ricordo.hooks.entry import answers_directly, run_hook
+
+    def answer(place: "Place", event: "HookEvent") -> "HookAnswer":
+        from ricordo.cli.commands.hook import answer_in_process
+
+        return answer_in_process(place, event)
+
+    if answers_directly(arguments):
+        run_hook(arguments, os.environ, answer)
 
 
 def _exit_at_once(*args: object) -> None:

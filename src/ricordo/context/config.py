@@ -27,6 +27,7 @@ __all__ = [
     "ClearResultsConfig",
     "CompactionConfig",
     "DedupeReadsConfig",
+    "HooksConfig",
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
     "TurnRecallConfig",
@@ -379,3 +380,25 @@ class TurnRecallConfig:
     def is_on(self) -> bool:
         """Whether turn recall can show anything."""
         return bool(self.turn_tokens and self.session_tokens and self.memories and self.seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HooksConfig:
+    """What hooks give to a coding agent, in tokens by the built-in estimate, and whether they may start a worker.
+
+    A session begins with at most `preamble_tokens` of memory. A prompt brings at most `memories` entries in
+    `prompt_tokens` tokens, all prompts of a session `session_tokens` in total; 0 gives none. With `worker`, which only
+    the user's own settings can set, a hook starts a process of at most 30 seconds that learns from what waits.
+    """
+
+    preamble_tokens: int = 2_000
+    prompt_tokens: int = 500
+    session_tokens: int = 5_000
+    memories: int = 3
+    worker: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject negative values."""
+        for name in ("preamble_tokens", "prompt_tokens", "session_tokens", "memories"):
+            if getattr(self, name) < 0:
+                raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")

@@ -26,7 +26,15 @@ from ricordo.workspace.layout import is_profile, profile_path_for
 if TYPE_CHECKING:
     from ricordo.curation import UserProfile
 
-__all__ = ["Finder", "compose_past_preamble", "list_entries", "read_entry_page", "read_preamble"]
+__all__ = [
+    "Finder",
+    "compose_past_preamble",
+    "find_candidates",
+    "list_entries",
+    "read_entry_page",
+    "read_preamble",
+    "record_given",
+]
 
 
 _CANDIDATES_PER_HIT = 4
@@ -207,3 +215,13 @@ async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None
 async def read_entry_page(memory: _OpenMemory, limit: int) -> EntryPage:
     """Return the newest `limit` entries of a memory, and the ids of all."""
     return await memory._layers.entry_page(limit)
+
+
+async def find_candidates(memory: _MemoryWithProfile, text: str, limit: int) -> list[Hit]:
+    """Return at most `limit` entries for a text, best first, of which none counts as shown yet."""
+    return await memory._workspace.store.recall(text, limit)
+
+
+def record_given(memory: _MemoryWithProfile, hits: Sequence[Hit], *, session: str) -> None:
+    """Record that a hook gave these entries to a session."""
+    record_shown(memory._workspace.store, hits, how="hook", session=session)

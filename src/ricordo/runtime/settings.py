@@ -23,6 +23,7 @@ from ricordo.context.config import (
     PREAMBLE_BUDGET,
     WORKSPACE_BUDGET,
     CompactionConfig,
+    HooksConfig,
     ToolResultEvictionConfig,
     TurnRecallConfig,
 )
@@ -111,13 +112,24 @@ def check_endpoint_owner(owner: object, name: object, *, base_url: object) -> No
 
 
 MACHINE_SETTINGS = frozenset(
-    {"base_url", "cache", "data", "embedder_base_url", "index", "permissions", "root", "trust", "user"}
+    {
+        "base_url",
+        "cache",
+        "data",
+        "embedder_base_url",
+        "hooks.worker",
+        "index",
+        "permissions",
+        "root",
+        "trust",
+        "user",
+    }
 )
 """Settings that a root's config.toml can't set: they decide where memory and API keys go and what runs unasked.
 
 It can't set `base_url` in any of its tables either.
 """
-_PERSONAL_SETTINGS = frozenset({"permissions"})
+_PERSONAL_SETTINGS = frozenset({"hooks.worker", "permissions"})
 """The machine settings that the user's own config.toml can set."""
 _PREFIX = "RICORDO_"
 _NESTED = "__"
@@ -159,8 +171,9 @@ class Settings:
     are added. A turn makes at most `max_iters` requests to the model. `flush` says when and how messages are extracted;
     with None nothing is extracted. `signal_patterns` is a directory of patterns that replace the built-in ones for
     recognising signals, such as a correction; it is read when this object is created. `inbox` says how long messages
-    wait until they are learned from. `origins` maps the dotted key of each setting that is not at its default to the
-    source of its value.
+    wait until they are learned from. `hooks` says what coding agents are given; with None (RICORDO_HOOKS=off) they are
+    given nothing, and nothing is learned from them. `origins` maps the dotted key of each setting that is not at its
+    default to the source of its value.
     """
 
     root: Path | None
@@ -187,6 +200,7 @@ class Settings:
     recalled_memories: int = DEFAULT_OPENING_MEMORIES
     reductions: Reductions = field(default_factory=Reductions)
     turn_recall: TurnRecallConfig | None = None
+    hooks: HooksConfig | None = field(default_factory=HooksConfig)
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     profile: ProfileConfig | None = field(default_factory=ProfileConfig)
     injection: InjectionConfig | None = field(default_factory=InjectionConfig)
@@ -373,7 +387,7 @@ def _values_from_file(config: ConfigFile, *, own: bool = False) -> list[SettingV
                 raise InvalidSetting(f"{origin}: {key} is not used, as others can write this file: make it your own.")
             values.append(SettingValue(key=key, value=value, origin=origin))
             continue
-        if key.partition(".")[0] in MACHINE_SETTINGS or key.rpartition(".")[2] == "base_url":
+        if {key, key.partition(".")[0]} & MACHINE_SETTINGS or key.rpartition(".")[2] == "base_url":
             raise InvalidSetting(
                 f"{origin}: {key} can't be set in a file that may come with a folder: set {environment_variable(key)}"
                 f"{', or write it into your own config.toml' if key in _PERSONAL_SETTINGS else ''}."

@@ -371,15 +371,17 @@ def search_words(text: str) -> tuple[str, ...]:
     return tuple(forms)
 
 
-def select_relevant(text: str, hits: Iterable[Hit], limit: int) -> list[Hit]:
+def select_relevant(text: str, hits: Iterable[Hit], limit: int, *, extracted: bool = False) -> list[Hit]:
     """Return at most `limit` of the hits that are relevant to `text`, those with most of its words first.
 
     Among equals the earlier hit comes first. Superseded entries are left out, and so are extracted entries that nobody
-    has curated; only a search finds these.
+    has curated, unless `extracted` is set; otherwise only a search finds these.
     """
     words = query_words(text)
     least = _min_matched_weight(sum(words.weights))
-    showable = {(hit.entry.id or hit.entry.content, hit.path): hit for hit in hits if _is_showable(hit)}
+    showable = {
+        (hit.entry.id or hit.entry.content, hit.path): hit for hit in hits if _is_showable(hit, extracted=extracted)
+    }
     weighted = [(_matched_weight(words, hit.entry), hit) for hit in _unique_by_content(showable.values())]
     chosen = sorted((row for row in weighted if row[0] >= least), key=lambda row: -row[0])
     return [hit for _, hit in chosen[:limit]]
@@ -390,10 +392,10 @@ def _min_matched_weight(total_weight: float) -> float:
     return 1.0 if total_weight < _FEW else 2.0 if total_weight <= _MANY else 3.0
 
 
-def _is_showable(hit: Hit) -> bool:
+def _is_showable(hit: Hit, *, extracted: bool) -> bool:
     entry = hit.entry
     holds = entry.state == "active" and not hit.superseded_by
-    return holds and not (entry.by == "flush" and ledger_date(hit.path) is not None)
+    return holds and (extracted or not (entry.by == "flush" and ledger_date(hit.path) is not None))
 
 
 def _unique_by_content(hits: Iterable[Hit]) -> list[Hit]:

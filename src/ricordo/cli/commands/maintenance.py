@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ricordo.cli.commands.hook import drain_hooks, prepare_next_session
 from ricordo.cli.commands.status import format_doubts
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line
-from ricordo.cli.target import Target, load_scope, print_setting_errors, require_target, run_async, with_memory
+from ricordo.cli.target import (
+    Target,
+    find_target,
+    load_scope,
+    print_setting_errors,
+    require_target,
+    run_async,
+    with_memory,
+)
 from ricordo.errors import ExtraMissing, FileMissing, InvalidInput, ModelError
 from ricordo.lazy import dataclass
 
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from ricordo.curation.retention import PlannedPruning
     from ricordo.curation.types import Proposal
     from ricordo.extraction.cursor import OverdueWork
+    from ricordo.hooks.drainer import DrainReport
     from ricordo.jobs import Job, JobQueue, JobRecord
     from ricordo.messages.types import JsonValue
     from ricordo.models.config import SpendingConfig
@@ -68,27 +78,56 @@ def maintain(
 ) -> None:
     """Do now what the background does: learn from sessions, expire, consolidate, prune, reindex.
 
-    Sessions that hold more than was learned are found in the files too. It is done for what is yours in the project and
-    for what the project shares, with --shared for the latter alone. The exit code is 1 if something is left.
+    What coding agents handed over is taken in first. Sessions that hold more than was learned are found in the files
+    too. It is done for what is yours in the project and for what the project shares, with --shared for the latter
+    alone. The exit code is 1 if something is left.
     """
+    handed_over = None if dry_run else drain_hooks(find_target(root, user, project, shared=shared), seconds=seconds)
     target = require_target(root, user, project, shared=shared)
     print_setting_errors(target)
     overdue, expiring, work_result = run_async(
         lambda: _maintain_root(target, dry_run=dry_run, retry=retry, seconds=seconds)
     )
+    if not dry_run:
+        prepare_next_session(target)
     is_unfinished = bool(
-        work_result and (work_result.left or work_result.count("failed") or (overdue.failed and not retry))
+        (handed_over and handed_over.left)
+        or (work_result and (work_result.left or work_result.count("failed") or (overdue.failed and not retry)))
     )
     doubts = {} if dry_run else _count_doubts(target)
     if as_json:
-        print_json({**_maintenance_document(overdue, expiring, work_result), "doubts": {**doubts}})
+        document = _maintenance_document(overdue, expiring, work_result)
+        print_json({**document, "hooks": _hooks_document(handed_over), "doubts": {**doubts}})
     else:
+        if handed_over:
+            _print_handed_over(handed_over)
         _print_overdue(overdue, expiring)
         if work_result:
             _print_work(work_result)
         _print_doubts(doubts)
     if is_unfinished:
         raise typer.Exit(1)
+
+
+def _print_handed_over(report: "DrainReport") -> None:
+    if report.is_elsewhere:
+        print_line("Another process takes in what coding agents handed over.")
+        return
+    trouble = f"; {', '.join(report.troubles)}" if report.troubles else ""
+    left = f", {pluralize(report.left, 'part')} left{trouble}" if report.left else ""
+    messages, entries = pluralize(report.messages, "message"), pluralize(report.entries, "entry")
+    print_line(f"Took in {messages} from coding agents, and learned {entries} of them{left}.")
+
+
+def _hooks_document(report: "DrainReport | None") -> "JsonValue":
+    if report is None:
+        return None
+    return {
+        "messages": report.messages,
+        "entries": report.entries,
+        "left": report.left,
+        "troubles": [*report.troubles],
+    }
 
 
 async def _maintain_root(

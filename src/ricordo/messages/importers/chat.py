@@ -11,6 +11,7 @@ from dataclasses import replace
 from ricordo.errors import InvalidMessage
 from ricordo.messages.formats import from_anthropic, from_openai
 from ricordo.messages.importers.claude_code import TranscriptRow
+from ricordo.messages.importers.codex import RolloutItem
 from ricordo.messages.importers.records import (
     CONTENT_KEYS,
     ID_KEYS,
@@ -25,7 +26,7 @@ from ricordo.messages.importers.records import (
 from ricordo.messages.json_text import dumps
 from ricordo.messages.types import JsonValue, Media, Message, Role
 
-__all__ = ["read_call_id", "read_chat_message", "read_row", "read_tool_calls", "with_call_id"]
+__all__ = ["read_call_id", "read_chat_message", "read_item", "read_row", "read_tool_calls", "with_call_id"]
 
 
 _BLOCK_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
@@ -117,6 +118,11 @@ def read_row(row: TranscriptRow) -> Message:
     """
     message = _convert_message(row.message.get("role"), _read_content(row.message), {})
     return _with_time(replace(message, id=row.uuid, parent=row.parent), row.time)
+
+
+def read_item(item: RolloutItem) -> Message:
+    """Read an item of a Codex rollout; the id is the item's. Raises: InvalidMessage as for `read_row`."""
+    return _with_time(replace(read_chat_message({**item.message}), id=item.id), item.time)
 
 
 def _with_time(message: Message, time: JsonValue) -> Message:

@@ -17,8 +17,9 @@ from typing import TypeAlias
 from ricordo.errors import HistoryUnreadable, InvalidMessage
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.codec import fingerprint
-from ricordo.messages.importers.chat import read_chat_message, read_row
+from ricordo.messages.importers.chat import read_chat_message, read_item, read_row
 from ricordo.messages.importers.claude_code import find_chain, read_rows
+from ricordo.messages.importers.codex import is_codex, read_items, read_session_id
 from ricordo.messages.importers.dialogue import iterate_sessions, read_dialogue_turn
 from ricordo.messages.importers.records import (
     HistoryFile,
@@ -135,6 +136,21 @@ def _read_claude_code(
             yield ImportedMessage(session=session, message=message, line=row.line)
 
 
+def _read_codex(
+    source: HistoryFile, on_problem: ProblemHandler, on_progress: Callable[[int, int], None]
+) -> Iterator[ImportedMessage]:
+    names = (read_session_id(record.value) for record in source.records(_ignore, _ignore))
+    session = safe_session_id(next((name for name in names if name), source.path.stem))
+    records = source.records(on_problem, lambda done: on_progress(done, source.size))
+    for item in read_items(records, session):
+        try:
+            message = read_item(item)
+        except InvalidMessage as error:
+            on_problem(ImportProblem(path=str(source.path), line=item.line, reason=str(error)))
+        else:
+            yield ImportedMessage(session=session, message=message, line=item.line)
+
+
 def _read_chats(
     source: HistoryFile, on_problem: ProblemHandler, on_progress: Callable[[int, int], None]
 ) -> Iterator[ImportedMessage]:
@@ -230,5 +246,6 @@ def _ignore(*_: object) -> None:
 _Reader: TypeAlias = Callable[[HistoryFile, ProblemHandler, Callable[[int, int], None]], Iterator[ImportedMessage]]
 _OWN_FORMATS: Mapping[Callable[[JsonValue], bool], _Reader] = {
     is_claude_code: _read_claude_code,
+    is_codex: _read_codex,
 }
 """Formats with a reader of their own: how a record of each is recognised, and what reads a file of it."""

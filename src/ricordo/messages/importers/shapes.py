@@ -32,8 +32,8 @@ __all__ = [
 SUPPORTED_FORMATS = (
     "Understood are: a list of messages with role and content; an object with messages, chat_messages, conversation, "
     "conversations, history or turns; JSON lines of messages or of conversations; ChatGPT's "
-    "conversations.json; a Claude Code transcript; a dialogue with speaker_a and session_1. "
-    "Codex rollouts and LangChain's messages_to_dict are not read yet."
+    "conversations.json; a Claude Code transcript; a Codex rollout; a dialogue with "
+    "speaker_a and session_1. LangChain's messages_to_dict is not read yet."
 )
 _NESTED_LISTS = 3
 _DIALOGUE_SESSION = lazy_compile(r"session_\d{1,6}", re.ASCII)

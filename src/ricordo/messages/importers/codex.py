@@ -1,0 +1,95 @@
+"""Codex rollouts: what was said and which tools answered, among what the host keeps for itself.
+
+A rollout has one line for each item. What the host puts in front of the user's words, such as its environment or the
+instructions of a repository, was said by nobody and is left out, as are summaries and reasoning.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from ricordo.lazy import dataclass
+from ricordo.messages.importers.records import JsonRecord, read_identifier
+from ricordo.messages.types import JsonValue
+
+__all__ = ["RolloutItem", "is_codex", "read_items", "read_session_id"]
+
+
+_LINE_TYPES = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "world_state"})
+_SPEAKERS = frozenset({"user", "assistant"})
+_CALLS = frozenset({"function_call", "custom_tool_call"})
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_HOST_TEXTS = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "<turn_aborted>",
+    "<skill>",
+    "<user_shell_command>",
+    "# AGENTS.md instructions",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutItem:
+    """An item of the conversation as a chat message, its line, and its id, which is the same in each reading."""
+
+    line: int
+    message: Mapping[str, JsonValue]
+    id: str
+    time: JsonValue
+
+
+def is_codex(value: JsonValue) -> bool:
+    """Return whether `value` is a line of a Codex rollout."""
+    return isinstance(value, dict) and value.get("type") in _LINE_TYPES and isinstance(value.get("payload"), dict)
+
+
+def read_session_id(value: JsonValue) -> str | None:
+    """Return the id of the session that a line names; None if it names none."""
+    payload = value.get("payload") if isinstance(value, dict) and value.get("type") == "session_meta" else None
+    return read_identifier(payload.get("id")) if isinstance(payload, dict) else None
+
+
+def read_items(records: Iterable[JsonRecord], session: str) -> Iterator[RolloutItem]:
+    """Give the items that somebody said or a tool answered, in their order; `session` makes their ids unique."""
+    for record in records:
+        row = record.value
+        payload = row.get("payload") if isinstance(row, dict) and row.get("type") == "response_item" else None
+        if not isinstance(row, dict) or not isinstance(payload, dict):
+            continue
+        message = _read_payload(payload)
+        if message is None:
+            continue
+        number = read_identifier(row.get("ordinal")) or f"{row.get('timestamp')}-{record.line}"
+        name = read_identifier(payload.get("id")) or f"{session}-{number}"
+        yield RolloutItem(line=record.line, message=message, id=name, time=row.get("timestamp"))
+
+
+def _read_payload(payload: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
+    kind = payload.get("type")
+    if kind == "message" and payload.get("role") in _SPEAKERS:
+        blocks = _read_blocks(payload.get("content"))
+        return {"role": payload["role"], "content": blocks} if blocks else None
+    call = read_identifier(payload.get("call_id")) or ""
+    if kind in _CALLS:
+        arguments = payload.get("arguments", payload.get("input"))
+        function: dict[str, JsonValue] = {"name": payload.get("name"), "arguments": arguments}
+        return {"role": "assistant", "content": None, "tool_calls": [{"id": call, "function": function}]}
+    if kind in _RESULTS:
+        return {"role": "tool", "tool_call_id": call, "content": _read_output(payload.get("output"))}
+    return None
+
+
+def _read_blocks(content: JsonValue) -> list[JsonValue]:
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    return [
+        {"type": "text", "text": text}
+        for text in texts
+        if isinstance(text, str) and text.strip() and not text.lstrip().startswith(_HOST_TEXTS)
+    ]
+
+
+def _read_output(output: JsonValue) -> JsonValue:
+    if isinstance(output, dict):
+        output = output.get("content", output.get("output"))
+    return output if isinstance(output, str) else _read_blocks(output)
