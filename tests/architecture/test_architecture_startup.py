@@ -181,3 +181,23 @@ def test_a_lazy_dataclass_compiles_a_method_once_and_only_when_it_is_used() -> N
     assert place(name="a") == first
     assert vars(place)["__init__"] is compiled
     assert pickle.loads(pickle.dumps(Scope(user="me"))) == Scope(user="me")
+
+
+# Modules that the process of a hook must not load where it only hands something over: each costs milliseconds.
+_COSTLY_FOR_HOOKS = {
+    "anyio", "argparse", "ast", "asyncio", "dataclasses", "datetime", "email", "inspect", "logging", "pathlib",
+    "platformdirs", "random", "shutil", "sqlite3", "subprocess", "tempfile", "threading", "tomllib", "typer", "urllib",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("event", ["Stop", "SessionEnd", "PreCompact", "SessionStart"])
+def test_a_hook_loads_next_to_nothing(event: str, tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text("{}\n", encoding="utf-8")
+    given = {"session_id": "one", "cwd": str(tmp_path), "transcript_path": str(tmp_path / "talk.jsonl")}
+    command = [sys.executable, "-X", "importtime", "-m", "ricordo", "hook", "claude-code", event]
+    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "ricordo.hooks.spool" in loaded
+    assert loaded & (HEAVY | _COSTLY_FOR_HOOKS) == set()
+    assert len([name for name in loaded if name.startswith("ricordo")]) <= 18
+    assert len(loaded) <= 95

@@ -111,7 +111,9 @@ def test_a_prepared_preamble_is_used_until_a_file_of_the_memory_changes(taught: 
 def test_an_erasure_removes_what_was_prepared(taught: HookedHost) -> None:
     assert [path for path in taught.hooks_folder.rglob("*") if path.is_file() and "release" in path.read_text("utf-8")]
     ricordo("erase", "--root", str(taught.folder / ".ricordo"), "--text", "branch release", "--yes")
-    assert [path for path in taught.hooks_folder.rglob("*") if path.is_file() and "release" in path.read_text("utf-8")] == []
+    assert [
+        path for path in taught.hooks_folder.rglob("*") if path.is_file() and "release" in path.read_text("utf-8")
+    ] == []
 
 
 def test_the_summariser_of_claude_code_is_told_what_must_survive_and_codex_gets_no_plain_text(
@@ -137,10 +139,10 @@ def test_the_summary_of_a_host_is_kept_with_its_session_and_nothing_is_learned_f
 
 def test_sessions_of_codex_are_learned_from_too(tmp_path: Path) -> None:
     host = HookedHost(folder=tmp_path / "shop", name="codex")
-    host.said("one", f"<environment_context>cwd</environment_context>", answer="")
+    host.said("one", "<environment_context>cwd</environment_context>", answer="")
     host.said("one", DECISION)
     host.hook("Stop")
-    assert host.command("maintain")["hooks"]["messages"] == 3
+    assert host.command("maintain")["hooks"]["messages"] == 2
     assert [each for each in host.entries() if "branch release" in each]
     assert "branch release" in host.prompt(QUESTION, "two").context
 
@@ -148,7 +150,12 @@ def test_sessions_of_codex_are_learned_from_too(tmp_path: Path) -> None:
 def test_budgets_bound_what_is_given(taught: HookedHost) -> None:
     root = str(taught.folder / ".ricordo")
     for number in range(12):
-        ricordo("remember", "--root", root, f"The deploy branch of service {number} is release-{number}, kept by team {number}.")
+        ricordo(
+            "remember",
+            "--root",
+            root,
+            f"The deploy branch of service {number} is release-{number}, kept by team {number}.",
+        )
     taught.variables = {"RICORDO_HOOKS__MEMORIES": "2", "RICORDO_HOOKS__PREAMBLE_TOKENS": "150"}
     given = taught.prompt("What is the deploy branch of each service?", "two").context
     assert given.count("<memory-item") == 2

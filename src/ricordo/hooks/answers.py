@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import anyio
-
 from ricordo.agent.memory_context import shorten_memory
 from ricordo.agent.tools.memory import quote_hit
 from ricordo.clock import SystemClock
+from ricordo.concurrency import run_in_thread
 from ricordo.context.config import HooksConfig
 from ricordo.guard import FencedItem, render_fence
 from ricordo.hooks.contract import PROMPT, STARTED, HookAnswer, HookEvent
@@ -48,7 +47,7 @@ async def answer_event(memory: Memory, place: Place, event: HookEvent, *, config
 
     Raises: RicordoError.
     """
-    given = await anyio.to_thread.run_sync(read_session, place, event.host, event.session)
+    given = await run_in_thread(read_session, place, event.host, event.session)
     if event.kind == STARTED:
         return await _answer_start(memory, place, event, config, given)
     if event.kind == PROMPT:
@@ -59,11 +58,11 @@ async def answer_event(memory: Memory, place: Place, event: HookEvent, *, config
 async def prepare_preamble(memory: Memory, place: Place, config: HooksConfig) -> PreparedPreamble:
     """Store the preamble for the next session start, which then needs no open memory. Raises: StorageError, OSError."""
     # the state of the files from before they are read, so that a write in the meantime is noticed
-    stamps = await anyio.to_thread.run_sync(lambda: stamp_paths(_list_sources(memory, place)))
+    stamps = await run_in_thread(lambda: stamp_paths(_list_sources(memory, place)))
     preamble = await read_preamble(memory, Tokens(config.preamble_tokens)) if config.preamble_tokens else None
     ids = tuple(entry.id for entry in preamble.entries) if preamble else ()
     prepared = PreparedPreamble(text=preamble.text if preamble else "", entries=ids, stamps=stamps)
-    await anyio.to_thread.run_sync(write_prepared, place, prepared)
+    await run_in_thread(write_prepared, place, prepared)
     return prepared
 
 
@@ -135,7 +134,7 @@ async def _note_given(place: Place, event: HookEvent, given: GivenToSession, ids
     memories = (*given.memories, *(GivenMemory(id=each, event=event.kind, at=now) for each in ids if each))
     changed = given._replace(at=now, tokens=given.tokens + tokens, memories=memories)
     with suppress(OSError):
-        await anyio.to_thread.run_sync(write_session, place, changed)
+        await run_in_thread(write_session, place, changed)
 
 
 def _list_sources(memory: Memory, place: Place) -> list[str]:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-from anyio.to_thread import run_sync
 from filelock import FileLock, Timeout
 
+from ricordo.concurrency import run_in_thread
 from ricordo.context.config import HooksConfig
 from ricordo.errors import RicordoError
 from ricordo.hooks.answers import prepare_preamble
@@ -66,16 +66,16 @@ async def drain_spool(
     StorageError of the memory itself.
     """
     report = DrainReport()
-    lock = await run_sync(_take_lock, place)
+    lock = await run_in_thread(_take_lock, place)
     if lock is None:
-        return DrainReport(left=len(await run_sync(list_items, place)), is_elsewhere=True)
+        return DrainReport(left=len(await run_in_thread(list_items, place)), is_elsewhere=True)
     begun = time.monotonic()
     try:
-        items = await run_sync(list_items, place)
+        items = await run_in_thread(list_items, place)
         for _ in range(_MAX_ROUNDS):
             await _drain_items(memory, place, items, report, deadline=begun + seconds, is_on=config is not None)
             # what hooks handed over meanwhile would otherwise wait for the next session
-            done_items, items = items, await run_sync(list_items, place)
+            done_items, items = items, await run_in_thread(list_items, place)
             if time.monotonic() >= begun + seconds or len(items) == 0 or items == done_items:
                 break
         report.left = len(items)
@@ -83,9 +83,9 @@ async def drain_spool(
             with suppress(OSError, RicordoError):
                 await prepare_preamble(memory, place, config)
     finally:
-        lock.release()
+        await run_in_thread(lock.release)
     if report.items or report.troubles:
-        await run_sync(partial(_log, place, report, time.monotonic() - begun))
+        await run_in_thread(partial(_log, place, report, time.monotonic() - begun))
     return report
 
 
@@ -100,7 +100,7 @@ async def _drain_items(
             is_done = time.time() - item.at > _MAX_AGE_SECONDS or isinstance(error, FileNotFoundError)
         if is_done:
             with suppress(OSError):
-                await run_sync(remove_item, place, item.name)
+                await run_in_thread(remove_item, place, item.name)
                 report.items += 1
         if time.monotonic() >= deadline:
             return
@@ -116,20 +116,20 @@ async def _take_in(
         report.messages += result.added_count
     if not item.transcript:
         return True
-    offset = await run_sync(_read_cursor, place, item.transcript)
+    offset = await run_in_thread(_read_cursor, place, item.transcript)
     if not is_on or item.is_skipped:
-        await run_sync(_write_cursor, place, item.transcript, max(offset, item.size))
+        await run_in_thread(_write_cursor, place, item.transcript, max(offset, item.size))
         return True
     host = load_host(item.host)
     form = host.transcript_format if host else ""
-    end = min(item.size, (await run_sync(os.stat, item.transcript)).st_size)
+    end = min(item.size, (await run_in_thread(os.stat, item.transcript)).st_size)
     if offset > item.size and end < item.size:
         # the host began its file anew
         offset = 0
     change = ""
     while offset < end:
         read = partial(read_part, Path(item.transcript), form, start=offset, end=end, session=item.session)
-        part = await run_sync(read)
+        part = await run_in_thread(read)
         for session, messages in part.sessions.items():
             result = await memory.ingest(messages, session=session, known={}, part_of=change)
             change = change or result.change_id
@@ -139,7 +139,7 @@ async def _take_in(
             # the rest of the last line comes with the next item
             return True
         offset = part.end
-        await run_sync(_write_cursor, place, item.transcript, offset)
+        await run_in_thread(_write_cursor, place, item.transcript, offset)
         if time.monotonic() >= deadline:
             return offset >= end
         await anyio.lowlevel.checkpoint()
@@ -154,7 +154,7 @@ def _make_summary(item: SpoolItem) -> Message:
 
 
 def _take_lock(place: Place) -> FileLock | None:
-    lock = FileLock(lock_path(place), timeout=0, thread_local=False)
+    lock = FileLock(lock_path(place), timeout=0, thread_local=False, mode=0o600)
     try:
         make_private_folder(os.path.dirname(lock_path(place)))
         lock.acquire()

@@ -6,6 +6,7 @@ not be trusted. Nothing here reads a file of a root.
 
 import os
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -79,8 +80,14 @@ def find_data_folder(environment: "Mapping[str, str]") -> str:
 
 
 def make_private_folder(path: str) -> None:
-    """Create a folder that only this user can use, with those above it. Raises: OSError."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    """Create a folder, and those above it that are missing, which only this user can use. Raises: OSError."""
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
 
 
 def _find_runtime_folder(environment: "Mapping[str, str]") -> str:

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 from filelock import FileLock, Timeout
 
-from ricordo.concurrency import background_group
+from ricordo.concurrency import background_group, run_in_thread
 from ricordo.context.config import HooksConfig
 from ricordo.errors import RicordoError
 from ricordo.hooks.answers import answer_event
@@ -43,18 +43,18 @@ async def serve_hooks(memory: Memory, place: Place, *, config: HooksConfig | Non
     the system, and where the path of the socket would be too long. A socket that a killed process left is replaced.
     """
     async with AsyncExitStack() as stack:
-        lock = await anyio.to_thread.run_sync(_take_lock, place.socket_path) if config else None
+        lock = await run_in_thread(_take_lock, place.socket_path) if config else None
         if config is None or lock is None:
             yield False
             return
-        stack.callback(lock.release)
+        stack.push_async_callback(run_in_thread, lock.release)
         try:
             listener = await anyio.create_unix_listener(place.socket_path, mode=0o600)
         except OSError as error:
             _LOG.warning("Hooks are not answered from here: %s.", type(error).__name__)
             yield False
             return
-        stack.callback(partial(_remove, place.socket_path))
+        stack.push_async_callback(run_in_thread, _remove, place.socket_path)
         await stack.enter_async_context(listener)
         group = await stack.enter_async_context(background_group())
         group.start_soon(listener.serve, partial(_answer_client, partial(answer_event, memory, place, config=config)))
@@ -94,12 +94,14 @@ def _take_lock(path: str) -> FileLock | None:
     """Return the lock of the process that serves a socket; None if another one has it, or it can't be private."""
     if not (hasattr(os, "geteuid") and is_usable_path(path)):
         return None
-    lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
+    lock = FileLock(f"{path}.lock", timeout=0, thread_local=False, mode=0o600)
     try:
         make_private_folder(os.path.dirname(path))
         if not is_own_folder(path):
             return None
         lock.acquire()
+        # whoever has the lock knows that nobody answers there
+        _remove(path)
     except (OSError, Timeout):
         return None
     return lock

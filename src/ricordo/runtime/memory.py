@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from ricordo import curation, jobs, models, stores, workspace
 from ricordo.clock import Clock
-from ricordo.concurrency import Opening
+from ricordo.concurrency import Opening, run_in_thread
 from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismatch
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
 from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, read_preamble
 from ricordo.runtime.models import embed_root
+from ricordo.runtime.roots import remove_prepared_preambles
 from ricordo.runtime.validation import (
     MetadataFilter,
     check_after,
@@ -355,18 +356,17 @@ class Memory:
     async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> "EraseResult":
         """Erase an entry, or every occurrence of `text`, from all files that this memory can see.
 
-        The entry may already be forgotten. Its exact words are removed from memory, transcripts, states, history, trash
-        and every other file below the root, together with the copies that `forget` finds; the index is rebuilt. This
-        can't be undone. After an interruption, call it again to finish. Occurrences inside longer words are erased only
-        with `inside_words`; otherwise the result names the files that contain them.
-
-        Raises: EntryNotFound; InvalidEntry unless exactly one of `entry_id` and `text` is given, or if `text` has fewer
-        than three letters or digits (two in Korean and in scripts without spaces); EraseIncomplete, which names the
-        files that still contain some of it; StorageError.
+        The exact words, also of a forgotten entry, are removed from memory, transcripts, states, history, trash and
+        every other file below the root, with the copies that `forget` finds and preambles prepared for hooks; the index
+        is rebuilt. This can't be undone. After an interruption, call it again to finish. Words that contain it are
+        erased only with `inside_words`; otherwise the result names the files with them. Raises: EntryNotFound;
+        InvalidEntry unless one of `entry_id` and `text` is given, or if `text` has fewer than three letters or digits
+        (two in Korean and in scripts without spaces); EraseIncomplete, with the files that still hold it; StorageError.
         """
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             done = await stores.erase_everywhere(self._layers, entry_id=entry_id, text=text, inside_words=inside_words)
             progress.counts.update(entries=len(done.ids))
+            await run_in_thread(remove_prepared_preambles, self._settings.data) if self._settings else None
             return done
 
     async def versions(self, entry_id: str) -> list[Entry]:

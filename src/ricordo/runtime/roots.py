@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -52,6 +53,7 @@ __all__ = [
     "parse_marker",
     "read_marker",
     "read_version",
+    "remove_prepared_preambles",
     "scope_folder",
     "upgrade_version",
     "user_root_path",
@@ -398,3 +400,11 @@ def _covers(owner: Mapping[str, str], parts: Mapping[str, str]) -> bool:
         return False
     implied = {"tenant"} | ({"team"} if "project" in owner else set())
     return all(parts.get(name) == value for name, value in owner.items() if name not in implied or len(owner) == 1)
+
+
+_PREPARED_PREAMBLES = ("hooks", "prepared")
+
+
+def remove_prepared_preambles(data: Path) -> None:
+    """Remove the preambles that were prepared for hooks, of all roots; hooks then read the memory itself."""
+    shutil.rmtree(data.joinpath(*_PREPARED_PREAMBLES), ignore_errors=True)
