@@ -39,7 +39,7 @@ _VERBS = frozenset(_ENDS_LIKE_ONE.split())
 class House:
     """What was counted; `levels` is the longest chain of rooms and top files of which each imports the next.
 
-    `files` are those outside the edges, `edge_files` those of the edges.
+    An edge is no level. `files` are those outside the edges, `edge_files` those of the edges.
     """
 
     rooms: int
@@ -134,6 +134,8 @@ def _imports_of_rooms(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
         if module.count(".") == 0 or module == "ricordo.__main__":
             continue
         room = module.split(".")[1]
+        if room in EDGES:
+            continue
         others = {name.split(".")[1] for name in _imported(tree) if name.startswith("ricordo.")}
         imports[room] |= {other for other in others - {room} if any(each.split(".")[1:2] == [other] for each in trees)}
     return imports

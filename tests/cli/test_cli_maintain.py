@@ -160,7 +160,7 @@ def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
 
     anyio.run(live)
     assert ricordo("maintain", "--dry-run", "--json").document == {
-        "waiting": [], "failed": [], "behind": [], "old": [], "worked": None, "doubts": {},
+        "waiting": [], "failed": [], "behind": [], "old": [], "worked": None, "hooks": None, "doubts": {},
     }  # fmt: skip
 
 

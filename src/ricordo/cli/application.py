@@ -63,7 +63,7 @@ _COMMANDS: dict[str, str | _Group] = {
     "history": "history:history",
     "diff": "history:diff",
     "mcp": "mcp:mcp",
-    "hook": "hook:hook",
+    "hook": "hosts:hook",
     "doctor": "status:doctor",
     "install": "hosts:install",
     "uninstall": "hosts:uninstall",

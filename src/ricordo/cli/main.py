@@ -49,7 +49,7 @@ def _run_hook(arguments: list[str]) -> None:
     from ricordo.hooks.entry import answers_directly, run_hook
 
     def answer(place: "Place", event: "HookEvent") -> "HookAnswer":
-        from ricordo.cli.commands.hook import answer_in_process
+        from ricordo.cli.commands.hosts import answer_in_process
 
         return answer_in_process(place, event)
 

@@ -47,7 +47,7 @@ async def serve_hooks(memory: Memory, place: Place, *, config: HooksConfig | Non
         if config is None or lock is None:
             yield False
             return
-        stack.push_async_callback(run_in_thread, lock.release)
+        stack.push_async_callback(run_in_thread, partial(lock.release))
         try:
             listener = await anyio.create_unix_listener(place.socket_path, mode=0o600)
         except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.commands.hook import drain_hooks, prepare_next_session
+from ricordo.cli.commands.hosts import drain_hooks, prepare_next_session
 from ricordo.cli.commands.status import format_doubts
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line

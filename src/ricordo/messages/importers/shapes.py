@@ -1,11 +1,14 @@
-"""Detects the shape of a JSON value in a history: message, conversation, dialogue, transcript row, or unknown."""
+"""Detects the shape of a JSON value in a history: message, conversation, dialogue, transcript row, or unknown.
+
+ChatGPT's own export has conversations whose messages are the nodes of a tree. What counts is the branch that was open
+last; without that mark, the branch with the newest message. Hidden messages, thoughts and settings are left out.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.messages.importers.chatgpt import is_chatgpt, read_branch
 from ricordo.messages.importers.records import (
     CONTENT_KEYS,
     MESSAGE_LISTS,
@@ -114,8 +117,8 @@ def _find_in_object(value: dict[str, JsonValue]) -> list[HistoryShape]:
     if _is_dialogue(value):
         return [NumberedDialogue(record=value, sample=read_identifier(first_value(value, ("sample_id", "id"))))]
     session = read_identifier(first_value(value, (*SESSION_KEYS, "id", "uuid")))
-    if is_chatgpt(value):
-        return [MessageList(messages=read_branch(value), session=session)]
+    if _is_chatgpt(value):
+        return [MessageList(messages=_read_branch(value), session=session)]
     candidates = (value.get(key) for key in MESSAGE_LISTS)
     messages = next((items for items in candidates if isinstance(items, list)), None)
     return [UnknownShape()] if messages is None else [MessageList(messages=messages, session=session)]
@@ -127,3 +130,76 @@ def _is_dialogue(value: Mapping[str, JsonValue]) -> bool:
 
 def _is_message(value: Mapping[str, JsonValue]) -> bool:
     return read_role(value) is not None and any(key in value for key in (*CONTENT_KEYS, *_OTHER_CONTENT))
+
+
+_HIDDEN_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+_EVERYBODY = ("all", None)
+
+
+def _is_chatgpt(value: Mapping[str, JsonValue]) -> bool:
+    """Tell whether `value` is a conversation of an export: an object with a tree of nodes under `mapping`."""
+    nodes = value.get("mapping")
+    return isinstance(nodes, dict) and any(isinstance(each, dict) and "message" in each for each in nodes.values())
+
+
+def _read_branch(conversation: Mapping[str, JsonValue]) -> list[JsonValue]:
+    """Return the messages of the branch that counts, first to last, with role, content, time and id of their own."""
+    mapping = conversation.get("mapping")
+    nodes = {
+        name: node for name, node in (mapping if isinstance(mapping, dict) else {}).items() if isinstance(node, dict)
+    }
+    node_id = read_identifier(conversation.get("current_node"))
+    if node_id not in nodes:
+        node_id = max(_find_leaves(nodes), key=lambda name: _node_time(nodes[name]), default=None)
+    branch: dict[str, JsonValue] = {}
+    while node_id is not None and node_id in nodes and node_id not in branch:
+        branch[node_id] = nodes[node_id].get("message")
+        node_id = read_identifier(nodes[node_id].get("parent"))
+    return [message for each in reversed(branch.values()) for message in _read_messages(each)]
+
+
+def _find_leaves(nodes: Mapping[str, dict[str, JsonValue]]) -> list[str]:
+    parents = {read_identifier(node.get("parent")) for node in nodes.values()}
+    # a tree that is damaged to a ring has no leaf
+    return [name for name in nodes if name not in parents] or list(nodes)
+
+
+def _node_time(node: Mapping[str, JsonValue]) -> float:
+    message = node.get("message")
+    time = message.get("create_time") if isinstance(message, dict) else None
+    return float(time) if isinstance(time, int | float) else 0.0
+
+
+def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
+    if message is None:
+        return
+    if not isinstance(message, dict):
+        yield message
+        return
+    author, content, metadata = message.get("author"), message.get("content"), message.get("metadata")
+    hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
+    if hidden or (isinstance(content, dict) and content.get("content_type") in _HIDDEN_TYPES):
+        return
+    parts = list(_read_parts(content)) if isinstance(content, dict) else content
+    if parts == []:
+        return
+    author_fields = author if isinstance(author, dict) else {}
+    plain = {"id": message.get("id"), "role": author_fields.get("role"), "time": message.get("create_time")}
+    if author_fields.get("role") == "tool":
+        yield {**plain, "name": author_fields.get("name"), "content": parts}
+    elif message.get("recipient") in _EVERYBODY:
+        yield {**plain, "content": parts}
+    else:
+        yield {**plain, "tool_calls": [{"name": message.get("recipient"), "arguments": {"content": parts}}]}
+
+
+def _read_parts(content: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    """Give the texts and pictures of a message; a text that is empty is none."""
+    parts = content.get("parts")
+    for part in parts if isinstance(parts, list) else [content.get("text"), content.get("result")]:
+        if isinstance(part, str) and part.strip():
+            yield {"type": "text", "text": part}
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield {"type": "text", "text": part["text"]}
+        elif isinstance(part, dict) and isinstance(part.get("asset_pointer"), str):
+            yield {"type": "image_url", "image_url": {"url": part["asset_pointer"]}}
