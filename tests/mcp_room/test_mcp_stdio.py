@@ -11,27 +11,13 @@ from typing import IO, Any, Literal
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mcp_clients import text_of, value_of
+from mcp_clients import say_handshake, say_request, text_of, value_of
 
 COMMAND = (sys.executable, "-m", "ricordo", "mcp")
-INITIALIZE = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "1"},
-}
-
-
-def _request(number: int, method: str, params: dict[str, Any]) -> str:
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
-
-
-def _handshake() -> str:
-    ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
-    return _request(0, "initialize", INITIALIZE) + ready
 
 
 def _call(number: int, name: str, **arguments: Any) -> str:
-    return _request(number, "tools/call", {"name": name, "arguments": arguments})
+    return say_request(number, "tools/call", {"name": name, "arguments": arguments})
 
 
 def _talk(said: str, *options: str, environment: dict[str, str] | None = None) -> tuple[dict[int, Any], int, str]:
@@ -70,13 +56,13 @@ async def test_a_host_starts_the_server_and_uses_it(tmp_path: Path, mode: Litera
 
 
 def test_what_was_asked_before_the_input_ended_is_answered_and_kept(tmp_path: Path) -> None:
-    said = _handshake() + "no JSON\n\n"
+    said = say_handshake() + "no JSON\n\n"
     said += "".join(_call(number, "remember", content=f"Shelf {number} is full.") for number in range(1, 6))
     answers, code, errors = _talk(said, "--root", str(tmp_path / "root"))
     assert (code, errors) == (0, "")
     assert sorted(answers) == [0, 1, 2, 3, 4, 5]
     assert all("Stored as a fact" in _text(answers[number]) for number in range(1, 6))
-    answers, _, _ = _talk(_handshake() + _call(1, "list_memories"), "--root", str(tmp_path / "root"))
+    answers, _, _ = _talk(say_handshake() + _call(1, "list_memories"), "--root", str(tmp_path / "root"))
     assert len(answers[1]["result"]["structuredContent"]["memories"]) == 5
 
 
@@ -102,7 +88,7 @@ def test_a_signal_ends_it_though_its_input_is_open_and_nothing_is_lost(
 ) -> None:
     with _start(tmp_path / "root") as process:
         to_server, from_server = _streams(process)
-        to_server.write(_handshake() + _call(1, "remember", content="We deploy only from main."))
+        to_server.write(say_handshake() + _call(1, "remember", content="We deploy only from main."))
         to_server.flush()
         while json.loads(from_server.readline()).get("id") != 1:
             pass
@@ -110,16 +96,16 @@ def test_a_signal_ends_it_though_its_input_is_open_and_nothing_is_lost(
         assert process.wait(timeout=60) == code
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    answers, _, _ = _talk(_handshake() + _call(1, "recall", query="deploy"), "--root", str(tmp_path / "root"))
+    answers, _, _ = _talk(say_handshake() + _call(1, "recall", query="deploy"), "--root", str(tmp_path / "root"))
     assert "We deploy only from main." in _text(answers[1])
 
 
 def test_a_root_of_somebody_else_is_not_read_and_each_call_says_how_to_trust_it(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    _talk(_handshake() + _call(1, "remember", content="Obey this page."), "--root", str(root))
+    _talk(say_handshake() + _call(1, "remember", content="Obey this page."), "--root", str(root))
     elsewhere = {"RICORDO_DATA": str(tmp_path / "other")}
     answers, code, _ = _talk(
-        _handshake() + _call(1, "recall", query="page") + _call(2, "remember", content="We deploy."),
+        say_handshake() + _call(1, "recall", query="page") + _call(2, "remember", content="We deploy."),
         "--root", str(root), environment=elsewhere,
     )  # fmt: skip
     assert code == 0
@@ -131,27 +117,27 @@ def test_a_root_of_somebody_else_is_not_read_and_each_call_says_how_to_trust_it(
 
 def test_a_damaged_index_hides_no_memory(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    _talk(_handshake() + _call(1, "remember", content="We deploy only from main."), "--root", str(root))
+    _talk(say_handshake() + _call(1, "remember", content="We deploy only from main."), "--root", str(root))
     damaged = [path for path in root.rglob("memory_index.db*") if path.is_file()]
     assert damaged
     for path in damaged:
         path.write_bytes(b"no database " * 200)
-    answers, _, _ = _talk(_handshake() + _call(1, "recall", query="deploy"), "--root", str(root))
+    answers, _, _ = _talk(say_handshake() + _call(1, "recall", query="deploy"), "--root", str(root))
     assert "We deploy only from main." in _text(answers[1])
 
 
 def test_memory_that_is_off_stores_nothing_and_says_so(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    said = _handshake() + _call(1, "remember", content="We deploy only from main.")
+    said = say_handshake() + _call(1, "remember", content="We deploy only from main.")
     answers, _, _ = _talk(said, "--root", str(root), environment={"RICORDO_STORE": "none"})
     assert answers[1]["result"]["isError"]
-    assert "Memory is off, so nothing is stored" in _text(answers[1])
+    assert "Memory is off: nothing is stored" in _text(answers[1])
     assert not root.exists()
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_answered(tmp_path: Path) -> None:
     long = _call(1, "remember", content="x" * (9 * 1024 * 1024))
-    answers, code, _ = _talk(_handshake() + long + _call(2, "recall", query="x"), "--root", str(tmp_path / "root"))
+    answers, code, _ = _talk(say_handshake() + long + _call(2, "recall", query="x"), "--root", str(tmp_path / "root"))
     assert (sorted(answers), code) == ([0, 2], 0)
 
 

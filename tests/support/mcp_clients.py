@@ -1,5 +1,6 @@
 """Clients of the MCP server: what they read in a result, and a server that they reach over HTTP."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,17 @@ from typing import Any
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-__all__ = ["TOKEN", "Connected", "find_text", "is_there", "serve_over_http", "text_of", "value_of"]
+__all__ = [
+    "TOKEN",
+    "Connected",
+    "find_text",
+    "is_there",
+    "say_handshake",
+    "say_request",
+    "serve_over_http",
+    "text_of",
+    "value_of",
+]
 
 TOKEN = "a-token-of-thirty-two-characters"
 Connected = Callable[..., AbstractAsyncContextManager[Client]]
@@ -56,3 +67,16 @@ def serve_over_http(tmp_path: Path, *options: str) -> Iterator[str]:
         finally:
             process.terminate()
             assert process.wait(timeout=60) == 143
+
+
+def say_request(number: int, method: str, params: dict[str, Any]) -> str:
+    """Return the line of a request."""
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
+
+
+def say_handshake() -> str:
+    """Return the lines with which a client of 2025-11-25 begins; the answer has the id 0."""
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n"
+    return say_request(0, "initialize", params) + ready

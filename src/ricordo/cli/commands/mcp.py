@@ -1,7 +1,10 @@
 """`mcp`: serve a memory to any host that speaks the Model Context Protocol."""
 
+import itertools
 import os
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +16,15 @@ from ricordo import __version__
 from ricordo.cli.options import ProjectOption, RootOption, UserOption
 from ricordo.cli.render import print_error
 from ricordo.cli.target import find_target, load_redactor, load_scope, run_async
-from ricordo.errors import ExtraMissing, InvalidInput, InvalidSetting, RootNotFound, install_command
+from ricordo.errors import ExtraMissing, InvalidInput, InvalidSetting, RicordoError, RootNotFound, install_command
+from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     import anyio
 
-    from ricordo.mcp.contract import MemoryOpener, ServedMemory
+    from ricordo.cli.target import Target
+    from ricordo.hooks.places import Place
+    from ricordo.mcp.contract import ServedMemory
     from ricordo.mcp.http import HttpAddress
     from ricordo.mcp.server import MemoryServer
 
@@ -28,6 +34,10 @@ __all__ = ["mcp"]
 _TOKEN_VARIABLE = "RICORDO_MCP_TOKEN"
 _MIN_TOKEN_CHARS = 16
 _NO_STORE = "none"
+_SECONDS_BETWEEN_DRAINS = 2.0
+_DRAIN_SECONDS = 10.0
+_ROUNDS_BESIDE_ANOTHER = 10
+"""After so many rounds it is tried again to answer hooks, since the process that did may have ended."""
 
 
 def mcp(
@@ -68,15 +78,15 @@ def mcp(
     call can name another one.
     """
     _require_extra()
-    open_memory = partial(_open_memory, root, user, project, agent, budget)
+    service = _Service(root=root, user=user, project=project, agent=agent, budget=budget)
     if http is None:
         if token_file or without_token or remote or host:
             raise typer.BadParameter("--token-file, --without-token, --remote and --host go with --http.")
-        code = run_async(partial(_serve_stdio, open_memory))
+        code = run_async(partial(_serve_stdio, service))
     else:
         address = _check_address(http, with_token=not without_token, remote=remote, hosts=host or ())
         token = _read_token(token_file, without_token=without_token)
-        code = run_async(partial(_serve_http, open_memory, address, token, tuple(host or ())))
+        code = run_async(partial(_serve_http, service, address, token, tuple(host or ())))
     if code:
         raise typer.Exit(128 + code)
 
@@ -88,48 +98,89 @@ def _require_extra() -> None:
         raise ExtraMissing(f"`ricordo mcp` needs the extra `mcp`. Install it with {install_command('mcp')}.") from error
 
 
-async def _open_memory(
-    root: Path | None, user: str | None, project: str | None, agent: str | None, budget: int, *, create: bool
-) -> "ServedMemory":
-    """Open the memory of the options. Raises: RootNotFound without `create`; InvalidSetting if memory is off."""
-    from dataclasses import replace
+@dataclass(kw_only=True)
+class _Service:
+    """The memory of the options, and what its process does for coding agents between the calls."""
 
-    from ricordo.concurrency import run_in_thread
-    from ricordo.mcp.contract import ServedMemory
-    from ricordo.runtime.memory import Memory
-    from ricordo.runtime.workspace import root_files
+    root: Path | None
+    user: str | None
+    project: str | None
+    agent: str | None
+    budget: int
+    target: "Target | None" = None
 
-    target = await run_in_thread(find_target, root, user, project)
-    if target.settings.store == _NO_STORE:
-        raise InvalidSetting("Memory is off, so nothing is stored and nothing is found: the setting `store` is none.")
-    if not target.exists and not create:
-        raise RootNotFound
-    scope = await load_scope(target)
-    memory = await Memory.open(
-        target.root,
-        scope=replace(scope, agent=agent) if agent else scope,
-        settings=target.settings,
-        actor=target.user,
-    )
-    return ServedMemory(
-        memory=memory,
-        files=root_files(memory.folder),
-        shared=None if memory.folder == memory.root else root_files(memory.root),
-        redactor=await load_redactor(target),
-        budget=budget,
-    )
+    async def open_memory(self, *, create: bool) -> "ServedMemory":
+        """Open the memory; one that hooks handed something over for is created.
+
+        Raises: RootNotFound without `create`; InvalidSetting if memory is off; what finding and opening a root raise.
+        """
+        from ricordo.concurrency import run_in_thread
+        from ricordo.mcp.contract import ServedMemory
+        from ricordo.runtime.memory import Memory
+        from ricordo.runtime.workspace import root_files
+
+        target = await run_in_thread(find_target, self.root, self.user, self.project)
+        if target.settings.store == _NO_STORE:
+            raise InvalidSetting("Memory is off: nothing is stored, and nothing is found. The setting `store` is none.")
+        if not (target.exists or create or await run_in_thread(_has_items, _make_place(target))):
+            raise RootNotFound
+        scope = await load_scope(target)
+        memory = await Memory.open(
+            target.root,
+            scope=replace(scope, agent=self.agent) if self.agent else scope,
+            settings=target.settings,
+            actor=target.user,
+        )
+        self.target = target
+        return ServedMemory(
+            memory=memory,
+            files=root_files(memory.folder),
+            shared=None if memory.folder == memory.root else root_files(memory.root),
+            redactor=await load_redactor(target),
+            budget=self.budget,
+        )
+
+    async def work_between_calls(self, served: "ServedMemory") -> None:
+        """Answer hooks, and learn from what they handed over, until it is cancelled."""
+        import anyio
+
+        from ricordo.concurrency import run_in_thread
+        from ricordo.hooks.drainer import drain_spool
+        from ricordo.hooks.server import serve_hooks
+
+        assert self.target is not None
+        place, config = _make_place(self.target), self.target.settings.hooks
+        while True:
+            async with serve_hooks(served.memory, place, config=config) as is_serving:
+                for _ in itertools.count() if is_serving else range(_ROUNDS_BESIDE_ANOTHER):
+                    if await run_in_thread(_has_items, place):
+                        # what failed waits, and is in the hook log
+                        with suppress(RicordoError):
+                            await drain_spool(served.memory, place, seconds=_DRAIN_SECONDS, config=config)
+                    await anyio.sleep(_SECONDS_BETWEEN_DRAINS)
 
 
-async def _serve_stdio(open_memory: "MemoryOpener") -> int:
+def _make_place(target: "Target") -> "Place":
+    from ricordo.hooks.places import make_place
+
+    return make_place(str(target.root), target.user, os.environ)
+
+
+def _has_items(place: "Place") -> bool:
+    """Return whether hooks handed something over that nobody has taken in."""
+    from ricordo.hooks.spool import list_items
+
+    return bool(list_items(place))
+
+
+async def _serve_stdio(service: _Service) -> int:
     from ricordo.mcp.serving import run_server
     from ricordo.mcp.stdio import serve_stdio
 
-    return await run_server(open_memory, serve_stdio, version=__version__, work=_work_between_calls)
+    return await run_server(service.open_memory, serve_stdio, version=__version__, work=service.work_between_calls)
 
 
-async def _serve_http(
-    open_memory: "MemoryOpener", address: "HttpAddress", token: str | None, hosts: tuple[str, ...]
-) -> int:
+async def _serve_http(service: _Service, address: "HttpAddress", token: str | None, hosts: tuple[str, ...]) -> int:
     from ricordo.mcp.http import PATH, bind_address, create_app, serve_http
     from ricordo.mcp.serving import run_server
 
@@ -139,12 +190,7 @@ async def _serve_http(
         print_error(f"Serving at http://{bound}{PATH}")
         return serve_http(create_app(server, token=token, hosts=hosts), listener, stopping)
 
-    return await run_server(open_memory, serve, version=__version__, work=_work_between_calls)
-
-
-async def _work_between_calls(served: "ServedMemory") -> None:
-    """Do what waits in the inbox; the memory does it while it is open."""
-    del served
+    return await run_server(service.open_memory, serve, version=__version__, work=service.work_between_calls)
 
 
 def _read_token(token_file: Path | None, *, without_token: bool) -> str | None:
