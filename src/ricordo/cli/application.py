@@ -67,6 +67,7 @@ _COMMANDS: dict[str, str | _Group] = {
     "doctor": "status:doctor",
     "install": "hosts:install",
     "uninstall": "hosts:uninstall",
+    "status": "hosts:host_status",
     "trust": "config:trust",
     "maintain": "maintenance:maintain",
     "consolidate": "maintenance:consolidate",

@@ -6,12 +6,14 @@ replaced.
 
 import re
 from contextlib import suppress
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ricordo.cli.commands.hosts import describe_given, explain_session, given_document, list_given
 from ricordo.cli.json_output import change_document, entry_document, explanation_document, memory_usage_document
 from ricordo.cli.memory_output import (
     FileLocation,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from ricordo.extraction.relevance import Relevance
     from ricordo.guard import Redactor
+    from ricordo.hooks.given import GivenMemory, GivenToSession
     from ricordo.jobs.runs import BackgroundRun
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
@@ -341,6 +344,7 @@ def _print_change(summary: ChangeSummary, user: str) -> None:
 
 
 _MAX_CHANGES = 100
+_MAX_GIVEN = 5
 _MIN_ID_SIMILARITY = 0.85
 _ID_OR_WORD = lazy_compile(r"\S{6,}")
 _ID = lazy_compile(r"(?=.*\d)[0-9a-z]{20,}", re.IGNORECASE)
@@ -361,6 +365,7 @@ class _MemoryReport:
     usage: "MemoryUsage"
     contradictions: "list[Entry]"
     explanation: "Explanation | None"
+    given: "list[tuple[GivenToSession, GivenMemory]]" = field(default_factory=list)
 
     @property
     def prompt_status(self) -> str:
@@ -378,7 +383,18 @@ class _MemoryReport:
 
 def why(
     *,
-    what: Annotated[str, typer.Argument(metavar="ID or QUERY", help="The id of a memory, or plain words.")],
+    what: Annotated[
+        str, typer.Argument(metavar="ID or QUERY", show_default=False, help="The id of a memory, or plain words.")
+    ] = "",
+    session: Annotated[
+        str,
+        typer.Option(
+            "--session",
+            metavar="ID",
+            show_default=False,
+            help="What a session of a coding agent was given: its id or the beginning of it, or last.",
+        ),
+    ] = "",
     asked: Annotated[
         str,
         typer.Option("--for", metavar="QUERY", show_default=False, help="Why a memory is found for this, or is not."),
@@ -393,17 +409,22 @@ def why(
 
     For the id of a memory: what it rests on, what changed it, where it stands, whether it is in the prompt, and how
     often it was shown, used and confirmed. For
-    words: what is found with what each signal gave, where it was said, and what was left out and why.
+    words: what is found with what each signal gave, where it was said, and what was left out and why. With --session:
+    which memories hooks gave to a session of a coding agent, and when.
     """
-    if not what.strip():
+    if not what.strip() and not session:
         raise InvalidQuery("Say which memory: write its id, or words that it is found by.")
     target = require_target(root, user, project)
+    if session:
+        explain_session(target, session, as_json=as_json)
+        return
 
     async def look(memory: "Memory") -> "_MemoryReport | None":
         entry = await _find_named_entry(memory, what.strip())
         return await _load_report(memory, entry, target, asked, limit) if entry else None
 
     report = read_memory(target, look, finds=bool(asked))
+    report = report and replace(report, given=list_given(target, report.entry.id))
     if report is None:
         explain_hits(target, asked or what, as_json=as_json, limit=limit)
     elif as_json:
@@ -468,6 +489,8 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     again = entry.confirmations - (entry.confirmed is not None)
     said_again = f"; said again {'once' if again == 1 else f'{again:,} times'}" if again else ""
     print_line(wrap(f"{_format_usage(report.usage)}{said_again}", "  "))
+    for given, memory in report.given[:_MAX_GIVEN]:
+        print_line(wrap(describe_given(given, memory), "  "))
     print_conflicts(entry, report.contradictions)
     for origin in report.source_messages:
         speaker = origin.message.name or origin.message.role
@@ -547,6 +570,7 @@ def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonVa
         "in_prompt": report.is_in_prompt,
         "standing": report.prompt_status,
         "usage": memory_usage_document(report.usage),
+        "given": [given_document(*each) for each in report.given],
         "relevance": {"score": relevance.score, "cues": list(relevance.cues)} if relevance else None,
         "changes": [change_document(each.item) for each in report.changes],
         "explained": explanation_document(report.explanation, target) if report.explanation else None,

@@ -6,11 +6,13 @@ file keeps its mode, and a link to it stays a link. What a file was is kept in t
 
 import json
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
+from typing import Literal
 
 from ricordo.errors import DocumentInvalid, VersionConflict
 from ricordo.hooks.install.contract import ConfigChange, Installer, InstallOptions, InstallScope, Original
@@ -21,8 +23,10 @@ from ricordo.lazy import dataclass
 from ricordo.runtime.config_file import CONFIG_FILE
 from ricordo.storage.disk import Disk, translate_os_error
 
-__all__ = ["HostConnection", "find_agent_variable", "find_host_folder", "write_worker_setting"]
+__all__ = ["ConnectionState", "HostConnection", "find_agent_variable", "find_host_folder", "write_worker_setting"]
 
+ConnectionState = Literal["connected", "outdated", "absent"]
+"""Whether a host is connected as this version does it, in another way, or not at all."""
 _RECORDS = "installs"
 _BACKUPS = "backups"
 _MAX_BYTES = 10_000_000
@@ -68,6 +72,11 @@ class HostConnection:
         """The host's folder."""
         return self._folder
 
+    @property
+    def program(self) -> str:
+        """The program that the host is to start."""
+        return self._options.program
+
     def plan_install(self) -> tuple[ConfigChange, ...]:
         """Return what connecting changes; nothing if the host is connected. Raises: DocumentInvalid, StorageError."""
         parts = self._installer.list_parts(self._options)
@@ -88,9 +97,19 @@ class HostConnection:
         }
         return (*plan_uninstall(parts, files, originals), *former.values())
 
-    def installed_program(self) -> str:
-        """Return the program that the host starts, empty if it was never connected here."""
-        return self._read_record().program
+    def read_state(self) -> ConnectionState:
+        """Return whether all of our parts are there, only some or older ones, or none. Raises: what planning raises."""
+        program = self._read_record().program or self._options.program
+        parts = self._installer.list_parts(replace(self._options, program=program))
+        files = self._read_files(list_paths(parts))
+        if not plan_install(parts, files):
+            return "connected"
+        return "outdated" if plan_uninstall(parts, files, {}) else "absent"
+
+    def find_missing_program(self) -> str:
+        """Return the program that the host is to start if it is not there, as when its environment was removed."""
+        program = self._read_record().program
+        return "" if not program or shutil.which(program) else program
 
     def install(self, changes: Sequence[ConfigChange]) -> None:
         """Write what `plan_install` returned, after keeping what the files were.

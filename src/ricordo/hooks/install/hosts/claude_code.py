@@ -66,7 +66,7 @@ Call the tool `recall` with a few words for what is asked; names and terms find 
 3. Call the tool `forget` with the ids of these memories and no others.
 4. Say what was forgotten, and that `ricordo undo` brings it back.
 
-If something is only outdated, save what holds now with the tool `remember` instead.
+If something is only outdated, call the tool `update_memory` with what holds now instead.
 """,
     ),
 }

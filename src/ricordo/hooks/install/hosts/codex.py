@@ -14,13 +14,18 @@ __all__ = ["INSTALLER"]
 
 _HOOKS_FILE = "hooks.json"
 _TIMEOUT = 20
+# Codex gives a hook all of its environment, and a server only what is named; both have to find the same memory.
+_VARIABLES = (
+    *("RICORDO_ROOT", "RICORDO_USER", "RICORDO_DATA", "RICORDO_CACHE", "RICORDO_INDEX", "RICORDO_TRUST"),
+    *("RICORDO_EMBEDDER", "RICORDO_HOOKS", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+)
 
 
 def _list_parts(options: InstallOptions) -> tuple[ConfigPart, ...]:
     server = TomlTable(
         path="config.toml",
         place=("mcp_servers", "ricordo"),
-        values={"command": options.program, "args": ["mcp"]},
+        values={"command": options.program, "args": ["mcp"], "env_vars": list(_VARIABLES)},
     )
     return (*(_hook_part(event, options.program) for event in HOST.events), server)
 
