@@ -16,6 +16,7 @@ from ricordo.mcp.contract import ServedMemory
 from ricordo.mcp.root import ServedRoot
 from ricordo.mcp.server import MemoryServer
 from ricordo.runtime.workspace import root_files
+from ricordo.storage import Disk
 
 SHOP = Scope(user="me", project="shop")
 
@@ -36,11 +37,11 @@ def connected(root: Path, mode: Literal["auto", "legacy"]) -> Connected:
     """Serve the shop's memory in process, and connect a client of each generation."""
 
     @asynccontextmanager
-    async def connect(*, budget: int = 2_000, **given: Any) -> Any:
+    async def connect(*, budget: int = 2_000, disk: Disk | None = None, **given: Any) -> Any:
         async def open_memory(*, create: bool) -> ServedMemory:
             if not (create or is_there(root)):
                 raise RootNotFound
-            memory = await Memory.open(root, scope=SHOP, embedder="none")
+            memory = await Memory.open(root, scope=SHOP, embedder="none", disk=disk)
             files = root_files(memory.folder)
             return ServedMemory(
                 memory=memory, files=files, shared=root_files(root), redactor=Redactor(bytes(32)), budget=budget

@@ -1,11 +1,14 @@
 """The tools of the MCP server, called by the SDK's client in both generations of the protocol."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from disks import StepDisk
 from mcp_clients import Connected, find_text, is_there, text_of, value_of
 from ricordo import Memory, Scope
 from ricordo.messages import Message, Text
@@ -37,6 +40,7 @@ async def test_what_is_remembered_is_recalled_with_its_id_trust_and_source(conne
         assert "We deploy only from main." in text_of(result)
 
 
+@pytest.mark.req("DF-C72")
 async def test_there_are_few_tools_each_with_schemas_and_hints(connected: Connected) -> None:
     async with connected() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -60,6 +64,25 @@ async def test_there_are_few_tools_each_with_schemas_and_hints(connected: Connec
             "update_memory", "forget", "undo",
         }  # fmt: skip
         assert {name for name, each in hints.items() if each and not each.idempotent_hint} == {"remember", "undo"}
+
+
+@pytest.mark.req("DF-C72")
+async def test_nothing_of_memory_reaches_a_model_that_calls_no_tool_and_nothing_it_says_is_recorded(
+    connected: Connected, root: Path
+) -> None:
+    async with Memory.open(root, scope=SHOP, embedder="none") as memory:
+        await memory.remember("We deploy only from the zebra branch.")
+        await memory.pin((await memory.entries())[0].id)
+    async with connected() as client:
+        told = [client.instructions or ""]
+        told += [tool.model_dump_json() for tool in (await client.list_tools()).tools]
+        told += [prompt.model_dump_json() for prompt in (await client.list_prompts()).prompts]
+        told += [resource.model_dump_json() for resource in (await client.list_resources()).resources]
+        assert "zebra" not in "".join(told)
+        assert "zebra" in text_of(await client.call_tool("recall", {"query": "which branch"}))
+    async with Memory.open(root, scope=SHOP, embedder="none") as memory:
+        assert await memory.sessions() == []
+        assert len(await memory.entries()) == 1
 
 
 async def test_the_server_says_when_to_recall_and_when_to_remember(connected: Connected) -> None:
@@ -129,6 +152,7 @@ async def test_a_duplicate_is_an_error_that_names_the_memory_that_is_there(conne
         assert not other.is_error
 
 
+@pytest.mark.req("DF-C72")
 async def test_what_was_not_stored_is_said_with_the_reason(connected: Connected) -> None:
     async with connected() as client:
         blank = await client.call_tool("remember", {"content": " \u200b "})
@@ -139,6 +163,30 @@ async def test_what_was_not_stored_is_said_with_the_reason(connected: Connected)
         assert text_of(large).startswith("Not stored: An entry holds at most 2097152 bytes")
 
 
+@pytest.mark.req("DF-C72")
+@pytest.mark.parametrize(("code", "said"), [(errno.ENOSPC, "free some space"), (errno.EROFS, "Reading goes on")])
+async def test_a_disk_that_takes_nothing_is_told_and_what_was_saved_is_still_found(
+    connected: Connected, code: int, said: str
+) -> None:
+    trouble: list[int] = []
+
+    def fail(step: int) -> None:
+        if trouble:
+            raise OSError(code, os.strerror(code))
+
+    async with connected(disk=StepDisk(fail)) as client:
+        await client.call_tool("remember", {"content": "We deploy only from main."})
+        trouble.append(code)
+        result = await client.call_tool("remember", {"content": "We review on Mondays."})
+        assert result.is_error
+        assert text_of(result).startswith("Not stored: ")
+        assert said in text_of(result)
+        assert "We deploy only from main." in text_of(await client.call_tool("recall", {"query": "deploy"}))
+        trouble.clear()
+        assert not (await client.call_tool("remember", {"content": "We review on Mondays."})).is_error
+
+
+@pytest.mark.req("DF-C72")
 async def test_a_filter_by_kind_acts_before_the_best_are_chosen(connected: Connected) -> None:
     async with connected() as client:
         for number in range(8):

@@ -12,7 +12,7 @@ from ricordo.lazy import dataclass
 from ricordo.mcp.contract import ServedMemory
 from ricordo.mcp.pages import CUT_MARK, fit_page
 from ricordo.mcp.rendering import DATA_NOTE, quote_entry
-from ricordo.mcp.tools import SESSION_TRUST, format_moment, past_sessions
+from ricordo.mcp.tools import SESSION_TRUST, find_shown, format_moment, past_sessions
 from ricordo.messages import Message
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.storage import FileStore
@@ -89,7 +89,7 @@ async def read_resource(served: ServedMemory, uri: str) -> str:
         if uri.startswith(prefix):
             return await _read_document(served, files, f"memory/topics/{unquote(uri.removeprefix(prefix))}.md")
     if uri.startswith(_ENTRY):
-        entry = await served.memory.entry(unquote(uri.removeprefix(_ENTRY)))
+        entry = await find_shown(served, unquote(uri.removeprefix(_ENTRY)))
         return render_fence([quote_entry(entry)], note=DATA_NOTE)
     if uri.startswith(_SESSION):
         return await _read_session(served, unquote(uri.removeprefix(_SESSION)))

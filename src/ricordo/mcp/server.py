@@ -79,7 +79,10 @@ _PAGE_SIZE: Final = 50
 
 @dataclass(frozen=True, kw_only=True)
 class _ToolForm:
-    """The types of a tool and what it may change; `creates` says that it makes a root that is not there yet."""
+    """The types of a tool and what it may change; `creates` says that it makes a root that is not there yet.
+
+    `failure` begins every error, to say what did not happen.
+    """
 
     title: str
     arguments: type[ToolArguments]
@@ -88,12 +91,14 @@ class _ToolForm:
     destroys: bool = False
     repeatable: bool = True
     creates: bool = False
+    failure: str = ""
 
 
 _TOOLS: Mapping[str, _ToolForm] = {
     "recall": _ToolForm(title="Recall", arguments=RecallArguments, result=MemoryPage),
     "remember": _ToolForm(
-        title="Remember", arguments=RememberArguments, result=SavedMemory, writes=True, repeatable=False, creates=True
+        title="Remember", arguments=RememberArguments, result=SavedMemory, writes=True, repeatable=False, creates=True,
+        failure="Not stored: ",
     ),
     "list_memories": _ToolForm(title="List memories", arguments=ListArguments, result=MemoryPage),
     "show_memory": _ToolForm(title="Show a memory", arguments=ShowArguments, result=MemoryDetails),
@@ -163,13 +168,13 @@ class MemoryServer(Server[Any]):
             served = await self.root.get(create=form.creates)
             answer = await _find_handler(params.name)(served, arguments)
         except ValidationError as error:
-            return _refuse(_explain_arguments(params.name, form, error))
+            return _refuse(f"{form.failure}{_explain_arguments(params.name, form, error)}")
         except RootNotFound:
             return _answer_without_root(form)
         except RicordoError as error:
             if isinstance(error, RootMoved):
                 await self.root.close()
-            return _refuse(_explain(error))
+            return _refuse(f"{form.failure}{_explain(error)}")
         if form.writes:
             await self.watch.check()
         return CallToolResult(

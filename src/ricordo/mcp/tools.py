@@ -41,9 +41,12 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.session_search import SESSION_FENCE, PastSessions, SessionFilter, SessionMatch
 
-__all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "format_moment", "past_sessions"]
+__all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "find_shown", "format_moment", "past_sessions"]
 
 
+SHOWN_STATES = ("active", "superseded", "retired")
+"""The states of memories that a model reads; any other one waits until a person has looked at it."""
+_WAITING_FIELD = "quarantine"
 _COMPARED = 8
 _MAX_CHANGES = 20
 _MAX_EARLIER = 5
@@ -86,7 +89,7 @@ async def list_memories(served: ServedMemory, arguments: ListArguments) -> ToolA
     entries = await served.memory.entries(
         kinds=arguments.kinds,
         tags=arguments.tags,
-        states=() if arguments.state == "any" else (arguments.state,),
+        states=SHOWN_STATES if arguments.state == "any" else (arguments.state,),
         since=arguments.since or None,
         until=arguments.until or None,
         limit=arguments.limit + 1,
@@ -129,11 +132,11 @@ def _page_memories(
 async def remember(served: ServedMemory, arguments: RememberArguments) -> ToolAnswer:
     """Save one statement by an agent. Raises: InvalidEntry, which names the memory that says the same already."""
     await _refuse_duplicate(served, arguments.content)
-    try:
-        entry = await served.memory.remember(arguments.content, kind=arguments.kind, tags=arguments.tags, by="agent")
-    except InvalidEntry as error:
-        raise InvalidEntry(f"Not stored: {error}") from error
+    entry = await served.memory.remember(arguments.content, kind=arguments.kind, tags=arguments.tags, by="agent")
     note = f"Stored as a {entry.kind}. It is marked as saved by an agent until the user confirms it."
+    if entry.state not in SHOWN_STATES:
+        reason = dict(entry.extra).get(_WAITING_FIELD, "it reads like an instruction")
+        note = f"Held back: {reason}. It is not recalled until the user accepts it with `ricordo review`."
     return await _describe_saved(served, entry, given=arguments.content, note=note)
 
 
@@ -146,7 +149,7 @@ async def _refuse_duplicate(served: ServedMemory, content: str) -> None:
         holds = entry.state == "active" and bool(entry.id) and not hit.superseded_by
         if holds and is_same_statement(content, entry.content):
             raise InvalidEntry(
-                f"Not stored: the memory {entry.id} says this already: {escape_text(entry.content[:200])!r}. "
+                f"The memory {entry.id} says this already: {escape_text(entry.content[:200])!r}. "
                 "If it has to say something else, use update_memory with this id."
             )
 
@@ -155,6 +158,7 @@ async def update_memory(served: ServedMemory, arguments: UpdateArguments) -> Too
     """Give a memory a new text, kind or tags. Raises: InvalidEntry; EntryNotFound."""
     if arguments.content is None and arguments.kind is None and arguments.tags is None:
         raise InvalidInput("Nothing was changed: give content, kind or tags.")
+    await find_shown(served, arguments.id)
     entry = await served.memory.update(
         arguments.id, content=arguments.content, kind=arguments.kind, tags=arguments.tags, by="agent"
     )
@@ -177,7 +181,7 @@ async def show_memory(served: ServedMemory, arguments: ShowArguments) -> ToolAns
     """Return one memory with its whole text, in parts if it is long, and its history."""
     start = _read_offset(arguments)
     memory = served.memory
-    entry = await memory.entry(arguments.id)
+    entry = await find_shown(served, arguments.id)
     history = await memory.history(entry.id, limit=_MAX_CHANGES)
     part = cut_part(entry.content, start, served.budget // 2)
     item = quote_entry(entry)
@@ -202,13 +206,25 @@ async def show_memory(served: ServedMemory, arguments: ShowArguments) -> ToolAns
     return ToolAnswer(result=result, text="\n".join([shown.block, *lines]))
 
 
+async def find_shown(served: ServedMemory, entry_id: str) -> Entry:
+    """Return a memory that a model may read. Raises: EntryNotFound; InvalidInput for one that waits for a person."""
+    entry = await served.memory.entry(entry_id)
+    if entry.state not in SHOWN_STATES:
+        raise InvalidInput(
+            f"The memory {entry.id} waits until the user has looked at it: `ricordo review` in a terminal shows it."
+        )
+    return entry
+
+
 def _with_text(item: FencedItem, text: str) -> FencedItem:
     return FencedItem(text=text, source=item.source, trust=item.trust, kind=item.kind, id=item.id)
 
 
 async def _read_earlier_texts(served: ServedMemory, entry: Entry) -> list[str]:
     versions = await served.memory.versions(entry.id)
-    texts = dict.fromkeys(each.content for each in reversed(versions) if each.content != entry.content)
+    texts = dict.fromkeys(
+        each.content for each in reversed(versions) if each.content != entry.content and each.state in SHOWN_STATES
+    )
     return [cut_part(text, 0, _MAX_EARLIER_TOKENS).text for text in [*texts][:_MAX_EARLIER]]
 
 
