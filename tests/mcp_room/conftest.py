@@ -17,6 +17,7 @@ from ricordo.mcp.root import ServedRoot
 from ricordo.mcp.server import MemoryServer
 from ricordo.runtime.workspace import root_files
 from ricordo.storage import Disk
+from ricordo.workspace.session_search import PastSessions
 
 SHOP = Scope(user="me", project="shop")
 
@@ -43,8 +44,10 @@ def connected(root: Path, mode: Literal["auto", "legacy"]) -> Connected:
                 raise RootNotFound
             memory = await Memory.open(root, scope=SHOP, embedder="none", disk=disk)
             files = root_files(memory.folder)
+            sessions = PastSessions(files, user="me")
+            redactor = Redactor(bytes(32))
             return ServedMemory(
-                memory=memory, files=files, shared=root_files(root), redactor=Redactor(bytes(32)), budget=budget
+                memory=memory, files=files, shared=root_files(root), redactor=redactor, sessions=sessions, budget=budget
             )
 
         served = ServedRoot(open_memory)

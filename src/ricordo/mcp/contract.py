@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ricordo.guard import Redactor
     from ricordo.runtime.memory import Memory
     from ricordo.storage import FileStore
+    from ricordo.workspace.session_search import PastSessions
 
 __all__ = ["DEFAULT_BUDGET", "MemoryOpener", "ServedMemory"]
 
@@ -21,12 +22,14 @@ DEFAULT_BUDGET = 2_000
 class ServedMemory:
     """An open memory. `files` are those of the user's place, `shared` those that the project shares, if it does.
 
-    `redactor` replaces secrets that people wrote into the files. A result has at most `budget` tokens.
+    `sessions` are those that the user may see. `redactor` replaces secrets that people wrote into the files. A result
+    has at most `budget` tokens.
     """
 
     memory: "Memory"
     files: "FileStore"
     redactor: "Redactor"
+    sessions: "PastSessions"
     shared: "FileStore | None" = None
     budget: int = DEFAULT_BUDGET
 

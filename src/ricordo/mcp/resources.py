@@ -12,12 +12,12 @@ from ricordo.lazy import dataclass
 from ricordo.mcp.contract import ServedMemory
 from ricordo.mcp.pages import CUT_MARK, fit_page
 from ricordo.mcp.rendering import DATA_NOTE, quote_entry
-from ricordo.mcp.tools import SESSION_TRUST, find_shown, format_moment, past_sessions
+from ricordo.mcp.tools import SESSION_TRUST, find_shown, format_moment
 from ricordo.messages import Message
 from ricordo.messages.tokens import cut_text, estimate_text
 from ricordo.storage import FileStore
 from ricordo.workspace.documents import read_memory_lines
-from ricordo.workspace.layout import MEMORY_PATH, TOPICS
+from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, parse_transcript_path
 from ricordo.workspace.session_search import SESSION_FENCE, SessionOverview, message_texts
 
 __all__ = ["ResourceInfo", "find_changes", "list_resources", "read_resource", "read_versions"]
@@ -74,7 +74,7 @@ async def _list_topics(files: FileStore) -> list[str]:
 
 async def _list_sessions(served: ServedMemory) -> Sequence[SessionOverview]:
     try:
-        return await past_sessions(served).list_sessions()
+        return await served.sessions.list_sessions()
     except SessionNotFound:
         return ()
 
@@ -117,11 +117,10 @@ async def _read_document(served: ServedMemory, files: FileStore, path: str) -> s
 
 
 async def _read_session(served: ServedMemory, session: str) -> str:
-    past = past_sessions(served)
     overview = next((each for each in await _list_sessions(served) if each.session == session), None)
     if overview is None:
         raise SessionNotFound(_NO_SESSION)
-    page = await past.read_newest(overview, _SHOWN_MESSAGES)
+    page = await served.sessions.read_newest(overview, _SHOWN_MESSAGES)
     if not page.messages:
         return "No message of this session is kept."
     items = [_quote_message(each, overview.session) for each in page.messages]
@@ -150,8 +149,9 @@ async def read_versions(served: ServedMemory) -> Mapping[str, str]:
         for info in await files.list(TOPICS):
             name = info.path.rpartition("/")[2].removesuffix(".md")
             versions[f"{topic_prefix}{quote(name, safe='')}"] = f"{info.size} {info.modified_ns}"
-    for each in (await _list_sessions(served))[:_LISTED_SESSIONS]:
-        versions[f"{_SESSION}{quote(each.session, safe='')}"] = f"{each.file.size}"
+    for info in await served.files.list(f"{WORKSPACE}/agents"):
+        if (location := parse_transcript_path(info.path)) is not None:
+            versions[f"{_SESSION}{quote(location[1], safe='')}"] = f"{info.size}"
     return versions
 
 

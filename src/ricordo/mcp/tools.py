@@ -39,9 +39,9 @@ from ricordo.mcp.values import (
 from ricordo.search.contract import parse_moment
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem
-from ricordo.workspace.session_search import SESSION_FENCE, PastSessions, SessionFilter, SessionMatch
+from ricordo.workspace.session_search import SESSION_FENCE, SessionFilter, SessionMatch
 
-__all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "find_shown", "format_moment", "past_sessions"]
+__all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "find_shown", "format_moment"]
 
 
 SHOWN_STATES = ("active", "superseded", "retired")
@@ -283,9 +283,8 @@ async def search_sessions(served: ServedMemory, arguments: SearchArguments) -> T
         until=parse_moment("until", arguments.until or None),
         session=arguments.session,
     )
-    past = past_sessions(served)
     try:
-        found = await past.search(arguments.query, limit=arguments.limit, skip=start, within=within)
+        found = await served.sessions.search(arguments.query, limit=arguments.limit, skip=start, within=within)
     except SessionNotFound:
         return _empty_search("No session is kept yet.")
     if not found.findings:
@@ -312,11 +311,6 @@ async def search_sessions(served: ServedMemory, arguments: SearchArguments) -> T
 
 def _empty_search(note: str) -> ToolAnswer:
     return ToolAnswer(result=FoundMessages(note=note, messages=[]), text=note)
-
-
-def past_sessions(served: ServedMemory) -> PastSessions:
-    """Return the sessions that the user of this memory may see."""
-    return PastSessions(served.files, user=served.memory.scope.user or "")
 
 
 def _quote_message(match: SessionMatch) -> FencedItem:

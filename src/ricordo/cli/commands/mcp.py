@@ -118,6 +118,7 @@ class _Service:
         from ricordo.mcp.contract import ServedMemory
         from ricordo.runtime.memory import Memory
         from ricordo.runtime.workspace import root_files
+        from ricordo.workspace.session_search import PastSessions
 
         target = await run_in_thread(find_target, self.root, self.user, self.project)
         if target.settings.store == _NO_STORE:
@@ -131,12 +132,13 @@ class _Service:
             settings=target.settings,
             actor=target.user,
         )
-        self.target = target
+        self.target, files = target, root_files(memory.folder)
         return ServedMemory(
             memory=memory,
-            files=root_files(memory.folder),
+            files=files,
             shared=None if memory.folder == memory.root else root_files(memory.root),
             redactor=await load_redactor(target),
+            sessions=PastSessions(files, user=target.user),
             budget=self.budget,
         )
 
