@@ -1,0 +1,215 @@
+"""Hooks: latency and processor time of each hook of a coding agent, beside bare Python, in one run.
+
+    python benchmarks/hooks.py [--rounds 15] [--sizes 100,10000] [--out FOLDER]
+
+Each hook is a process of its own, as a host starts it, in turn with its peers, so that a busy machine hits all alike.
+`--sizes 100,10000,100000` takes a larger memory too. Numbers are kept in `hooks.json` in FOLDER (docs/benchmarks), and
+the page `hosts.md` beside it is made of them.
+"""
+
+import argparse
+import compileall
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+
+import ricordo
+from index_speed import SCOPE, begin, entries, write_ledgers
+from retrieval_sets import Json
+from ricordo import Memory
+
+__all__ = ["main"]
+
+_BARE = "bare Python"
+_RECALL = "ricordo recall"
+_QUESTION = "Where does the service run?"
+_SERVER = """
+import os, sys
+import anyio
+from ricordo import Memory, Scope
+from ricordo.hooks.places import make_place
+from ricordo.hooks.server import serve_hooks
+async def main():
+    async with Memory.open(sys.argv[1], scope=Scope(user="me", project="benchmark"), embedder="none") as memory:
+        await memory.recall("Where does the service run?")
+        async with serve_hooks(memory, make_place(sys.argv[1], "me", os.environ)) as serves:
+            print(serves, flush=True)
+            await anyio.to_thread.run_sync(sys.stdin.read)
+anyio.run(main)
+"""
+# each row of the table: the event, who answers, and the most that it may take, as a multiple of its peer
+_ROWS = {
+    "Stop": ("Stop", "", _BARE, 5.0),
+    "SessionEnd": ("SessionEnd", "", _BARE, 5.0),
+    "PreCompact": ("PreCompact", "", _BARE, 5.0),
+    "SessionStart, a process answers": ("SessionStart", "server", _BARE, 8.0),
+    "UserPromptSubmit, a process answers": ("UserPromptSubmit", "server", _BARE, 8.0),
+    "SessionStart, prepared": ("SessionStart", "prepared", _BARE, 8.0),
+    "SessionStart, the memory is opened": ("SessionStart", "process", _BARE, None),
+    "UserPromptSubmit, the memory is opened": ("UserPromptSubmit", "process", _RECALL, 1.0),
+}
+_HEAD = """# Coding agents: what their hooks cost
+
+Rendered by `python benchmarks/hooks.py` from the numbers in `hooks.json` beside it. A hook is a process that a coding
+agent starts and waits for. *Latency* is the time from its start to its end, at the median and for the slowest of
+twenty (p50, p95). *Processor time* is that of the whole process, user and system together, at the median, with the
+ratio to its peer, which runs in turn with it: Python that does nothing (`python -c pass`), or `ricordo recall` with the
+same question. A *limit* is the ratio that the project wants. Another process that answers is one that has the memory
+open, as the MCP server of a session; its own time is not counted.
+
+{rounds} rounds on {cores} cores with Python {python}; the load was {load:.2f} when this ended.
+"""
+
+
+def main() -> None:
+    """Measure all hooks, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15, help="how often each hook is started")
+    parser.add_argument("--sizes", default="100,10000", help="how many memories the root holds, with commas")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs" / "benchmarks")
+    given = parser.parse_args()
+    compileall.compile_dir(Path(ricordo.__file__).parent, quiet=1)
+    sizes: dict[str, Json] = {}
+    for size in map(int, given.sizes.split(",")):
+        with tempfile.TemporaryDirectory(prefix="h", dir=os.environ.get("TMPDIR")) as folder:
+            sizes[str(size)] = _measure(Path(folder), size, given.rounds)
+        print("\n".join(_table(sizes[str(size)])))
+    found = {
+        "rounds": given.rounds, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(), "sizes": sizes,
+    }  # fmt: skip
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "hooks.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    (given.out / "hosts.md").write_text(_page(found), "utf-8")
+
+
+def _measure(folder: Path, count: int, rounds: int) -> Json:
+    """Return latencies and processor times of each row, in seconds; the first round only warms up."""
+    places = {
+        "HOME": str(folder / "home"), "RICORDO_DATA": str(folder / "data"), "XDG_RUNTIME_DIR": str(folder / "run"),
+        "RICORDO_EMBEDDER": "none", "RICORDO_USER": "me",
+    }  # fmt: skip
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RICORDO_", "PYTHONDONT"))}
+    environment = kept | places
+    os.environ.update(places)
+    project = folder / "project"
+    root = project / ".ricordo"
+    anyio.run(_create_root, root, count)
+    (project / "talk.jsonl").write_text("{}\n" * 1_000, "utf-8")
+    times: dict[str, list[tuple[float, float]]] = {}
+    for number in range(rounds + 1):
+        times.setdefault(_BARE, []).append(_run(["-c", "pass"], b"", project, environment))
+        times.setdefault(_RECALL, []).append(_run(["-m", "ricordo", "recall", _QUESTION], b"", project, environment))
+        with _serve(root, project, environment):
+            for name in (name for name, row in _ROWS.items() if row[1] == "server"):
+                times.setdefault(name, []).append(_run_row(name, number, folder, environment))
+        for name in (name for name, row in _ROWS.items() if row[1] != "server"):
+            times.setdefault(name, []).append(_run_row(name, number, folder, environment))
+    return {name: _summarize(each[1:]) for name, each in times.items()}
+
+
+async def _create_root(root: Path, count: int) -> None:
+    root.parent.mkdir(parents=True)
+    folder = await begin(root)
+    write_ledgers(folder, entries(count))
+    async with Memory.open(root, scope=SCOPE, embedder="none") as memory:
+        # the doctor waits until everything is indexed
+        await memory.doctor()
+        await memory.remember("The service runs in Frankfurt.")
+
+
+@contextmanager
+def _serve(root: Path, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """Let a process answer while the block runs."""
+    command = [sys.executable, "-c", _SERVER, str(root)]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        try:
+            assert server.stdout.readline().strip() == "True"
+            yield
+        finally:
+            server.stdin.close()
+            server.wait(30)
+
+
+def _run_row(name: str, number: int, folder: Path, environment: Mapping[str, str]) -> tuple[float, float]:
+    event, source, _, _ = _ROWS[name]
+    if source == "process":
+        for prepared in folder.glob("data/hooks/prepared/*"):
+            prepared.unlink()
+    project = folder / "project"
+    given = {
+        "session_id": f"{name} {number}", "cwd": str(project), "transcript_path": str(project / "talk.jsonl"),
+        "hook_event_name": event, "prompt": _QUESTION, "source": "startup",
+    }  # fmt: skip
+    elapsed = _run(["-m", "ricordo", "hook", "claude-code", event], json.dumps(given).encode(), project, environment)
+    last = json.loads((folder / "data" / "hooks" / "log.jsonl").read_text("utf-8").splitlines()[-1])
+    assert last["source"] == (source or "spool"), last
+    return elapsed
+
+
+def _run(arguments: Sequence[str], data: bytes, folder: Path, environment: Mapping[str, str]) -> tuple[float, float]:
+    """Return the latency and the processor time of a process, in seconds. Raises: CalledProcessError if it fails."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments], cwd=folder, env=environment,
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin
+    process.stdin.write(data)
+    process.stdin.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - begun
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, [*arguments])
+    return elapsed, usage.ru_utime + usage.ru_stime
+
+
+def _summarize(times: Sequence[tuple[float, float]]) -> Json:
+    latencies = sorted(each for each, _ in times)
+    return {
+        "p50": statistics.median(latencies),
+        "p95": latencies[min(len(latencies) - 1, round(0.95 * (len(latencies) - 1)))],
+        "processor": statistics.median(each for _, each in times),
+    }
+
+
+def _table(found: Json) -> list[str]:
+    lines = [
+        "| hook | p50 | p95 | processor time | ratio | limit |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in (_BARE, _RECALL, *_ROWS):
+        row = found[name]
+        peer, limit = _ROWS[name][2:] if name in _ROWS else (_BARE, None)
+        ratio = row["processor"] / found[peer]["processor"]
+        of = "" if peer == _BARE else f" of `{peer}`"
+        wanted = "" if limit is None else f"{limit:g}"
+        times = " | ".join(f"{1_000 * row[each]:,.0f} ms" for each in ("p50", "p95", "processor"))
+        lines.append(f"| {name} | {times} | {ratio:.1f} ×{of} | {wanted} |")
+    return lines
+
+
+def _page(found: Json) -> str:
+    lines = [_HEAD.format(**found)]
+    for size, rows in found["sizes"].items():
+        lines += [f"## {int(size):,} memories", "", *_table(rows), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
