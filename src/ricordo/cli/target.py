@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.cli.render import join_sentences, print_error
 from ricordo.errors import (
     DocumentInvalid,
     FileMissing,
@@ -254,6 +253,9 @@ async def open_memory(target: Target, *, finds: bool = False, background: bool =
 def print_setting_errors(target: Target) -> None:
     """Say in one line which settings can't be used, and that the rest goes on without them."""
     if target.setting_errors:
+        # a hook opens a memory too, and need not load what only prints
+        from ricordo.cli.render import join_sentences, print_error
+
         print_error(f"{join_sentences(target.setting_errors)} It goes on without.")
 
 

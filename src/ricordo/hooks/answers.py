@@ -20,7 +20,6 @@ from ricordo.hooks.contract import PROMPT, STARTED, HookAnswer, HookEvent
 from ricordo.hooks.given import GivenMemory, GivenToSession, read_session, write_session
 from ricordo.hooks.places import Place
 from ricordo.hooks.prepared import PreparedPreamble, stamp_paths, write_prepared
-from ricordo.messages.importers.reader import safe_session_id
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.runtime.finding import find_candidates, read_preamble, record_given
 from ricordo.runtime.memory import Memory
@@ -90,7 +89,7 @@ async def _answer_prompt(
     if not config.memories or budget <= 0 or not search_words(text):
         return HookAnswer()
     candidates = await find_candidates(memory, text, _MAX_CANDIDATES)
-    hits = _select_for_prompt(candidates, text, given, safe_session_id(event.session or "unknown"))
+    hits = _select_for_prompt(candidates, text, given, event.session)
     chosen, fence = _fit(hits, config.memories, budget)
     if not chosen:
         return HookAnswer()

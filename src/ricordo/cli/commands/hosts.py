@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ricordo import __version__
+from ricordo.cli.main import answer_hook
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import (
     bold,
@@ -25,7 +26,6 @@ from ricordo.cli.render import (
 )
 from ricordo.cli.target import Target, locate_target, open_memory, read_memory, run_async
 from ricordo.errors import EntryNotFound, InvalidInput, RicordoError, RootNotTrusted, SessionNotFound, StorageError
-from ricordo.hooks.contract import PROMPT, STARTED, HookAnswer, HookEvent
 from ricordo.hooks.entry import run_hook
 from ricordo.hooks.given import GivenMemory, GivenToSession, list_sessions
 from ricordo.hooks.log import HookRun, read_runs
@@ -36,7 +36,6 @@ from ricordo.lazy import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ricordo.context.config import HooksConfig
     from ricordo.hooks.drainer import DrainReport
     from ricordo.hooks.install.connection import HostConnection
     from ricordo.hooks.install.contract import ConfigChange, Installer, InstallScope
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from ricordo.workspace.entry import Entry
 
 __all__ = [
-    "answer_in_process",
     "describe_given",
     "drain_hooks",
     "explain_session",
@@ -490,32 +488,7 @@ def hook(
     A coding agent starts this by itself once it is connected. Whatever goes wrong, the exit code is 0 and a line in the
     hook log says why.
     """
-    run_hook([host, event], os.environ, answer_in_process)
-
-
-def answer_in_process(place: Place, event: HookEvent) -> HookAnswer:
-    """Open the memory of a place and return its answer; a notice for the person if its root is not trusted.
-
-    Raises: RicordoError, OSError.
-    """
-    from ricordo.hooks.answers import answer_event
-
-    # what a command would tell a person is not for the host
-    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # the process ends soon
-    try:
-        target = locate_target(Path(place.root), None, None)
-    except RootNotTrusted as error:
-        if event.kind != STARTED:
-            raise
-        return HookAnswer(notice=_format_notice(place, error))
-    if not target.exists or target.settings.hooks is None:
-        return HookAnswer()
-    config: HooksConfig = target.settings.hooks
-    return read_memory(
-        target,
-        lambda memory: answer_event(memory, place, event, config=config),
-        finds=event.kind == PROMPT,
-    )
+    run_hook([host, event], os.environ, answer_hook)
 
 
 def drain_hooks(target: "Target", *, seconds: float) -> "DrainReport | None":
@@ -547,15 +520,3 @@ def prepare_next_session(target: "Target") -> None:
         return
     with suppress(OSError, StorageError):
         read_memory(target, lambda memory: prepare_preamble(memory, place, config))
-
-
-def _format_notice(place: Place, error: RootNotTrusted) -> str:
-    import shlex
-
-    path = shlex.quote(place.root)
-    if "is not trusted" not in str(error):
-        return f"Ricordo ignores the memory in {place.root}: {error}"
-    return (
-        f"Ricordo ignores the memory in {place.root}, which was not made or trusted on this machine. "
-        f"`ricordo trust --show {path}` shows what it holds, `ricordo trust {path}` trusts it."
-    )
