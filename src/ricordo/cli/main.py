@@ -11,11 +11,10 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ricordo.errors import RootNotTrusted
     from ricordo.hooks.contract import HookAnswer, HookEvent
     from ricordo.hooks.places import Place
 
-__all__ = ["answer_hook", "run"]
+__all__ = ["run"]
 
 
 _EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -49,50 +48,13 @@ def _run_hook(arguments: list[str]) -> None:
     """Run a hook, which loads next to nothing, and end the process; return if these are no arguments of one."""
     from ricordo.hooks.entry import answers_directly, run_hook
 
+    def answer(place: "Place", event: "HookEvent") -> "HookAnswer":
+        from ricordo.cli.target import answer_hook
+
+        return answer_hook(place, event)
+
     if answers_directly(arguments):
-        run_hook(arguments, os.environ, answer_hook)
-
-
-def answer_hook(place: "Place", event: "HookEvent") -> "HookAnswer":
-    """Open the memory of a place and return its answer; a notice for the person if its root is not trusted.
-
-    Raises: RicordoError, OSError.
-    """
-    from pathlib import Path
-
-    from ricordo.cli.target import locate_target, read_memory
-    from ricordo.errors import RootNotTrusted
-    from ricordo.hooks.answers import answer_event
-    from ricordo.hooks.contract import PROMPT, STARTED, HookAnswer
-
-    # what a command would tell a person is not for the host
-    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # the process ends soon
-    try:
-        target = locate_target(Path(place.root), None, None)
-    except RootNotTrusted as error:
-        if event.kind != STARTED:
-            raise
-        return HookAnswer(notice=_format_notice(place, error))
-    if not target.exists or target.settings.hooks is None:
-        return HookAnswer()
-    config = target.settings.hooks
-    return read_memory(
-        target,
-        lambda memory: answer_event(memory, place, event, config=config),
-        finds=event.kind == PROMPT,
-    )
-
-
-def _format_notice(place: "Place", error: "RootNotTrusted") -> str:
-    import shlex
-
-    path = shlex.quote(place.root)
-    if "is not trusted" not in str(error):
-        return f"Ricordo ignores the memory in {place.root}: {error}"
-    return (
-        f"Ricordo ignores the memory in {place.root}, which was not made or trusted on this machine. "
-        f"`ricordo trust --show {path}` shows what it holds, `ricordo trust {path}` trusts it."
-    )
+        run_hook(arguments, os.environ, answer)
 
 
 def _exit_at_once(*args: object) -> None:

@@ -9,6 +9,8 @@ is neither skipped nor claimed anew.
 """
 
 import os
+import shlex
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -23,18 +25,22 @@ from ricordo.errors import (
     InvalidSetting,
     RicordoError,
     RootNotFound,
+    RootNotTrusted,
     StorageError,
 )
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from ricordo.guard import Redactor
+    from ricordo.hooks.contract import HookAnswer, HookEvent
+    from ricordo.hooks.places import Place
     from ricordo.runtime import Settings
     from ricordo.runtime.memory import Memory
     from ricordo.scope import Scope
 
 __all__ = [
     "Target",
+    "answer_hook",
     "find_root_folder",
     "find_target",
     "load_redactor",
@@ -364,3 +370,39 @@ def _default_project_name(root: Path) -> str:
     folder = root.parent if root.name == ROOT_FOLDER else root
     name = "".join(character for character in folder.name if character.isprintable()).strip()
     return name[:_MAX_PROJECT_CHARS] or "project"
+
+
+def answer_hook(place: "Place", event: "HookEvent") -> "HookAnswer":
+    """Open the memory of a place and return its answer; a notice for the person if its root is not trusted.
+
+    Raises: RicordoError, OSError.
+    """
+    from ricordo.hooks.answers import answer_event
+    from ricordo.hooks.contract import PROMPT, STARTED, HookAnswer
+
+    # what a command would tell a person is not for the host
+    sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # the process ends soon
+    try:
+        target = locate_target(Path(place.root), None, None)
+    except RootNotTrusted as error:
+        if event.kind != STARTED:
+            raise
+        return HookAnswer(notice=_format_notice(place, error))
+    if not target.exists or target.settings.hooks is None:
+        return HookAnswer()
+    config = target.settings.hooks
+    return read_memory(
+        target,
+        lambda memory: answer_event(memory, place, event, config=config),
+        finds=event.kind == PROMPT,
+    )
+
+
+def _format_notice(place: "Place", error: RootNotTrusted) -> str:
+    path = shlex.quote(place.root)
+    if "is not trusted" not in str(error):
+        return f"Ricordo ignores the memory in {place.root}: {error}"
+    return (
+        f"Ricordo ignores the memory in {place.root}, which was not made or trusted on this machine. "
+        f"`ricordo trust --show {path}` shows what it holds, `ricordo trust {path}` trusts it."
+    )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from ricordo import __version__
-from ricordo.cli.main import answer_hook
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import (
     bold,
@@ -24,7 +23,7 @@ from ricordo.cli.render import (
     print_note,
     wrap,
 )
-from ricordo.cli.target import Target, locate_target, open_memory, read_memory, run_async
+from ricordo.cli.target import Target, answer_hook, locate_target, open_memory, read_memory, run_async
 from ricordo.errors import EntryNotFound, InvalidInput, RicordoError, RootNotTrusted, SessionNotFound, StorageError
 from ricordo.hooks.entry import run_hook
 from ricordo.hooks.given import GivenMemory, GivenToSession, list_sessions
