@@ -67,7 +67,7 @@ _MIN_LIKENESS_WITH_NAMES = 0.3
 _MIN_LIKENESS_OF_NEIGHBOURS = 0.65
 _SHORT = 3
 _SHORT_PAST = 4
-_MIN_SHARE_OF_SHORTER = 0.3
+_MIN_SHARE_OF_SHORTER = 0.25
 _MIN_SHARE_OF_LONGER = 0.3
 _MIN_TWIN = 0.6
 _MIN_TWIN_WITH_CUE = 0.75
@@ -254,12 +254,13 @@ def change_features(
     }  # fmt: skip
 
 
-def change_score(features: Mapping[str, float]) -> float:
+def change_score(features: Mapping[str, float], *, corrects: bool = False) -> float:
     """Return the log odds that the later statement changes the earlier one; minus infinity for a near miss.
 
     What is said on one day without a word of change is a list, and what happened twice are two events. Two that have
     less than a third of their subject in common are no sure change: the longer one says more than the other can
-    replace, and they are about different things if it is less than a third of the shorter one.
+    replace, and they are about different things if it is less than a quarter of the shorter one. The later one
+    needs to share less if it `corrects`, because it was noted as a correction.
     """
     is_plain = not features["cue"]
     is_unnamed = features["no attribute"] and features["only the value differs"] < _MIN_TWIN_WITH_CUE
@@ -271,7 +272,8 @@ def change_score(features: Mapping[str, float]) -> float:
         return -math.inf
     weights = _load_weights()
     score = weights["bias"] + sum(weights[name] * value for name, value in features.items())
-    return score if features["share of the longer"] >= _MIN_SHARE_OF_LONGER else min(score, LIKELY_SCORE)
+    is_sure = corrects or features["share of the longer"] >= _MIN_SHARE_OF_LONGER
+    return score if is_sure else min(score, LIKELY_SCORE)
 
 
 def shares_frame(one: ComparedStatement, other: ComparedStatement) -> bool:

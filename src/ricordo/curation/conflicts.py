@@ -34,13 +34,14 @@ from ricordo.workspace.entry import Entry
 __all__ = [
     "announces_change",
     "contradict",
-    "have_different_speakers",
     "is_opposed",
+    "may_speak_for",
     "outdates",
     "replaces",
     "says_the_same",
     "score_change",
     "share_subject",
+    "speak_of_themselves",
     "stance",
 ]
 
@@ -148,7 +149,7 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
     `duplicate` (0..1) is the similarity of their content words that suffices; see `language.duplicates`.
     """
-    if _describe_different_speakers(left, right):
+    if speak_of_themselves(left, right):
         return False
     if left.content == right.content:
         return True
@@ -157,7 +158,7 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
 def replaces(newer: Entry, older: Entry) -> bool:
     """Tell whether `newer`, which was said later, replaces `older`."""
-    if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
+    if (older.source.messages and newer.source == older.source) or speak_of_themselves(newer, older):
         return False
     new, old = parse_statement(newer.content), parse_statement(older.content)
     if new.normalized == old.normalized:
@@ -181,7 +182,7 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
     Minus infinity for what one message says, for two people who each speak about themselves, for a denial of both, and
     for a likely change with different subjects. `rarity` weighs a word, 0 for one that all memories have.
     """
-    if (older.source.messages and newer.source == older.source) or _describe_different_speakers(newer, older):
+    if (older.source.messages and newer.source == older.source) or speak_of_themselves(newer, older):
         return -inf
     new, old = read_statement(newer.content), read_statement(older.content)
     features = change_features(
@@ -189,7 +190,7 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
         same_day=entry_time(newer).date() == entry_time(older).date(),
         same_speaker=not have_different_speakers(newer, older),
     )  # fmt: skip
-    score = change_score(features)
+    score = change_score(features, corrects=CORRECTION_TAG in newer.tags)
     # Comparing subjects costs most, and matters only for a likely change.
     return -inf if score >= OUTDATED_THRESHOLD and have_different_subjects(newer.content, older.content) else score
 
@@ -217,7 +218,7 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
     on from Hutch"), or if it announces a change and has that value beside another one of its type, on the same subject,
     or a limit where the older one has another limit.
     """
-    if _describe_different_speakers(newer, older):
+    if speak_of_themselves(newer, older):
         return 0.0
     ending, new = read_ending(newer.content), read_statement(newer.content)
     if not (ending.ended or ending.words or (new.has_cue and ending.values)):
@@ -265,6 +266,16 @@ def announces_change(entry: Entry) -> bool:
     return CORRECTION_TAG in entry.tags or parse_statement(entry.content).announces_change
 
 
+def may_speak_for(newer: Entry, older: Entry) -> bool:
+    """Tell whether who said `newer` may change what `older` says: the same person, or another who announces a change.
+
+    Nobody changes what somebody else says about themselves.
+    """
+    return not have_different_speakers(newer, older) or (
+        announces_change(newer) and not speak_of_themselves(newer, older)
+    )
+
+
 def have_different_speakers(one: Entry, other: Entry) -> bool:
     """Tell whether two different people, both known, said them."""
     left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
@@ -282,7 +293,7 @@ def contradict(newer: Entry, older: Entry) -> bool:
         return False
     if replaces(newer, older):
         return True
-    if _describe_different_speakers(newer, older) or announces_change(newer) or announces_change(older):
+    if speak_of_themselves(newer, older) or announces_change(newer) or announces_change(older):
         return False
     pairs = [(claim, other) for claim in new.claims for other in old.claims]
     return any(
@@ -324,7 +335,7 @@ def _first_subject_word(entry: Entry) -> str:
     return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
 
 
-def _describe_different_speakers(one: Entry, other: Entry) -> bool:
+def speak_of_themselves(one: Entry, other: Entry) -> bool:
     """Tell whether two people each spoke about themselves: one's preference says nothing about the other."""
     return have_different_speakers(one, other) and bool(
         _FIRST_PERSON.search(one.content) and _FIRST_PERSON.search(other.content)

@@ -17,12 +17,13 @@ from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.conflicts import (
     announces_change,
     contradict,
-    have_different_speakers,
+    may_speak_for,
     outdates,
     replaces,
     says_the_same,
     score_change,
     share_subject,
+    speak_of_themselves,
 )
 from ricordo.curation.contradictions import (
     ContradictionPair,
@@ -45,6 +46,7 @@ from ricordo.curation.types import (
     Retirement,
     Supersession,
 )
+from ricordo.guard import Trust
 from ricordo.language import annotate_dates, find_dates
 from ricordo.workspace.entry import Entry, announce_successor, reopen
 
@@ -124,6 +126,9 @@ class _Reconciler:
         self.dropped: set[str] = set()
         self.refused: list[Refusal] = []
         self._merged_into: dict[str, str] = {}
+        self._advised_lines: set[str] = set()
+        """Ids of the lines that the advice made one, so that it can't remove that one too."""
+        self._advised_replacements: dict[str, str] = {}
         self._outdated = {one.entry.id: one.entry.maybe_outdated_by for one in curated if one.entry.maybe_outdated_by}
         self._config = config
         self._today = today
@@ -316,16 +321,19 @@ class _Reconciler:
             return None
         if not _MIN_PARENTS <= len(names) <= MAX_PARENTS:
             return "too few" if len(names) < _MIN_PARENTS else "too many"
-        if not all(name in self.active and self.active[name].long is None for name in names):
+        is_known = all(name in self.active and self.active[name].long is None for name in names)
+        if not (is_known and self._are_shown(merge.parents)):
             return "unknown"
         parents = [self.active[name] for name in names]
         protected = [one for one in parents if self._is_by_person(one.entry)]
         content = protected[0].entry.content if protected else merge.content
-        flaw = find_line_flaw(content, [one.entry.content for one in parents])
+        entries = [one.entry for one in parents]
+        flaw = _find_parents_flaw(entries) or find_line_flaw(content, entries)
         if len(protected) > 1 or (protected and merge.content != content and not self._says_all(protected[0], parents)):
             flaw = "kept"
         if flaw is None:
             self._merge_parents(parents, protected, content)
+            self._advised_lines.update(names)
         return flaw
 
     def _merge_parents(
@@ -350,8 +358,12 @@ class _Reconciler:
     def _supersede(self, one: Supersession) -> Refusal | None:
         """Let the newer of two lines about one subject replace the other, where the rules left both."""
         old, new = self._resolve(one.old), self._resolve(one.new)
+        if old in self._advised_lines or self._advised_replacements.get(old, new) != new:
+            return "contradiction"
         if any(supersession.old == old for supersession in self.superseded):
             return None
+        if not self._are_shown((one.old, one.new)):
+            return "unknown"
         if old == new or old not in self.active or new not in self.active:
             return "unknown"
         older, newer = self.active[old], self.active[new]
@@ -359,11 +371,16 @@ class _Reconciler:
         if flaw is None:
             self._replace(older, newer)
             self._supersessions_left -= 1
+            self._advised_replacements[old] = new
         return flaw
 
     def _find_supersession_flaw(self, older: CandidateEntry, newer: CandidateEntry) -> Refusal | None:
         if _said_key(newer) <= _said_key(older):
             return "older"
+        if newer.entry.trust is Trust.EXTERNAL and older.entry.trust is not Trust.EXTERNAL:
+            return "trust"
+        if not may_speak_for(newer.entry, older.entry):
+            return "speaker"
         if self._is_protected(older.entry) or (is_explicit(older.entry) and not is_explicit(newer.entry)):
             return "kept"
         if not (contradict(newer.entry, older.entry) or share_subject(newer.entry, older.entry)):
@@ -373,9 +390,11 @@ class _Reconciler:
     def _retire(self, one: Retirement) -> Refusal | None:
         """Remove an entry from curated memory without a replacement; a new one stays in its ledger only."""
         name = one.id
+        if self._resolve(name) in {*self._advised_lines, *self._advised_replacements.values()}:
+            return "contradiction"
         if any(supersession.old == name for supersession in self.superseded) or self._resolve(name) != name:
             return None
-        if name not in self.active:
+        if name not in self.active or not self._are_shown((name,)):
             return "unknown"
         entry, is_curated = self.active[name].entry, name in self._curated_ids
         if self._is_by_person(entry) or (not is_curated and (is_explicit(entry) or entry.supersedes)):
@@ -388,6 +407,10 @@ class _Reconciler:
         else:
             return "too many"
         return None
+
+    def _are_shown(self, names: Collection[str]) -> bool:
+        """Tell whether the model saw all of these entries in one request; True where nothing is known of it."""
+        return not self._shown or any(shown >= set(names) for shown in map(frozenset, self._shown))
 
     def _is_by_person(self, entry: Entry) -> bool:
         """Tell whether an entry is protected or was saved by a person."""
@@ -484,9 +507,9 @@ class _Reconciler:
     def _may_replace(self, newer: Entry, older: Entry) -> bool:
         if self._supersessions_left <= 0 or self._is_protected(older) or newer.is_external:
             return False
-        if not announces_change(newer) and (
-            have_different_speakers(newer, older) or entry_time(newer) == entry_time(older)
-        ):
+        if not may_speak_for(newer, older):
+            return False
+        if not announces_change(newer) and entry_time(newer) == entry_time(older):
             return False
         if is_explicit(newer):
             return True
@@ -496,6 +519,16 @@ class _Reconciler:
     def _is_protected(self, entry: Entry) -> bool:
         """Tell whether an entry can't be replaced by new ones."""
         return entry.id in self._fixed_ids or entry.pinned or entry.by == "hand" or entry.rule is not None
+
+
+def _find_parents_flaw(parents: Sequence[Entry]) -> Refusal | None:
+    """Return why these entries can't become one: what a tool said is no statement of somebody, nor is one person's of
+    another.
+    """
+    if len({entry.is_external for entry in parents}) > 1:
+        return "trust"
+    is_mixed = any(speak_of_themselves(one, other) for one in parents for other in parents)
+    return "speaker" if is_mixed else None
 
 
 def _date_said(content: str, parents: Sequence[CandidateEntry]) -> date:

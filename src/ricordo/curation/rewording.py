@@ -1,6 +1,6 @@
 """Lines that a model wrote to replace several others: their checks, their mark, and their reversal. Pure.
 
-Invariants: a line that passes says every name and number of its parent lines, and no other. It contradicts none of
+Invariants: a line that passes says every name, number and day of its parent lines, and no other. It contradicts none of
 them, adds no instruction, and can't leave a fence. When a parent line is forgotten or undone, nothing that only it said
 is left in curated memory.
 """
@@ -12,7 +12,7 @@ from datetime import date
 from hashlib import blake2b
 
 from ricordo.curation.claims import parse_statement
-from ricordo.curation.importance import MERGED_FIELD, field_ids
+from ricordo.curation.importance import MERGED_FIELD, entry_time, field_ids
 from ricordo.curation.types import Refusal
 from ricordo.extraction.grounding import GroundingText, contains_credential
 from ricordo.guard import contains_fence
@@ -41,7 +41,10 @@ _MAX_LINE_CHARACTERS = 700
 _MAX_NEW_DIVISOR = 3
 _MIN_KEPT_SHARE = 0.5
 _MIN_NEW_WORDS = 2
-_ORDER_WORDS = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('order_word')})(?!\w)", re.IGNORECASE)
+_ORDER_WORDS = lazy_compile(
+    lambda: rf"(?<!\w)(?:{pack_phrases('order_word', edges=True)})(?!\w)|{pack_phrases('order_word', edges=False)}",
+    re.IGNORECASE,
+)
 
 
 def to_plain_line(text: str) -> str:
@@ -50,12 +53,13 @@ def to_plain_line(text: str) -> str:
     return strip_lead_in(re.sub(r"^[-*+] +", "", line).strip())
 
 
-def find_line_flaw(content: str, parents: Sequence[str]) -> Refusal | None:
+def find_line_flaw(content: str, parents: Sequence[Entry]) -> Refusal | None:
     """Return why a line may not replace `parents`; None if it may."""
     return next(_find_flaws(content, parents), None)
 
 
-def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
+def _find_flaws(content: str, entries: Sequence[Entry]) -> Iterator[Refusal]:
+    parents = [entry.content for entry in entries]
     parents_text = "\n".join(parents)
     if (
         not content
@@ -68,9 +72,11 @@ def _find_flaws(content: str, parents: Sequence[str]) -> Iterator[Refusal]:
         yield "too long"
     if not GroundingText(parents_text).supports(content) or _invents(content, parents_text):
         yield "invented"
+    if _names_other_day(content, entries):
+        yield "date"
     if _loses(content, parents):
         yield "lost"
-    if any(contradicts(content, parent) for parent in parents) or _contradict_each_other(parents):
+    if any(contradicts(_without_dates(content), _without_dates(parent)) for parent in parents) or _contradict_each_other(parents):
         yield "contradiction"
     if not _belong_together(content, parents):
         yield "unlike"
@@ -98,10 +104,19 @@ def _content_digest(content: str) -> str:
 
 
 def _invents(content: str, parents_text: str) -> bool:
-    """Tell whether more than a third of the words of a line, and more than one, are in none of its parents."""
-    line_words, known_words = set(content_words(content)), set(content_words(parents_text))
+    """Tell whether more than a third of the words of a line, and more than one, are in none of its parents.
+
+    Days are checked for themselves, because they may stand in another form.
+    """
+    line_words, known_words = set(content_words(_without_dates(content))), set(content_words(parents_text))
     new = line_words - known_words
     return len(new) >= _MIN_NEW_WORDS and _MAX_NEW_DIVISOR * len(new) > len(line_words)
+
+
+def _without_dates(text: str) -> str:
+    for mention in reversed(find_dates(text, date(2000, 1, 1))):
+        text = text[: mention.start] + text[mention.end :]
+    return text
 
 
 def _find_orders(text: str) -> set[str]:
@@ -122,6 +137,19 @@ def _loses(content: str, parents: Sequence[str]) -> bool:
 def _absolute_dates(text: str) -> frozenset[str]:
     """Return the absolute dates in a text."""
     return frozenset(mention.iso for mention in find_dates(text, date(2000, 1, 1)) if not mention.relative)
+
+
+def _names_other_day(content: str, parents: Sequence[Entry]) -> bool:
+    """Tell whether a line names a day, month or year that none of its parents names, each seen from its own day."""
+    said_on = [entry_time(parent).date() for parent in parents]
+    known = {
+        mention.iso for parent, day in zip(parents, said_on, strict=True) for mention in find_dates(parent.content, day)
+    }
+    mentions = {mention.start: mention.iso for mention in find_dates(content, said_on[0])}
+    for day in said_on[1:]:
+        seen = find_dates(content, day)
+        mentions |= {each.start: each.iso for each in seen if any(name.startswith(each.iso) for name in known)}
+    return not all(any(name.startswith(iso) for name in known) for iso in mentions.values())
 
 
 def _contradict_each_other(parents: Sequence[str]) -> bool:

@@ -45,8 +45,11 @@ Refusal: TypeAlias = Literal[
     "too long",
     "unlike",
     "contradiction",
+    "date",
     "older",
+    "speaker",
     "subject",
+    "trust",
     "too many",
 ]
 """Why a proposal of a model is not carried out: a word that can be counted and reveals no content."""
