@@ -76,7 +76,9 @@ def _find_flaws(content: str, entries: Sequence[Entry]) -> Iterator[Refusal]:
         yield "date"
     if _loses(content, parents):
         yield "lost"
-    if any(contradicts(_without_dates(content), _without_dates(parent)) for parent in parents) or _contradict_each_other(parents):
+    if any(
+        contradicts(_without_dates(content), _without_dates(parent)) for parent in parents
+    ) or _contradict_each_other(parents):
         yield "contradiction"
     if not _belong_together(content, parents):
         yield "unlike"
