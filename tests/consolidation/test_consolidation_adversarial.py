@@ -11,13 +11,10 @@ from ricordo import Entry, Scope
 from ricordo.clock import MonotonicIds
 from ricordo.curation import ConsolidationConfig, ConsolidationResult, Consolidator
 from ricordo.curation.adviser import ModelAdviser
-from ricordo.curation.reconciliation import reconcile
-from ricordo.curation.types import Advice, CandidateEntry, Supersession
 from ricordo.events import Emitter, Event
 from ricordo.guard import Redactor
 from ricordo.testing import InMemoryFiles, Say, ScriptedModel
 from ricordo.workspace import MEMORY_PATH, ChangeSets, append_entries, render_prompt_lines
-from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD
 
 pytestmark = pytest.mark.anyio
 KEY = b"k" * 32
@@ -28,7 +25,7 @@ ANA, BO = Scope(user="ana", project="shop"), Scope(user="bo", project="shop")
 def remember(number: int, content: str, *, scope: Scope | None = None, tool: bool = False, by: str = "flush") -> Entry:
     return Entry(
         content=content, id=f"01m{number:023d}", kind="decision", confidence=0.9, scope=scope, by=by,  # type: ignore[arg-type]
-        time=NOW.replace(minute=number), extra=(EXTERNAL_TRUST_FIELD,) if tool else (),
+        time=NOW.replace(minute=number), extra=(("trust", "external"),) if tool else (),
     )  # fmt: skip
 
 
@@ -199,13 +196,3 @@ async def test_a_rule_that_somebody_noted_stays_in_the_line_that_two_become() ->
         parents, merged=[merge(parents, "Always answer Marta in French, by mail in short sentences.")]
     )
     assert (done.refused, lines) == ((), ["Always answer Marta in French, by mail in short sentences."])
-
-
-async def test_a_proposal_about_an_entry_that_the_model_did_not_see_beside_the_other_is_refused() -> None:
-    coffee, tea = remember(1, "Marta drinks coffee in the morning."), remember(2, "Marta drinks tea in the morning.")
-    both = frozenset({coffee.id, tea.id})
-    for shown, refused in ((both,), ()), ((frozenset({coffee.id}), frozenset({tea.id})), ("unknown",)):
-        advice = Advice(superseded=(Supersession(old=coffee.id, new=tea.id),), shown=shown)
-        candidates = [CandidateEntry(entry=coffee), CandidateEntry(entry=tea)]
-        done = reconcile((), candidates, fixed=(), config=ConsolidationConfig(), advice=advice)
-        assert done.refused == refused

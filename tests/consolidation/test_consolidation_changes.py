@@ -11,7 +11,7 @@ from ricordo import Entry
 from ricordo.curation.change_model import read_statement
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.reconciliation import reconcile
-from ricordo.curation.types import CandidateEntry
+from ricordo.curation.types import Advice, CandidateEntry, Supersession
 from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD
 
 pytestmark = pytest.mark.req("FC-CONFLICT")
@@ -238,3 +238,11 @@ def test_held_out_near_misses_and_their_changes_keep_their_floors() -> None:
     assert len(total.held) >= 48
     assert not total.wrong
     assert not total.wrongly_marked
+
+
+def test_a_proposal_about_an_entry_that_the_model_did_not_see_beside_the_other_is_refused() -> None:
+    texts = ("Marta drinks coffee in the morning.", "Marta drinks tea in the morning.")
+    entries = said(*texts, apart=timedelta(minutes=5))
+    for shown, refused in ((frozenset({"e0", "e1"}),), ()), ((frozenset({"e0"}), frozenset({"e1"})), ("unknown",)):
+        advice = Advice(superseded=(Supersession(old="e0", new="e1"),), shown=shown)
+        assert reconcile((), entries, fixed=(), config=ConsolidationConfig(), advice=advice).refused == refused
