@@ -153,13 +153,14 @@ class _Service:
         assert self.target is not None
         place, config = _make_place(self.target), self.target.settings.hooks
         while True:
-            async with serve_hooks(served.memory, place, config=config) as is_serving:
-                for _ in itertools.count() if is_serving else range(_ROUNDS_BESIDE_ANOTHER):
-                    if await run_in_thread(_has_items, place):
-                        # what failed waits, and is in the hook log
-                        with suppress(RicordoError):
+            # what failed waits, and is in the hook log; the calls of the client go on
+            with suppress(RicordoError, OSError):
+                async with serve_hooks(served.memory, place, config=config) as is_serving:
+                    for _ in itertools.count() if is_serving else range(_ROUNDS_BESIDE_ANOTHER):
+                        if await run_in_thread(_has_items, place):
                             await drain_spool(served.memory, place, seconds=_DRAIN_SECONDS, config=config)
-                    await anyio.sleep(_SECONDS_BETWEEN_DRAINS)
+                        await anyio.sleep(_SECONDS_BETWEEN_DRAINS)
+            await anyio.sleep(_SECONDS_BETWEEN_DRAINS)
 
 
 def _make_place(target: "Target") -> "Place":
