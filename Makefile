@@ -10,6 +10,7 @@ RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
 CHARTS := $(VENV)/.charts-$(KEY)
 REPORT := build/requirements.json
+HOSTS := build/hosts
 # These take a path to data of their own as an argument, are long unless --quick, or are parts of others.
 BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/index_speed.py benchmarks/simulated_year.py \
   benchmarks/quality.py benchmarks/recall_speed.py benchmarks/retrieval.py benchmarks/speed.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
@@ -98,13 +99,27 @@ bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 	@set -e; for name in stores window; do echo "== benchmarks/$$name.py --quick"; $(BIN)/python benchmarks/$$name.py --quick; done
 
 soak: $(DEV) ## run the tests that take minutes
-	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
+	$(BIN)/python -m pytest -m "soak and not hosts" --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
 
 build/mcp-tools/node_modules:
 	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector
 
 test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite and inspector from npm, and run them
 	$(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
+
+# The programs are no dependency: they are for these tests alone, and lie below build/. npm runs no script of a package but this one.
+$(HOSTS)/.installed:
+	@command -v npm >/dev/null || { echo "The tests with real hosts need Node.js and npm."; exit 1; }
+	@echo "Installing Claude Code and Codex into $(HOSTS) (once; some hundred MB) ..."
+	@npm install --prefix $(HOSTS) --no-audit --no-fund --no-save --ignore-scripts --loglevel=error @anthropic-ai/claude-code @openai/codex
+	@node $(HOSTS)/node_modules/@anthropic-ai/claude-code/install.cjs
+	@touch $@
+
+test-hosts: $(DEV) $(HOSTS)/.installed ## run the tests with the real Claude Code and Codex, offline
+	RICORDO_HOSTS=required $(BIN)/python -m pytest -m "hosts and not soak" --timeout=400 tests/hosts $(ARGS)
+
+test-hosts-full: $(DEV) $(HOSTS)/.installed ## the same, with those that take long
+	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts --timeout=900 tests/hosts $(ARGS)
 
 fuzz: $(DEV) ## run the property tests with fresh random examples, many of them
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=1800 $(ARGS)
