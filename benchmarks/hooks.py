@@ -3,8 +3,9 @@
     python benchmarks/hooks.py [--rounds 15] [--sizes 100,10000] [--out FOLDER]
 
 Each hook is a process of its own, as a host starts it, in turn with its peers, so that a busy machine hits all alike.
-`--sizes 100,10000,100000` takes a larger memory too. Numbers are kept in `hooks.json` in FOLDER (docs/benchmarks), and
-the page `hosts.md` beside it is made of them.
+`--sizes 100,10000,100000` takes a larger memory too. What prompts bring is measured with the prompts and memories in
+`hook_prompts.json`; `--only-prompts` measures that alone, and keeps the other numbers. Numbers are kept in `hooks.json`
+in FOLDER (docs/benchmarks), and the page `hosts.md` beside it is made of them.
 """
 
 import argparse
@@ -27,6 +28,10 @@ import ricordo
 from index_speed import SCOPE, begin, entries, write_ledgers
 from retrieval_sets import Json
 from ricordo import Memory
+from ricordo.context.config import HooksConfig
+from ricordo.hooks.answers import answer_event
+from ricordo.hooks.contract import PROMPT, HookEvent
+from ricordo.hooks.places import Place, make_place
 
 __all__ = ["main"]
 
@@ -76,21 +81,55 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="how often each hook is started")
     parser.add_argument("--sizes", default="100,10000", help="how many memories the root holds, with commas")
+    parser.add_argument("--only-prompts", action="store_true", help="measure only what prompts bring")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs" / "benchmarks")
     given = parser.parse_args()
     compileall.compile_dir(Path(ricordo.__file__).parent, quiet=1)
-    sizes: dict[str, Json] = {}
-    for size in map(int, given.sizes.split(",")):
-        with tempfile.TemporaryDirectory(prefix="h", dir=os.environ.get("TMPDIR")) as folder:
-            sizes[str(size)] = _measure(Path(folder), size, given.rounds)
-        print("\n".join(_table(sizes[str(size)])))
-    found = {
-        "rounds": given.rounds, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(), "sizes": sizes,
-    }  # fmt: skip
+    kept = given.out / "hooks.json"
+    found: Json = (
+        json.loads(kept.read_text("utf-8")) if given.only_prompts else _measure_sizes(given.sizes, given.rounds)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RICORDO_DATA"] = str(Path(folder) / "data")
+        found["prompts"] = anyio.run(_measure_prompts, Path(folder) / "project" / ".ricordo")
+    print("\n".join(_list_prompts(found["prompts"])))
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "hooks.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    kept.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     (given.out / "hosts.md").write_text(_page(found), "utf-8")
+
+
+def _measure_sizes(sizes: str, rounds: int) -> Json:
+    found: dict[str, Json] = {}
+    for size in sizes.split(","):
+        with tempfile.TemporaryDirectory(prefix="h", dir=os.environ.get("TMPDIR")) as folder:
+            found[size] = _measure(Path(folder), int(size), rounds)
+        print("\n".join(_table(found[size])))
+    return {
+        "rounds": rounds, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(), "sizes": found,
+    }  # fmt: skip
+
+
+async def _measure_prompts(root: Path) -> Json:
+    """Return how many prompts brought the memory that they are about, and how many brought one that they are not."""
+    prompts = json.loads((Path(__file__).parent / "hook_prompts.json").read_text("utf-8"))
+    place = make_place(str(root), "me", os.environ)
+    counts = {"about": len(prompts["about"]), "about_nothing": len(prompts["about_nothing"])}
+    counts |= {"brought": 0, "beside": 0, "false": 0}
+    async with Memory.open(root, scope=SCOPE, embedder="none") as memory:
+        ids = {entry.content: entry.id for entry in await memory.remember_many(prompts["memories"])}
+        for number, (text, wanted) in enumerate(prompts["about"]):
+            given = await _ask(memory, place, text, f"about {number}")
+            counts["brought"] += ids[wanted] in given
+            counts["beside"] += len(set(given) - {ids[wanted]})
+        for number, text in enumerate(prompts["about_nothing"]):
+            counts["false"] += bool(await _ask(memory, place, text, f"nothing {number}"))
+    return counts
+
+
+async def _ask(memory: Memory, place: Place, text: str, session: str) -> tuple[str, ...]:
+    event = HookEvent(kind=PROMPT, host="claude-code", name="UserPromptSubmit", session=session, text=text)
+    return (await answer_event(memory, place, event, config=HooksConfig())).entries
 
 
 def _measure(folder: Path, count: int, rounds: int) -> Json:
@@ -204,10 +243,19 @@ def _table(found: Json) -> list[str]:
     return lines
 
 
+def _list_prompts(found: Json) -> list[str]:
+    return [
+        f"Of {found['about']} prompts about something that is remembered, {found['brought']} brought it, with "
+        f"{found['beside']} other memories beside it. Of {found['about_nothing']} prompts about nothing that is "
+        f"remembered, {found['false']} brought a memory.",
+    ]
+
+
 def _page(found: Json) -> str:
     lines = [_HEAD.format(**found)]
     for size, rows in found["sizes"].items():
         lines += [f"## {int(size):,} memories", "", *_table(rows), ""]
+    lines += ["## What prompts bring", "", *_list_prompts(found["prompts"]), ""]
     return "\n".join(lines)
 
 
