@@ -168,6 +168,17 @@ def test_a_repository_can_not_make_hooks_start_a_worker(host: HookedHost) -> Non
     assert "hooks.worker can't be set" in refused.err
 
 
+def test_doctor_tells_what_went_wrong_in_hooks_and_nothing_where_none_ran(host: HookedHost) -> None:
+    ricordo("remember", "--root", str(host.folder / ".ricordo"), "The office is in Porto.")
+    assert "hooks" not in {check["name"] for check in host.command("doctor")["checks"]}
+    host.start("one")
+    assert next(check for check in host.command("doctor")["checks"] if check["name"] == "hooks")["count"] == 0
+    host.hook("Stop", transcript_path="/nowhere/talk.jsonl")
+    check = next(check for check in host.command("doctor")["checks"] if check["name"] == "hooks")
+    assert (check["ok"], check["count"]) == (True, 1)
+    assert "Stop no transcript" in check["detail"]
+
+
 def _read_preambles(host: HookedHost) -> str:
     return "".join(path.read_text("ascii") for path in host.hooks_folder.glob("prepared/*.json"))
 

@@ -1,6 +1,8 @@
 """`ricordo` alone and `doctor`: where memory is, how much there is, how it is searched, and what is wrong."""
 
+import os
 import shlex
+import time
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -253,10 +255,11 @@ def _total_bytes(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
 
+_HOOK_DAYS = 7
 _NOTE_CHECKS = frozenset(
     {
-        "contradictions", "curated", "dangling", "duplicates", "fragments", "journals", "junk", "noise", "outdated",
-        "profile", "repeated", "stale", "states", "tasks", "topics", "unconfirmed", "unlearned", "unused", "users",
+        "contradictions", "curated", "dangling", "duplicates", "fragments", "hooks", "journals", "junk", "noise",
+        "outdated", "profile", "repeated", "stale", "states", "tasks", "topics", "unconfirmed", "unlearned", "unused", "users",
     }
 )  # fmt: skip
 
@@ -313,7 +316,12 @@ def _run_checks(
         target = target if target.stray_files else require_target(root, user, project)
     except RootNotTrusted as error:
         return error.root, [Check(name="trust", ok=False, count=1, detail=str(error))]
-    return str(target.root), [*_check_root(target), _check_settings(target), _check_search_mode(target)]
+    return str(target.root), [
+        *_check_root(target),
+        _check_settings(target),
+        _check_search_mode(target),
+        *_check_hooks(target),
+    ]
 
 
 def _format_verdict(check: "Check") -> str:
@@ -377,6 +385,23 @@ def _check_search_mode(target: Target) -> "Check":
     return Check(
         name="finding", ok=finding.ok, count=int(finding.embedder is not None), detail=f"found {finding.description}"
     )
+
+
+def _check_hooks(target: Target) -> "list[Check]":
+    """Return the check of the hooks that coding agents ran here in the last days; none if there were none."""
+    from ricordo.hooks.log import read_runs
+    from ricordo.hooks.places import make_place
+    from ricordo.runtime.doctor import Check
+
+    place, since = make_place(str(target.root), target.user, os.environ), time.time() - _HOOK_DAYS * 86_400
+    runs = [run for run in read_runs(place.hooks_folder) if run.root == place.root and run.at >= since]
+    if not runs:
+        return []
+    troubles = [f"{run.event} {run.trouble}".strip() for run in runs if run.trouble]
+    names = ", ".join(dict.fromkeys(troubles))
+    what = f"{len(runs):,} hooks of coding agents ran in the last {_HOOK_DAYS} days"
+    detail = f"{what}, and some went wrong: {names}" if troubles else what
+    return [Check(name="hooks", ok=True, count=len(troubles), detail=detail)]
 
 
 def _check_root(target: Target) -> "list[Check]":
