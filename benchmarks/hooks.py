@@ -246,7 +246,7 @@ def _table(found: Json) -> list[str]:
 def _list_prompts(found: Json) -> list[str]:
     return [
         f"Of {found['about']} prompts about something that is remembered, {found['brought']} brought it, with "
-        f"{found['beside']} other memories beside it. Of {found['about_nothing']} prompts about nothing that is "
+        f"{found['beside']} other beside it. Of {found['about_nothing']} prompts about nothing that is "
         f"remembered, {found['false']} brought a memory.",
     ]
 
