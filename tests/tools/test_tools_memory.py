@@ -21,7 +21,7 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
 from ricordo.guard import Redactor, parse_fence
-from ricordo.messages import JsonValue, Tokens, estimate_text
+from ricordo.messages import JsonValue, Message, Text, Tokens, encode_message, estimate_text
 from ricordo.runtime import Dependencies, Workspace, open_store, open_workspace
 from ricordo.scope import Scope
 from ricordo.search import Hit
@@ -268,3 +268,24 @@ async def test_only_what_a_person_approves_changes_anything_outside_the_root(
     ).startswith("failed: ")
     assert (desks.folder / "CONVENTIONS.md").read_text() == "Spaces.\n"
     assert len(yes.asked) == 1
+
+
+@pytest.mark.req("GO-G21")
+async def test_recall_marks_what_was_said_and_leaves_out_its_own_session(tmp_path: Path) -> None:
+    async with _opened(tmp_path / "root") as workspace:
+        for session, text in (("monday", "The wombat sleeps in the third drawer."), ("s1", "The wombat sleeps here.")):
+            path = f"workspace/agents/main/sessions/{session}.log.jsonl"
+            message = Message(role="user", id="m1", time=NOW, parts=(Text(text=text),))
+            await workspace.memory_root.files.append(path, encode_message(message))
+        told = str(await recall_tool(workspace.store)({"query": "where does the wombat sleep"}, CONTEXT))
+        assert parse_fence(told) == ("The wombat sleeps in the third drawer.",)
+        assert 'kind="said by user"' in told
+        assert f'source="session monday#m1, {NOW.astimezone():%Y-%m-%d}" trust="user"' in told
+        assert " id=" not in told
+        assert await recall_tool(workspace.store)({"query": ""}, CONTEXT) == "no matches."
+        for number in range(7):
+            await workspace.store.save(Entry(content=f"Wombat {number}."))
+        shown = parse_fence(str(await recall_tool(workspace.store)({"query": "where does the wombat sleep"}, CONTEXT)))
+        assert shown is not None
+        assert len(shown) == 5
+        assert shown[1] == "The wombat sleeps in the third drawer."

@@ -104,6 +104,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "line": hit.line_number,
         "end_line": hit.end_line,
         "source": hit.source,
+        "said": hit.is_said,
         "speaker": hit.speaker or None,
         "trust": hit.trust.value,
         "heading": hit.heading or None,

@@ -57,7 +57,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         date = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [
-            escape(hit.entry.kind),
+            _format_kind(hit),
             f"{format_age(date)} old" if date else "",
             score,
             _format_place(hit, target),
@@ -70,6 +70,14 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         print_line(dim(wrap(f"{hit.explanation}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
 
 
+def _format_kind(hit: "Hit") -> str:
+    """Return the kind of a memory, and for a message who said it on which day."""
+    if not hit.is_said:
+        return escape(hit.entry.kind)
+    day = f" on {hit.date.astimezone():%Y-%m-%d}" if hit.date else ""
+    return f"said by {escape(hit.speaker)}{day}"
+
+
 def print_explanation(explanation: "Explanation", target: Target) -> None:
     """Print hits with the share of each signal in their scores, then the best rejected candidates with the reason."""
     if not explanation.hits:
@@ -80,7 +88,7 @@ def print_explanation(explanation: "Explanation", target: Target) -> None:
         origin = hit.entry.source
         origin_text = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
         score = f"score {hit.score:.3f}" if is_scored else ""
-        facts = [escape(hit.entry.kind), score, _format_place(hit, target), _heading_label(hit), escape(origin_text)]
+        facts = [_format_kind(hit), score, _format_place(hit, target), _heading_label(hit), escape(origin_text)]
         print_line(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
         if is_scored:
@@ -208,8 +216,12 @@ def explain_hits(
     path: str = "",
     everything: bool = False,
     around: bool = False,
+    said: bool = False,
 ) -> None:
-    """Print why hits were chosen and others rejected; `everything` searches more than memories."""
+    """Print why hits were chosen and others rejected; `everything` searches more than memories.
+
+    With `said`, statements of sessions that match nearer are among the hits.
+    """
     from ricordo.messages.tokens import Tokens
     from ricordo.search.contract import ALL_DOCUMENT_TYPES, MEMORY_DOCUMENT_TYPES, Query
 
@@ -220,7 +232,9 @@ def explain_hits(
     token_budget = Tokens(budget) if budget else None
     explanation = read_memory(
         target,
-        lambda memory: memory.explain(memory_query, limit=limit, budget=token_budget, around=around or as_json),
+        lambda memory: memory.explain(
+            memory_query, limit=limit, budget=token_budget, around=around or as_json, said=said
+        ),
         finds=True,
     )
     if as_json:

@@ -18,6 +18,7 @@ from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.validation import check_budget
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
+from ricordo.search.said import add_statements, choose_hits
 from ricordo.stores.contract import EntryPage, LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
@@ -55,9 +56,12 @@ class Finder:
     layers: LayeredMemory
 
     async def recall(
-        self, text: str, wanted: EntryFilter, *, limit: int, budget: Tokens | None, around: bool
+        self, text: str, wanted: EntryFilter, *, limit: int, budget: Tokens | None, around: bool, said: bool
     ) -> list[Hit]:
-        """Return at most `limit` wanted entries for a text, best first, within the `budget`."""
+        """Return at most `limit` wanted entries for a text, best first, within the `budget`.
+
+        With `said`, statements of sessions that match nearer are among them.
+        """
         await self._embed_new()
         query = Query(
             text=text,
@@ -76,16 +80,28 @@ class Finder:
             max_candidates *= _CANDIDATES_PER_HIT
             candidates = await self.workspace.store.recall(query, max_candidates)
             matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
+        if said and not wanted.metadata:
+            matching = await self._add_statements(matching, query, limit)
         hits = search.fit_budget(matching, limit, budget)[0]
         return self._record(await search.attach_neighbours(await self._sources(), hits) if around else hits, "recall")
 
+    async def _add_statements(self, memories: Sequence[Hit], query: Query, limit: int) -> list[Hit]:
+        now = self.workspace.memory_root.clock.now()
+        return await add_statements(
+            await self._sources(), memories, query, limit=limit, now=now, reranker=self.workspace.reranker
+        )
+
     async def recall_past(
-        self, query: str, past_entries: Sequence[Entry], *, limit: int, budget: Tokens | None
+        self, text: str, wanted: EntryFilter, moment: datetime, *, limit: int, budget: Tokens | None, said: bool
     ) -> list[Hit]:
-        """Return what is found today among entries of the past, in their state of then: those that held come first."""
+        """Return what is found today among wanted entries of the past, in their state of then.
+
+        Those that held come first. With `said`, statements of sessions until then are among them.
+        """
+        past_entries = await list_entries(self.layers, wanted, limit=None, after=None, moment=moment)
         by_id = {entry.id: entry for entry in past_entries}
         request, most = (
-            Query(text=query, document_types=MEMORY_DOCUMENT_TYPES),
+            Query(text=text, document_types=MEMORY_DOCUMENT_TYPES),
             max(limit, _CANDIDATES_PER_HIT * len(by_id)),
         )
         found = await self.explain(request, limit=most, rejected=most, budget=None, around=False)
@@ -103,11 +119,16 @@ class Finder:
         ]
         later = {entry.superseded_by for entry in past_entries if entry.state == "active"}
         in_order = sorted(past_hits, key=lambda hit: (hit.entry.state != "active", hit.entry.id in later, -hit.score))
+        if said and not wanted.metadata:
+            until = moment if wanted.until is None else min(moment, wanted.until)
+            query = replace(request, kinds=wanted.kinds, tags=wanted.tags, since=wanted.since, until=until)
+            in_order = await self._add_statements(in_order, query, limit)
         return self._record(search.fit_budget(in_order, limit, budget)[0], "recall")
 
     async def search(self, query: Query, *, limit: int, around: bool) -> list[Hit]:
         """Return at most `limit` hits in what the sorts of `query` name, best first."""
         with self.workspace.emitter.stage("recall", self.workspace.scope) as progress:
+            await self._embed_new()
             now = self.workspace.memory_root.clock.now()
             sources = await self._sources()
             hits = await search.search(sources, query, limit=limit, now=now, reranker=self.workspace.reranker)
@@ -116,15 +137,24 @@ class Finder:
             return self._record(hits, "search")
 
     async def explain(
-        self, query: Query, *, limit: int, rejected: int, budget: Tokens | None, around: bool
+        self, query: Query, *, limit: int, rejected: int, budget: Tokens | None, around: bool, said: bool = False
     ) -> Explanation:
-        """Return the hits for `query` with their signals, and at most `rejected` candidates with reasons."""
+        """Return the hits for `query` with their signals, and at most `rejected` candidates with reasons.
+
+        With `said`, statements of sessions that match nearer are among the hits.
+        """
         with self.workspace.emitter.stage("recall", self.workspace.scope) as progress:
+            await self._embed_new()
             now = self.workspace.memory_root.clock.now()
             sources = await self._sources()
+            most = _CANDIDATES_PER_HIT * limit if said and budget else limit
             explanation = await search.explain(
-                sources, query, limit=limit, rejected=rejected, budget=budget, now=now, reranker=self.workspace.reranker
-            )
+                sources, query, limit=most, rejected=rejected, budget=None if said else budget, now=now,
+                reranker=self.workspace.reranker,
+            )  # fmt: skip
+            if said:
+                hits = await self._add_statements(explanation.hits, query, limit)
+                explanation = choose_hits(explanation, hits, limit=limit, rejected=rejected, budget=budget)
             progress.counts["entries"] = len(explanation.hits)
             return (
                 replace(explanation, hits=tuple(await search.attach_neighbours(sources, explanation.hits)))
@@ -136,6 +166,7 @@ class Finder:
         """Return the best hit quoted, as of `moment` or as of now, or "not in memory"."""
         with self.workspace.emitter.stage("answer", self.workspace.scope) as progress:
             past = None if moment is None else {each.id: each for each in await self.layers.entries_as_of(moment)}
+            await self._embed_new()
             now = moment or self.workspace.memory_root.clock.now()
             answer = await search.answer_question(await self._sources(), question, now=now, past=past)
             progress.counts["entries"] = int(answer.found)
@@ -151,7 +182,6 @@ class Finder:
             await embed_new_passages(await self.layers.places(), seconds=_EMBEDDING_SECONDS)
 
     async def _sources(self) -> list[SearchSource]:
-        await self._embed_new()
         return [await place.source(self.workspace.scope) for place in await self.layers.places()]
 
     def _record(self, hits: list[Hit], purpose: str) -> list[Hit]:

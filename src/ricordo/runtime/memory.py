@@ -236,19 +236,16 @@ class Memory:
         self,
         query: str,
         *,
-        limit: int = 5,
-        kinds: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        since: Moment | None = None,
-        until: Moment | None = None,
-        metadata: MetadataFilter | None = None,
-        budget: Tokens | None = None,
-        around: bool = False,
-        as_of: Moment | None = None,
-    ) -> "list[Hit]":
-        """Return at most `limit` entries, best first, each with its reason; the newest for an empty query.
+        limit: int = 5, kinds: Iterable[str] = (), tags: Iterable[str] = (),
+        since: Moment | None = None, until: Moment | None = None, metadata: MetadataFilter | None = None,
+        budget: Tokens | None = None, around: bool = False, as_of: Moment | None = None, said: bool = True,
+    ) -> "list[Hit]":  # fmt: skip
+        """Return at most `limit` hits, best first, each with its reason; for an empty query the newest entries.
 
-        With a `budget` they have at most that many estimated tokens; an entry too long for the rest is skipped.
+        Hits are entries and, with `said`, statements of sessions that match nearer than entries: `Hit.is_said` tells
+        them apart. The first hit is an entry if one matches. `kinds`, `tags` and `metadata` exclude what was said.
+
+        With a `budget` they have at most that many estimated tokens; a hit too long for the rest is skipped.
 
         The filters match entries of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
         `until`, and with the values in `metadata`, by name: the value that it has, or several of which it has one.
@@ -256,12 +253,11 @@ class Memory:
         as `2026-11-22`. With `around` each hit has what comes before and after. With `as_of` it gives and raises
         what `entries(as_of=...)` does. Raises: InvalidQuery for a bad filter or limit; InvalidSetting for a bad budget.
         """
-        if as_of is not None:
-            past = await self.entries(kinds=kinds, tags=tags, since=since, until=until, metadata=metadata, as_of=as_of)
-            return await self._finder.recall_past(query, past, limit=check_limit(limit), budget=check_budget(budget))
         wanted = make_filter(kinds=kinds, tags=tags, states=(), since=since, until=until, metadata=metadata)
-        most, tokens = check_limit(limit), check_budget(budget)
-        return await self._finder.recall(query, wanted, limit=most, budget=tokens, around=around)
+        most, tokens, moment = check_limit(limit), check_budget(budget), parse_moment("as_of", as_of)
+        if moment is not None:
+            return await self._finder.recall_past(query, wanted, moment, limit=most, budget=tokens, said=said)
+        return await self._finder.recall(query, wanted, limit=most, budget=tokens, around=around, said=said)
 
     async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> "list[Hit]":
         """Return at most `limit` hits from entries, session files, transcripts and evicted results.
@@ -280,17 +276,18 @@ class Memory:
         rejected: int = 10,
         budget: Tokens | None = None,
         around: bool = False,
+        said: bool | None = None,
     ) -> "Explanation":
         """Return the hits for `query` with the share of each signal, and the best rejected candidates with reasons.
 
-        A text is searched in entries, as by `recall`; a `Query` in what its `sorts` name, by default everything. With a
-        `budget` the hits have at most that many tokens in total; `around` works as in `recall`. Raises: InvalidQuery if
-        `limit` is below 1.
+        A text finds what `recall` finds; a `Query` what is in its `document_types`, by default everything, and with
+        `said` also statements of sessions, as `recall` does. With a `budget` the hits have at most that many tokens in
+        total; `around` works as in `recall`. Raises: InvalidQuery if `limit` is below 1.
         """
         request = query if isinstance(query, Query) else Query(text=query, document_types=MEMORY_DOCUMENT_TYPES)
         return await self._finder.explain(
             request, limit=check_limit(limit), rejected=check_limit(rejected, minimum=0), budget=check_budget(budget),
-            around=around,
+            around=around, said=request is not query if said is None else said,
         )  # fmt: skip
 
     async def answer(self, question: str, *, as_of: Moment | None = None) -> "Answer":

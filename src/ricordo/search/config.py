@@ -73,6 +73,9 @@ class RecallConfig:
     subject wins. `duplicate` is the similarity in 0..1 from which two hits count as one. `repetition` is the share of a
     message's words from which a better memory that was learned from the message replaces it; a value above 1 turns this
     off.
+
+    A message of a session is a hit of recall if it has the share `said_coverage` of the question's words, and goes
+    before a memory if its score is higher by `said_margin`.
     """
 
     passage: float = 0.25
@@ -110,6 +113,8 @@ class RecallConfig:
     tie_margin: float = 0.08
     duplicate: float = 0.9
     repetition: float = 0.6
+    said_coverage: float = 0.25
+    said_margin: float = 0.05
 
     def half_life(self, kind: str, confirmations: int = 0) -> float:
         """Return after how many days a memory of this kind counts half; each confirmation adds as much, up to three."""

@@ -432,6 +432,11 @@ class Hit:
         return Trust.AGENT if self.speaker == _ASSISTANT_SPEAKER or self.is_in_agent_file else self.entry.trust
 
     @property
+    def is_said(self) -> bool:
+        """Whether it is a message of a session: something that its `speaker` said, and no memory to forget by an id."""
+        return self.entry.kind == "message" and bool(self.speaker)
+
+    @property
     def is_in_agent_file(self) -> bool:
         """Whether the hit is in a file that agents write: a note, a plan, or a session file."""
         return self.path.startswith(_AGENT_FOLDERS)

@@ -426,7 +426,7 @@ def why(
     report = read_memory(target, look, finds=bool(asked))
     report = report and replace(report, given=list_given(target, report.entry.id))
     if report is None:
-        explain_hits(target, asked or what, as_json=as_json, limit=limit)
+        explain_hits(target, asked or what, as_json=as_json, limit=limit, said=True)
     elif as_json:
         print_json(_report_document(report, target))
     else:
@@ -453,7 +453,9 @@ async def _find_named_entry(memory: "Memory", name: str) -> "Entry | None":
         ):
             hint = f" The nearest is {similar_ids[0]}." if similar_ids else ""
             raise EntryNotFound(f"{error}{hint}") from error
-        if _ID_PART.fullmatch(name) and not any(hit.matched_words for hit in await memory.recall(name, limit=1)):
+        if _ID_PART.fullmatch(name) and not any(
+            hit.matched_words for hit in await memory.recall(name, limit=1, said=False)
+        ):
             raise
         return None
 

@@ -42,6 +42,9 @@ def recall(
         int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
     ] = None,
     as_of: AsOfOption = None,
+    said: Annotated[
+        bool, typer.Option("--said/--no-said", help="Also statements of sessions that match nearer than memories.")
+    ] = True,
     why: WhyOption = False,
     around: AroundOption = False,
     root: RootOption = None,
@@ -49,9 +52,10 @@ def recall(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find memories, best first.
+    """Find memories and what was said in sessions, best first.
 
-    Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
+    Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found. What was said is
+    marked with its speaker and day.
     """
     if why and as_of is not None:
         raise typer.BadParameter("--why explains what is found now; it does not go with --as-of.")
@@ -59,7 +63,7 @@ def recall(
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
-            budget=budget, around=around,
+            budget=budget, around=around, said=said,
         )  # fmt: skip
         return
     from ricordo.messages.tokens import Tokens
@@ -77,6 +81,7 @@ def recall(
             budget=token_budget,
             around=around or as_json,
             as_of=as_of,
+            said=said,
         ),
         finds=bool(query.strip()),
     )

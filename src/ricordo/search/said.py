@@ -1,0 +1,120 @@
+"""What was said in sessions, as hits of recall beside memories, where it matches a question nearer than they do.
+
+Nothing may have been learned from a message, or less than the question asks for. A statement of a session then stands
+before memories that match less. The first place is for a memory if there is one.
+
+Invariant: what a tool printed or an assistant repeats of it, the call of a tool and a mere question are never among the
+hits, and neither is a message that contains a forgotten statement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.concurrency import run_in_thread
+from ricordo.guard import Trust
+from ricordo.language import content_words
+from ricordo.messages.tokens import Tokens
+from ricordo.search.answer import is_echo, is_only_question
+from ricordo.search.config import DEFAULT_RECALL, RecallConfig
+from ricordo.search.contract import Explanation, Hit, Query, RejectedHit, Reranker, SearchSource
+from ricordo.search.ranking import fit_budget
+from ricordo.search.recall import search
+from ricordo.search.signals import is_tool_call
+
+__all__ = ["add_statements", "choose_hits", "place_statements", "select_statements"]
+
+
+_OVERFETCH = 4
+_MAX_CHARS = 2_000
+
+
+async def add_statements(
+    sources: Sequence[SearchSource],
+    memories: Sequence[Hit],
+    query: Query,
+    *,
+    limit: int,
+    now: datetime,
+    except_session: str = "",
+    config: RecallConfig = DEFAULT_RECALL,
+    reranker: Reranker | None = None,
+) -> list[Hit]:
+    """Return all these memories, and among the first `limit` hits the statements of sessions that match nearer.
+
+    Those of `except_session` are left out. A query for the newest memories, or for memories of some kinds or tags, adds
+    none. Raises: `StorageError` if no source can be searched.
+    """
+    if not sources or not query.text.strip() or query.kinds or query.tags:
+        return [*memories]
+    said = replace(query, document_types=("transcript",))
+    messages = await search(sources, said, limit=_OVERFETCH * limit, now=now, config=config, reranker=reranker)
+    messages = [hit for hit in messages if not except_session or hit.entry.source.session != except_session]
+    # the first call loads word lists
+    placed = await run_in_thread(
+        lambda: place_statements(memories, select_statements(messages, query.text, config), config)
+    )
+    hits = list[Hit]()
+    for hit in placed:
+        if not hit.is_said or (len(hits) < limit and not await is_echo(sources, hit)):
+            hits.append(hit)
+    return hits
+
+
+def select_statements(hits: Sequence[Hit], question: str, config: RecallConfig) -> list[Hit]:
+    """Return the messages that state something and have enough of the words of `question`, in their order."""
+    return [
+        hit
+        for hit in hits
+        if hit.is_said
+        and hit.trust is not Trust.EXTERNAL
+        and hit.signals.get("coverage", 0.0) >= config.said_coverage
+        and not is_tool_call(hit.speaker, hit.entry.content)
+        and not is_only_question(hit, question)
+    ]
+
+
+def place_statements(memories: Sequence[Hit], statements: Sequence[Hit], config: RecallConfig) -> list[Hit]:
+    """Return memories and statements, the best memory first, the others by their scores.
+
+    Memories stay in their order. A statement goes before a memory if its score is higher by `said_margin`, and is left
+    out if a memory says most of it or if what was learned from it was superseded.
+    """
+    waiting = [hit for hit in statements if not _is_known(hit, memories, config)]
+    placed = list[Hit]()
+    for memory in memories:
+        while placed and waiting and waiting[0].score > memory.score + config.said_margin:
+            placed.append(waiting.pop(0))
+        placed.append(memory)
+    return [*placed, *waiting]
+
+
+def _is_known(statement: Hit, memories: Sequence[Hit], config: RecallConfig) -> bool:
+    """Return whether memories hold what was learned from a statement, or its successor."""
+    source = statement.entry.source
+    learned = [each for each in memories if not set(source.messages).isdisjoint(each.entry.source.messages)]
+    # ids of messages may be those of another program, which begin anew in each session
+    learned = [each for each in learned if each.entry.source.session in {None, source.session}]
+    if any(each.superseded_by for each in learned):
+        return True
+    words = frozenset(content_words(statement.entry.content[:_MAX_CHARS]))
+    return any(
+        len(words.intersection(content_words(each.entry.content[:_MAX_CHARS]))) >= config.repetition * len(words)
+        for each in learned
+    )
+
+
+def choose_hits(
+    explanation: Explanation, hits: Sequence[Hit], *, limit: int, rejected: int, budget: Tokens | None
+) -> Explanation:
+    """Return an explanation with the first `limit` of `hits` that fit into `budget`, and the others as rejected."""
+    chosen, over = fit_budget(hits, limit, budget)
+    places = {_place(hit) for hit in (*chosen, *over)}
+    others = [RejectedHit(hit=hit, reason="budget") for hit in over]
+    others += [RejectedHit(hit=hit, reason="limit") for hit in hits if _place(hit) not in places]
+    left = sorted((*others, *explanation.rejected), key=lambda each: -each.hit.score)
+    return replace(explanation, hits=tuple(chosen), rejected=tuple(left[:rejected]))
+
+
+def _place(hit: Hit) -> tuple[str, str, int]:
+    return hit.source, hit.path, hit.line_number
