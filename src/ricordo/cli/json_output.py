@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ricordo.agent.session import CompactionResult, RequestPreview
     from ricordo.agent.tools.expand import ExpandedMessages
     from ricordo.context.usage import ContextReport
+    from ricordo.search.config import DecayConfig
     from ricordo.search.contract import Answer, Explanation, Hit, Neighbour
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.log import HistoryItem
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str, JsonValue]:
+def entry_document(entry: "Entry", decay: "DecayConfig", contradicts: Iterable[str] = ()) -> dict[str, JsonValue]:
     """Describe a memory; `contradicts` are the ids of those that can't hold beside it, where that is looked for.
 
     A memory that is active and has `superseded_by` is superseded by that one on the day `valid_until`.
@@ -65,7 +66,7 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
         "contradicts": _json_list(contradicts),
         "pinned": entry.pinned,
         "confirmed": _format_time(entry.confirmed),
-        "decay": _decay_document(entry),
+        "decay": _decay_document(entry, decay),
         "reason": entry.reason,
         "rule": entry.rule,
         "source": {
@@ -77,11 +78,11 @@ def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str,
     }
 
 
-def _decay_document(entry: "Entry") -> dict[str, JsonValue]:
+def _decay_document(entry: "Entry", config: "DecayConfig") -> dict[str, JsonValue]:
     """Describe how far a memory has faded by now: its state, its weight in 0..1, and days of its half-life."""
     from ricordo.search.config import measure_decay
 
-    decay = measure_decay(entry, datetime.now(UTC))
+    decay = measure_decay(entry, datetime.now(UTC), config)
     return {"state": decay.state, "weight": round(decay.weight, 3), "half_life": decay.half_life}
 
 
@@ -112,7 +113,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "before": _neighbour_document(hit.before),
         "after": _neighbour_document(hit.after),
         "superseded_by": hit.superseded_by or None,
-        "entry": entry_document(hit.entry, hit.contradicts),
+        "entry": entry_document(hit.entry, target.settings.decay, hit.contradicts),
     }
 
 

@@ -24,7 +24,7 @@ from ricordo.language import content_words, points_back
 from ricordo.language.acts import is_acknowledgement
 from ricordo.language.duplicates import DUPLICATE_THRESHOLD, is_same_statement, statement_key
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.config import RecallConfig
+from ricordo.search.config import DEFAULT_DECAY, DecayConfig
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
@@ -56,7 +56,6 @@ _MAX_COMPARED = 24
 _MIN_SHARED = 0.4
 _RARE_WORD_SHARE = 0.4
 _END_FIELDS = frozenset({"until", "expires", "valid-until", "valid_until"})
-_DEFAULT_CONFIG = RecallConfig()
 _RENDERED_ITEM = lazy_compile(r'<[a-z][a-z0-9_-]*-item source="[^"\n]*" trust="[a-z]+"')
 
 
@@ -67,7 +66,7 @@ def is_junk(entry: Entry) -> bool:
     return is_acknowledgement(entry.content) or _is_rendered_memory(entry.content) or not content_words(entry.content)
 
 
-def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: RecallConfig = _DEFAULT_CONFIG) -> bool:
+def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, decay: DecayConfig = DEFAULT_DECAY) -> bool:
     """Tell whether an entry is past its time and unused.
 
     Pinned entries and rules are never stale, nor are superseded and retired ones.
@@ -81,7 +80,7 @@ def is_stale(entry: Entry, usage: MemoryUsage | None, now: datetime, config: Rec
     if usage and (usage.used.count or usage.confirmed.count):
         return False
     last = max(filter(None, (entry.confirmed, entry.time)))
-    return now - last > timedelta(days=config.half_life(entry.kind, entry.confirmations))
+    return now - last > timedelta(days=decay.half_life(entry.kind, entry.confirmations))
 
 
 def find_duplicates(entries: Sequence[Entry], *, merged: Collection[str] = ()) -> set[str]:
@@ -162,16 +161,18 @@ _MAX_PAIRS = 3
 _MAX_PLACES = 20
 
 
-async def check_entries(files: FileStore, now: datetime) -> list[Check]:
+async def check_entries(files: FileStore, now: datetime, decay: DecayConfig = DEFAULT_DECAY) -> list[Check]:
     """Return the checks of all memories of a root at the time `now`."""
     located = await read_all_entries(files)
     missing = [path for path in _long_paths(located) if await files.info(f"{WORKSPACE}/{path}") is None]
     sessions = await _list_sessions(files)
     usage = await _read_usage(files)
-    checks = await run_sync(partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+    checks = await run_sync(
+        partial(_build_checks, located, now=now, usage=usage, sessions=sessions, missing=missing, decay=decay)
+    )
     external = [one.entry for one in located if one.entry.is_external and not is_curated(one.path)]
     shown = await _read_curated(files, located)
-    return [*checks, *await run_sync(partial(_check_doubts, [*shown, *external], now, usage))]
+    return [*checks, *await run_sync(partial(_check_doubts, [*shown, *external], now, usage, decay))]
 
 
 async def _read_curated(files: FileStore, located: Sequence[LocatedEntry]) -> list[Entry]:
@@ -244,6 +245,7 @@ def _build_checks(
     usage: Mapping[str, MemoryUsage],
     sessions: Collection[str],
     missing: Sequence[str],
+    decay: DecayConfig,
 ) -> list[Check]:
     # consolidation leaves an entry in its ledger, and the curated line has the same id
     ids = Counter((item.entry.id, is_curated(item.path)) for item in located)
@@ -259,7 +261,7 @@ def _build_checks(
         Check(name="entries", ok=True, count=len(entries), detail="memories in MEMORY.md, topics and ledgers"),
         _check_junk(entries, curated),
         _count_check("duplicates", "memories that say the same as another", duplicate_ids, curated),
-        _check_stale(entries, curated, now, usage),
+        _check_stale(entries, curated, now, usage, decay),
         _check_contradictions(entries),
         Check(
             name="ids",
@@ -290,9 +292,13 @@ def _check_junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
 
 
 def _check_stale(
-    entries: Iterable[Entry], curated: Collection[str], now: datetime, usage: Mapping[str, MemoryUsage]
+    entries: Iterable[Entry],
+    curated: Collection[str],
+    now: datetime,
+    usage: Mapping[str, MemoryUsage],
+    decay: DecayConfig = DEFAULT_DECAY,
 ) -> Check:
-    stale_ids = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
+    stale_ids = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now, decay)]
     return _count_check(
         "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", stale_ids, curated
     )
@@ -394,7 +400,11 @@ class Doubt:
 
 
 def find_doubts(
-    entries: Sequence[Entry], *, now: datetime, usage: Mapping[str, MemoryUsage] | None = None
+    entries: Sequence[Entry],
+    *,
+    now: datetime,
+    usage: Mapping[str, MemoryUsage] | None = None,
+    decay: DecayConfig = DEFAULT_DECAY,
 ) -> list[Doubt]:
     """Return what is doubtful among active memories, the most urgent kind first, each memory once.
 
@@ -423,7 +433,7 @@ def find_doubts(
         elif is_junk(entry) or entry.confidence < _MIN_SURE:
             reason = f"its relevance is {entry.confidence:.2f}, below {_MIN_SURE}"
             doubts.append(Doubt(kind="noise", reason=reason, entry=entry))
-        elif is_stale(entry, (usage or {}).get(entry.id), now):
+        elif is_stale(entry, (usage or {}).get(entry.id), now, decay):
             doubts.append(Doubt(kind="unused", reason="it is past its time, and nobody has used it", entry=entry))
     order = {kind: number for number, kind in enumerate(DOUBT_DETAILS)}
     first: dict[str, Doubt] = {}
@@ -471,9 +481,11 @@ def _said_key(entry: Entry) -> tuple[datetime, str]:
     return entry_time(entry), entry.id
 
 
-def _check_doubts(entries: Sequence[Entry], now: datetime, usage: Mapping[str, MemoryUsage]) -> list[Check]:
+def _check_doubts(
+    entries: Sequence[Entry], now: datetime, usage: Mapping[str, MemoryUsage], decay: DecayConfig
+) -> list[Check]:
     """Return a check for each kind of doubt that no other check counts, with examples and the command."""
-    doubts = find_doubts(entries, now=now, usage=usage)
+    doubts = find_doubts(entries, now=now, usage=usage, decay=decay)
     checks = []
     for kind, name in _DOUBT_CHECKS.items():
         found = [doubt for doubt in doubts if doubt.kind == kind]

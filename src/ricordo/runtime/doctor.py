@@ -41,6 +41,7 @@ from ricordo.lazy import lazy_compile
 from ricordo.messages import json_text as jsontext
 from ricordo.runtime import Workspace
 from ricordo.runtime.user_migration import check_user_migration
+from ricordo.search.config import DEFAULT_DECAY, DecayConfig
 from ricordo.search.contract import SearchIndex
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import ABSENT, FileStore
@@ -118,12 +119,17 @@ _SET_ASIDE_STATE = lazy_compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
 async def check_root(
-    files: FileStore, index: SearchIndex, *, now: datetime, consolidation: ConsolidationConfig | None = None
+    files: FileStore,
+    index: SearchIndex,
+    *,
+    now: datetime,
+    consolidation: ConsolidationConfig | None = None,
+    decay: DecayConfig = DEFAULT_DECAY,
 ) -> list[Check]:
     """Return the checks of one root at `now`, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
     documents = await _read_documents(files)
     return [
-        *await check_entries(files, now),
+        *await check_entries(files, now, decay),
         _check_readable(documents, await files.list_unreadable(WORKSPACE)),
         _check_encoding(documents),
         await run_sync(_check_damage, documents),
@@ -151,7 +157,12 @@ async def check_memory(
     For all places but the first, only problems are returned, prefixed with the label of the place.
     """
     narrowest, *wider = [
-        (place, await check_root(place.files, place.index, now=place.clock.now(), consolidation=consolidation))
+        (
+            place,
+            await check_root(
+                place.files, place.index, now=place.clock.now(), consolidation=consolidation, decay=place.recall.decay
+            ),
+        )
         for place in places
     ]
     problems = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
@@ -481,7 +492,7 @@ async def find_due_doubts(workspace: Workspace, layers: LayeredMemory, kinds: Se
     usage = await place.usage.read_all() if place.usage else {}
     now = place.clock.now()
     doubts = await _find_pending_proposal(workspace, now)
-    doubts += await run_sync(partial(find_doubts, shown, now=now, usage=usage))
+    doubts += await run_sync(partial(find_doubts, shown, now=now, usage=usage, decay=place.recall.decay))
     postponed = await _read_postponed(place)
     is_due = {doubt.id: postponed.get(doubt.id, "") <= now.isoformat() for doubt in doubts}
     return [doubt for doubt in doubts if is_due[doubt.id] and (not kinds or doubt.kind in kinds)]

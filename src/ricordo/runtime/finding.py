@@ -88,8 +88,9 @@ class Finder:
     async def _add_statements(self, memories: Sequence[Hit], query: Query, limit: int) -> list[Hit]:
         now = self.workspace.memory_root.clock.now()
         return await add_statements(
-            await self._sources(), memories, query, limit=limit, now=now, reranker=self.workspace.reranker
-        )
+            await self._sources(), memories, query,
+            limit=limit, now=now, config=self.workspace.memory_root.recall, reranker=self.workspace.reranker,
+        )  # fmt: skip
 
     async def recall_past(
         self, text: str, wanted: EntryFilter, moment: datetime, *, limit: int, budget: Tokens | None, said: bool
@@ -131,7 +132,10 @@ class Finder:
             await self._embed_new()
             now = self.workspace.memory_root.clock.now()
             sources = await self._sources()
-            hits = await search.search(sources, query, limit=limit, now=now, reranker=self.workspace.reranker)
+            hits = await search.search(
+                sources, query,
+                limit=limit, now=now, config=self.workspace.memory_root.recall, reranker=self.workspace.reranker,
+            )  # fmt: skip
             hits = await search.attach_neighbours(sources, hits) if around else hits
             progress.counts["entries"] = len(hits)
             return self._record(hits, "search")
@@ -150,7 +154,7 @@ class Finder:
             most = _CANDIDATES_PER_HIT * limit if said and budget else limit
             explanation = await search.explain(
                 sources, query, limit=most, rejected=rejected, budget=None if said else budget, now=now,
-                reranker=self.workspace.reranker,
+                config=self.workspace.memory_root.recall, reranker=self.workspace.reranker,
             )  # fmt: skip
             if said:
                 hits = await self._add_statements(explanation.hits, query, limit)
@@ -168,7 +172,8 @@ class Finder:
             past = None if moment is None else {each.id: each for each in await self.layers.entries_as_of(moment)}
             await self._embed_new()
             now = moment or self.workspace.memory_root.clock.now()
-            answer = await search.answer_question(await self._sources(), question, now=now, past=past)
+            config = self.workspace.memory_root.recall
+            answer = await search.answer_question(await self._sources(), question, now=now, config=config, past=past)
             progress.counts["entries"] = int(answer.found)
             # what is quoted is used, and what is named beside it is only shown
             quoted = [answer.hit, *answer.further] if answer.hit else []

@@ -51,7 +51,7 @@ from ricordo.runtime.setting_layers import (
     suggest_name,
 )
 from ricordo.runtime.trust import TRUST_ALL, check_trust, is_vouched_for
-from ricordo.search.config import DEFAULT_OPENING_MEMORIES
+from ricordo.search.config import DEFAULT_OPENING_MEMORIES, DecayConfig
 from ricordo.stores.addresses import parse_address
 from ricordo.workspace.history.retention import HistoryConfig
 
@@ -172,8 +172,8 @@ class Settings:
     with None nothing is extracted. `signal_patterns` is a directory of patterns that replace the built-in ones for
     recognising signals, such as a correction; it is read when this object is created. `inbox` says how long messages
     wait until they are learned from. `hooks` says what coding agents are given; with None (RICORDO_HOOKS=off) they are
-    given nothing, and nothing is learned from them. `origins` maps the dotted key of each setting that is not at its
-    default to the source of its value.
+    given nothing, and nothing is learned from them. `decay` says how memories fade. `origins` maps the dotted key of
+    each setting that is not at its default to the source of its value.
     """
 
     root: Path | None
@@ -209,6 +209,7 @@ class Settings:
     maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
+    decay: DecayConfig = field(default_factory=DecayConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)
 

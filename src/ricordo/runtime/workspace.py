@@ -44,6 +44,7 @@ from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import TRUST_LIST, check_links, is_vouched_for
 from ricordo.runtime.validation import check_scope, check_type
 from ricordo.scope import Scope
+from ricordo.search.config import RecallConfig
 from ricordo.search.contract import Reranker
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot, MonotonicClock
@@ -514,6 +515,7 @@ async def _open_memory_root(
         usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
         includes_profile=parts.settings.profile is not None,
         index_path=str(index_path),
+        recall=RecallConfig(decay=parts.settings.decay),
     )
 
 

@@ -1,18 +1,20 @@
-"""The weights of recall. The defaults were measured; see the design notes."""
+"""The weights of recall, and how memories fade. The defaults were measured; see the design notes."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import fields
 from datetime import datetime, timedelta
+from functools import cached_property
 
+from ricordo.errors import InvalidSetting
 from ricordo.lazy import dataclass
 from ricordo.workspace.entry import Entry
 
 __all__ = [
+    "DEFAULT_DECAY",
     "DEFAULT_OPENING_MEMORIES",
     "DEFAULT_RECALL",
-    "HALF_LIVES",
-    "MAX_CONFIRMATIONS",
     "Decay",
+    "DecayConfig",
     "RecallConfig",
     "measure_decay",
 ]
@@ -20,22 +22,66 @@ __all__ = [
 
 DEFAULT_OPENING_MEMORIES = 5
 """How many memories are loaded for the first message of a session by default."""
-MAX_CONFIRMATIONS = 3
-"""How many confirmations let a memory fade slower."""
-HALF_LIVES: Mapping[str, float] = {
-    "user": 365.0,
-    "preference": 365.0,
-    "feedback": 180.0,
-    "convention": 180.0,
-    "lesson": 180.0,
-    "reference": 120.0,
-    "fact": 120.0,
-    "decision": 120.0,
-    "project": 45.0,
-    "goal": 45.0,
-    "session-summary": 45.0,
+_DAYS_RANGE = (1.0, 36_500.0)
+_MAX_CONFIRMATIONS = 100
+_FRESH, _FADED = 0.5, 0.125
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecayConfig:
+    """How memories fade.
+
+    A memory counts half after the half-life of its kind, in days from 1 to 36,500, and again after each further one.
+    The kinds and the types of topic files have their own; `other` is for any other kind. The days count from when it
+    was said or last confirmed. Each confirmation adds as many days, for at most `confirmations` of them. A memory
+    whose weight is below `archive_below` (0..1, 0 for never) leaves MEMORY.md for the archive.
+    """
+
+    user: float = 365.0
+    preference: float = 365.0
+    feedback: float = 180.0
+    convention: float = 180.0
+    lesson: float = 180.0
+    reference: float = 120.0
+    fact: float = 120.0
+    decision: float = 120.0
+    project: float = 45.0
+    goal: float = 45.0
+    session_summary: float = 45.0
+    other: float = 120.0
+    confirmations: int = 3
+    archive_below: float = _FADED
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting for days, confirmations or a weight out of range."""
+        least, most = _DAYS_RANGE
+        for name in (*_KIND_FIELDS.values(), "other"):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise InvalidSetting(f"{name} is a number of days from {least:g} to {most:,.0f}, not {value!r}.")
+        if not 0 <= self.confirmations <= _MAX_CONFIRMATIONS:
+            raise InvalidSetting(
+                f"confirmations is a whole number from 0 to {_MAX_CONFIRMATIONS}, not {self.confirmations!r}."
+            )
+        if not 0 <= self.archive_below <= 1:
+            raise InvalidSetting(f"archive_below is a weight from 0 to 1, not {self.archive_below!r}.")
+
+    @cached_property
+    def half_lives(self) -> Mapping[str, float]:
+        """The half-life of each kind that has its own, in days."""
+        return {kind: getattr(self, name) for kind, name in _KIND_FIELDS.items()}
+
+    def half_life(self, kind: str, confirmations: int = 0) -> float:
+        """Return after how many days a memory of this kind counts half, if it was confirmed so many times."""
+        return self.half_lives.get(kind, self.other) * (1 + min(confirmations, self.confirmations))
+
+
+_KIND_FIELDS: Mapping[str, str] = {
+    "session-summary" if each.name == "session_summary" else each.name: each.name
+    for each in fields(DecayConfig)
+    if each.name not in {"other", "confirmations", "archive_below"}
 }
-"""Days after which a memory of each kind counts half in a tie, by types of topic files and the equivalent kinds."""
+DEFAULT_DECAY = DecayConfig()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +141,7 @@ class RecallConfig:
     reranked: int = 30
     rerank_seconds: float = 0.2
     breadth: float = 0.02
-    half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
-    default_half_life: float = 120.0
+    decay: DecayConfig = DEFAULT_DECAY
     coverage: float = 0.2
     asking: float = 0.05
     missing_words: float = 0.3
@@ -116,13 +161,8 @@ class RecallConfig:
     said_coverage: float = 0.25
     said_margin: float = 0.05
 
-    def half_life(self, kind: str, confirmations: int = 0) -> float:
-        """Return after how many days a memory of this kind counts half; each confirmation adds as much, up to three."""
-        return self.half_lives.get(kind, self.default_half_life) * (1 + min(confirmations, MAX_CONFIRMATIONS))
-
 
 DEFAULT_RECALL = RecallConfig()
-_FRESH, _FADED = 0.5, 0.125
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +194,7 @@ class Decay:
         )
 
 
-def measure_decay(entry: Entry, now: datetime, config: RecallConfig = DEFAULT_RECALL) -> Decay:
+def measure_decay(entry: Entry, now: datetime, config: DecayConfig = DEFAULT_DECAY) -> Decay:
     """Return how far a memory has faded at the time `now`; being shown or used does not matter."""
     half_life = config.half_life(entry.kind, entry.confirmations)
     since = max(filter(None, (entry.since or entry.time, entry.confirmed)), default=None)

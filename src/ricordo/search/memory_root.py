@@ -24,6 +24,7 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
+from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import Hit, SearchIndex, SearchSource
 from ricordo.search.documents import Checksum, DocumentFingerprint, classify_document
 from ricordo.search.tables import CacheDatabase
@@ -72,7 +73,7 @@ class MemoryRoot:
 
     `key` is the root's secret for digests. `folder` is its location, for people. `usage` records when a memory was
     shown, used and confirmed; None if this is not recorded. With `includes_profile` the facts of profiles are found.
-    `index_path` is the path of the index database.
+    `index_path` is the path of the index database. `recall` has the weights of recall.
     """
 
     label: str
@@ -88,6 +89,7 @@ class MemoryRoot:
     usage: UsageLog | None = None
     includes_profile: bool = True
     index_path: str = ""
+    recall: RecallConfig = DEFAULT_RECALL
 
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
         """Return the search source of this root for `scope`, with the facts of its own profile only.

@@ -214,8 +214,8 @@ def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallC
         min_count=RANK_FACTOR * limit + _DUPLICATE_RESERVE,
         recency=config.recency / scale,
         now=now,
-        half_lives=config.half_lives,
-        default_half_life=config.default_half_life,
+        half_lives=config.decay.half_lives,
+        default_half_life=config.decay.other,
     )
 
 

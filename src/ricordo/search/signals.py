@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 
 from ricordo.language import content_words
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.config import MAX_CONFIRMATIONS, RecallConfig
+from ricordo.search.config import RecallConfig
 from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
 from ricordo.search.query_context import (
     QueryContext,
@@ -425,5 +425,4 @@ def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) ->
     config = context.config
     days = max((context.now - latest).total_seconds(), 0.0) / 86_400
     kind, confirmations = (memory.kind, memory.confirmations) if memory else (chunk.kind, 0)
-    half_life = config.half_lives.get(kind, config.default_half_life) * (1 + min(confirmations, MAX_CONFIRMATIONS))
-    return float(0.5 ** (days / half_life))
+    return float(0.5 ** (days / config.decay.half_life(kind, confirmations)))

@@ -248,11 +248,11 @@ class LayeredDriver(RootTombstones):
     ) -> list[Hit]:
         """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
         # forgotten entries only hide messages
-        with_messages = "transcript" in query.document_types
-        sources = [await place.source(self._scope, said=with_messages) for place in places]
-        first = replace(sources[0], beside=look)
-        now = self._root.clock.now()
-        return await search.recall_memories([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
+        sources = [await place.source(self._scope, said="transcript" in query.document_types) for place in places]
+        sources[0], now = replace(sources[0], beside=look), self._root.clock.now()
+        return await search.recall_memories(
+            sources, query, limit=limit, now=now, config=self._root.recall, reranker=self._reranker
+        )
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""

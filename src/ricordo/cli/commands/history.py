@@ -487,7 +487,7 @@ def _print_report(report: _MemoryReport, target: Target) -> None:
     print_line(f"  {escape(str(report.position)) if report.position else 'stands in no file'}")
     print_line(wrap(_format_validity(entry, report.successor), "  "))
     print_line(wrap(report.prompt_status, "  "))
-    print_line(wrap(measure_decay(entry, datetime.now(UTC)).explanation, "  "))
+    print_line(wrap(measure_decay(entry, datetime.now(UTC), target.settings.decay).explanation, "  "))
     again = entry.confirmations - (entry.confirmed is not None)
     said_again = f"; said again {'once' if again == 1 else f'{again:,} times'}" if again else ""
     print_line(wrap(f"{_format_usage(report.usage)}{said_again}", "  "))
@@ -564,7 +564,7 @@ def _report_document(report: _MemoryReport, target: Target) -> "dict[str, JsonVa
         for each in report.source_messages
     ]
     return {
-        **entry_document(report.entry, [other.id for other in report.contradictions]),
+        **entry_document(report.entry, target.settings.decay, [other.id for other in report.contradictions]),
         "file": position.file if position else None,
         "line": position.line if position else None,
         "rests_on": origins,

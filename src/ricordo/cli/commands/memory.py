@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
+    from ricordo.search.config import DecayConfig
     from ricordo.workspace.entry import Entry
 
 __all__ = ["list_memories", "search", "show", "track", "untrack"]
@@ -172,6 +173,8 @@ def list_memories(
         rules=rules,
         metadata=parse_metadata(metadata),
     )
+    from ricordo.search.config import DecayConfig
+
     # a chat over a store other than the root's own gives the entries of that store
     remembered: Sequence[Entry] | None = context.obj
     target = require_target(root, user, project) if remembered is None else None
@@ -181,8 +184,9 @@ def list_memories(
         if target is not None:
             remembered = read_memory(target, lambda memory: memory.entries(as_of=as_of))
         page = _make_page(remembered or (), entry_filter, limit)
+    decay = target.settings.decay if target else DecayConfig()
     if as_json:
-        documents = [entry_document(entry, page.contradictions.get(entry.id, ())) for entry in page.entries]
+        documents = [entry_document(entry, decay, page.contradictions.get(entry.id, ())) for entry in page.entries]
         print_json({"total": page.total, "entries": [*documents]})
         return
     if not page.entries:
@@ -190,7 +194,7 @@ def list_memories(
         return
     size = _distinct_suffix_length(page.ids)
     for entry in page.entries:
-        _print_entry(entry, size, page.contradictions.get(entry.id, ()))
+        _print_entry(entry, size, page.contradictions.get(entry.id, ()), decay)
     if page.total > limit:
         print_line(dim(f"… and {page.total - limit:,} more: --limit shows them"))
     show_command = "ricordo memory show" if context.obj is None else "/memory show"
@@ -258,11 +262,16 @@ def show(
         ]
         file, line = (position.file, position.line) if position else (None, None)
         print_json(
-            {**entry_document(entry, [other.id for other in others]), "file": file, "line": line, "rests_on": rests_on}
+            {
+                **entry_document(entry, target.settings.decay, [other.id for other in others]),
+                "file": file,
+                "line": line,
+                "rests_on": rests_on,
+            }
         )
         return
     print_line(wrap(entry.content))
-    for name, value in _entry_fields(entry, position):
+    for name, value in _entry_fields(entry, position, target.settings.decay):
         if value and name not in {CONTRADICTS_FIELD, OUTDATED_BY_FIELD, OUTDATED_FIELD}:
             print_line(f"  {dim(f'{name:<13}')} {escape(value)}")
     print_conflicts(entry, others)
@@ -321,7 +330,7 @@ def _distinct_suffix_length(ids: Sequence[str]) -> int:
     return size
 
 
-def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
+def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str], decay: "DecayConfig") -> None:
     from ricordo.search.config import measure_decay
     from ricordo.workspace.entry import outdated_marker
 
@@ -329,7 +338,7 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
     name = f"{dim(escape(entry.id[:-size]))}{bold(escape(entry.id[-size:]))}"
-    state = measure_decay(entry, datetime.now(UTC)).state
+    state = measure_decay(entry, datetime.now(UTC), decay).state
     facts = [escape(entry.kind), format_age(entry.time), *([state] if state in _FADED_STATES else []), escape(source)]
     print_line("  ".join([name, *facts, dim(escape(scope))]))
     print_line(wrap(f"{_shorten(entry.content)}{tags}", "  "))
@@ -346,7 +355,7 @@ def _print_entry(entry: "Entry", size: int, contradicts: Sequence[str]) -> None:
         print_line(dim(wrap(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
 
-def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[str, str]]:
+def _entry_fields(entry: "Entry", position: FileLocation | None, decay: "DecayConfig") -> list[tuple[str, str]]:
     from ricordo.search.config import measure_decay
     from ricordo.workspace.entry import STARTS_FIELD, SUCCESSOR_FIELD, UNTIL_FIELD
 
@@ -369,7 +378,7 @@ def _entry_fields(entry: "Entry", position: FileLocation | None) -> list[tuple[s
         ("superseded by", f"{entry.superseded_by}{' then' * (entry.state == 'active' and bool(entry.superseded_by))}"),
         ("pinned", "yes" if entry.pinned else ""),
         ("confirmed", _format_time(entry.confirmed)),
-        ("decay", measure_decay(entry, datetime.now(UTC)).explanation),
+        ("decay", measure_decay(entry, datetime.now(UTC), decay).explanation),
         ("session", entry.source.session or ""),
         ("messages", ", ".join(entry.source.messages)),
         ("origin", entry.source.origin or ""),

@@ -156,7 +156,7 @@ def remember(
     if as_json:
         print_json(
             {
-                "entry": entry_document(entry),
+                "entry": entry_document(entry, target.settings.decay),
                 "root": str(target.root),
                 "created": not target.exists,
                 "file": position.file if position else None,
@@ -215,7 +215,7 @@ def forget(
     options = given_options(root, user, project)
     if as_json:
         remaining = remaining_documents(result.remaining, options)
-        print_json({"forgotten": entry_document(result.entry), "remaining": remaining})
+        print_json({"forgotten": entry_document(result.entry, target.settings.decay), "remaining": remaining})
         return
     print_line(f"Forgot {result.entry.id}. `ricordo undo` brings it back.")
     print_remaining(result.remaining, options)
@@ -252,9 +252,10 @@ def update(
         merged = {**(await memory.entry(entry_id)).metadata, **metadata_values} if metadata_values else None
         return await memory.update(entry_id, content=content, kind=kind, tags=tag or None, metadata=merged)
 
-    entry = with_memory(require_target(root, user, project), change)
+    target = require_target(root, user, project)
+    entry = with_memory(target, change)
     if as_json:
-        print_json({"updated": entry_document(entry)})
+        print_json({"updated": entry_document(entry, target.settings.decay)})
         return
     print_line(f"Updated {entry.id}. `ricordo undo` brings the earlier one back.")
     print_line(dim(wrap(entry.content, "  ")))
@@ -275,9 +276,10 @@ def pin(
     as_json: JsonOption = False,
 ) -> None:
     """Keep a memory in view: it stands in every prompt, does not age, and is never rewritten."""
-    entry = with_memory(require_target(root, user, project), lambda memory: memory.pin(entry_id, on=not off))
+    target = require_target(root, user, project)
+    entry = with_memory(target, lambda memory: memory.pin(entry_id, on=not off))
     if as_json:
-        print_json({"pinned": not off, "entry": entry_document(entry)})
+        print_json({"pinned": not off, "entry": entry_document(entry, target.settings.decay)})
         return
     print_line(f"{'Unpinned' if off else 'Pinned'} {entry.id}")
     print_line(dim(wrap(entry.content, "  ")))
@@ -300,9 +302,10 @@ def confirm(
         entry = await memory.confirm(entry_id)
         return entry, await load_contradictions(memory, entry.id)
 
-    entry, others = with_memory(require_target(root, user, project), hold)
+    target = require_target(root, user, project)
+    entry, others = with_memory(target, hold)
     if as_json:
-        print_json({"confirmed": entry_document(entry, [other.id for other in others])})
+        print_json({"confirmed": entry_document(entry, target.settings.decay, [other.id for other in others])})
         return
     print_line(f"Confirmed {entry.id}")
     print_line(dim(wrap(entry.content, "  ")))
@@ -403,7 +406,7 @@ def review(
     target = require_target(root, user, project)
     doubts = read_memory(target, lambda memory: memory.review(kinds=kind or (), limit=limit))
     if as_json:
-        print_json({"doubts": [_doubt_document(doubt) for doubt in doubts]})
+        print_json({"doubts": [_doubt_document(doubt, target) for doubt in doubts]})
         return
     if not doubts:
         print_line("Nothing is doubtful.")
@@ -438,13 +441,13 @@ def _print_doubt(doubt: "Doubt", position: str) -> None:
         print_line(wrap(f"compared with {doubt.other.id}: {doubt.other.content}", "  "))
 
 
-def _doubt_document(doubt: "Doubt") -> "JsonValue":
+def _doubt_document(doubt: "Doubt", target: "Target") -> "JsonValue":
     return {
         "id": doubt.id,
         "kind": doubt.kind,
         "reason": doubt.reason,
-        "entry": entry_document(doubt.entry),
-        "other": entry_document(doubt.other) if doubt.other else None,
+        "entry": entry_document(doubt.entry, target.settings.decay),
+        "other": entry_document(doubt.other, target.settings.decay) if doubt.other else None,
     }
 
 
@@ -456,7 +459,7 @@ def _decide(
 
     entries = with_memory(target, decide_all)
     if as_json:
-        print_json({"verb": verb, "entries": [entry_document(entry) for entry in entries]})
+        print_json({"verb": verb, "entries": [entry_document(entry, target.settings.decay) for entry in entries]})
         return
     for entry in entries:
         print_line(f"{_DECIDED[verb]} {escape(entry.id)}")
