@@ -32,7 +32,7 @@ async def root(tmp_path: Path) -> Path:
 async def test_a_look_runs_no_job_and_the_next_process_with_time_runs_it(root: Path) -> None:
     async with Memory.open(root, scope=SCOPE, settings=settings(root), background=False) as memory:
         assert await memory.drain(seconds=0) == 1
-        assert await memory.recall("deploy from main") == []
+        assert await memory.recall("deploy from main", said=False) == []
     async with Memory.open(root, scope=SCOPE, settings=settings(root), background=False) as memory:
         assert await memory.drain(seconds=0) == 1
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

@@ -53,7 +53,7 @@ async def test_recall_and_review_go_by_the_half_lives_of_the_settings(tmp_path: 
         Entry(content="The walnut tree is old.", kind="fact", time=NOW - timedelta(days=40)),
         Entry(content="The walnut tree is tall.", kind="goal", time=NOW - timedelta(days=50)),
     ]
-    orders = []
+    orders: list[list[str]] = []
     for decay in (DecayConfig(), DecayConfig(fact=5, goal=3650)):
         given = replace(settings(root), decay=decay)
         async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:

@@ -18,7 +18,6 @@ from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.validation import check_budget
 from ricordo.runtime.workspace import Workspace
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
-from ricordo.search.said import add_statements, choose_hits
 from ricordo.stores.contract import EntryPage, LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
 from ricordo.workspace.entry import Entry, EntryFilter
@@ -70,6 +69,8 @@ class Finder:
             document_types=MEMORY_DOCUMENT_TYPES,
             since=wanted.since,
             until=wanted.until,
+            # what was said has no metadata
+            said=said and not wanted.metadata,
         )
         entry_filter = EntryFilter(metadata=wanted.metadata)
         max_candidates = limit if budget is None else _CANDIDATES_PER_HIT * limit
@@ -80,14 +81,12 @@ class Finder:
             max_candidates *= _CANDIDATES_PER_HIT
             candidates = await self.workspace.store.recall(query, max_candidates)
             matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
-        if said and not wanted.metadata:
-            matching = await self._add_statements(matching, query, limit)
         hits = search.fit_budget(matching, limit, budget)[0]
         return self._record(await search.attach_neighbours(await self._sources(), hits) if around else hits, "recall")
 
     async def _add_statements(self, memories: Sequence[Hit], query: Query, limit: int) -> list[Hit]:
         now = self.workspace.memory_root.clock.now()
-        return await add_statements(
+        return await search.add_statements(
             await self._sources(), memories, query,
             limit=limit, now=now, config=self.workspace.memory_root.recall, reranker=self.workspace.reranker,
         )  # fmt: skip
@@ -158,7 +157,7 @@ class Finder:
             )  # fmt: skip
             if said:
                 hits = await self._add_statements(explanation.hits, query, limit)
-                explanation = choose_hits(explanation, hits, limit=limit, rejected=rejected, budget=budget)
+                explanation = search.choose_hits(explanation, hits, limit=limit, rejected=rejected, budget=budget)
             progress.counts["entries"] = len(explanation.hits)
             return (
                 replace(explanation, hits=tuple(await search.attach_neighbours(sources, explanation.hits)))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from ricordo.search.ranking import fit_budget
     from ricordo.search.recall import attach_neighbours, explain, recall_memories, search
+    from ricordo.search.said import add_statements, choose_hits, recall_statements
 
 __all__ = [
     "MEMORY_DOCUMENT_TYPES",
@@ -32,11 +33,14 @@ __all__ = [
     "RecallConfig",
     "Reranker",
     "SearchSource",
+    "add_statements",
     "answer_question",
     "attach_neighbours",
+    "choose_hits",
     "explain",
     "fit_budget",
     "recall_memories",
+    "recall_statements",
     "search",
 ]
 
@@ -48,5 +52,6 @@ __getattr__ = lazy_exports(
         ".contract": "Answer Chunk Explanation Hit MEMORY_DOCUMENT_TYPES Match Query Reranker SearchSource",
         ".ranking": "fit_budget",
         ".recall": "attach_neighbours explain recall_memories search",
+        ".said": "add_statements choose_hits recall_statements",
     },
 )

@@ -32,6 +32,7 @@ __all__ = [
     "Explanation",
     "Freshness",
     "Hit",
+    "KnowsDocumentTypes",
     "Match",
     "Moment",
     "Neighbour",
@@ -150,6 +151,9 @@ class Query:
     empty text finds the newest chunks that match the filters. With `neighbours`, a chunk is also found by the words of
     its neighbouring messages or paragraphs, and ranks after the chunks that contain the words.
 
+    With `said`, a store with sessions also finds statements of sessions that match nearer than memories, except those
+    of `except_session`.
+
     `profile` is the path of the only profile whose facts are searched; if it is empty, no profile is, whatever the
     sorts. Other profiles are not found and do not affect any score.
     """
@@ -164,10 +168,12 @@ class Query:
     document_types: tuple[DocumentType, ...] = ALL_DOCUMENT_TYPES
     neighbours: bool = False
     profile: str = ""
+    said: bool = False
+    except_session: str = ""
 
     def __post_init__(self) -> None:
         """Convert single names to tuples and moments to datetimes. Raises: InvalidQuery for invalid values."""
-        for name in ("text", "session", "path", "profile"):
+        for name in ("text", "session", "path", "profile", "except_session"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidQuery(f"{name} of a query is a text, not {getattr(self, name)!r}.")
         for name in ("kinds", "tags", "document_types"):
@@ -336,6 +342,15 @@ class CandidateIndex(Protocol):
         `beside` is called in the thread that reads the index, if the index is read at once; it may be called more than
         once.
         """
+        ...
+
+
+@runtime_checkable
+class KnowsDocumentTypes(Protocol):
+    """An optional capability of an index: tell without reading whether a search can find anything."""
+
+    def may_hold(self, document_type: DocumentType) -> bool:
+        """Return whether there may be documents of this type, as of the last search or refresh."""
         ...
 
 

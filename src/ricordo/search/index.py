@@ -19,6 +19,7 @@ from ricordo.guard import Redactor
 from ricordo.lazy import dataclass
 from ricordo.search.contract import (
     ALL_DOCUMENT_TYPES,
+    MEMORY_DOCUMENT_TYPES,
     Candidates,
     CuratedMatches,
     DocumentType,
@@ -170,6 +171,9 @@ class WorkspaceIndex(AppendMixin):
         self._ingester: tuple[Database, Ingester] | None = None
         self._searcher: tuple[Database, CorpusSearcher] | None = None
         self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentType], int] | None = None
+        self._listed_files: tuple[FileInfo, ...] = ()
+        self._held_types: tuple[tuple[FileInfo, ...], frozenset[DocumentType]] = (), frozenset()
+        self._pending: list[SearchDocument] = []
         self._stale_files = 0
         self._refresh_count = 0
         self._outline_cache = OutlineCache(file, files)
@@ -301,8 +305,16 @@ class WorkspaceIndex(AppendMixin):
             # files that are not documents, such as the usage log, do not change the results
             if self._document_files(before) != self._document_files(now):
                 return False
-            self._synced_files = (now, covered, revision)
+            self._synced_files, self._listed_files = (now, covered, revision), now
         return True
+
+    def may_hold(self, document_type: DocumentType) -> bool:
+        """Return whether there may be documents of this type, as of the last search or refresh."""
+        files = self._listed_files
+        if self._held_types[0] is not files:
+            documents = (classify_document(info.path, self._folder) for info in files)
+            self._held_types = files, frozenset(document.document_type for document in documents if document)
+        return document_type in self._held_types[1]
 
     def _document_files(self, files: Sequence[FileInfo]) -> list[FileInfo]:
         return [info for info in files if classify_document(info.path, self._folder) is not None]
@@ -445,12 +457,21 @@ class WorkspaceIndex(AppendMixin):
             lambda database: self._ingest_changes(self._ingester_for(database), files, sorts, seconds),
             patient=seconds is None,
         )
-        self._stale_files = len(files) if progress is None else len(progress.pending)
-        self._synced_files = None
+        pending = [] if progress is None else [document for document, _ in progress.pending]
+        paths = {info.path for info in files} if self._pending else ()
+        # a search of what was said tells nothing about memories
+        unsearched = frozenset(MEMORY_DOCUMENT_TYPES).difference(sorts)
+        pending += [each for each in self._pending if each.document_type in unsearched and each.path in paths]
+        self._pending, self._stale_files = pending, len(files) if progress is None else len(pending)
+        self._listed_files = tuple(files)
+        before, self._synced_files = self._synced_files, None
         if progress is not None and progress.has_changes:
             self._note_change()
         if progress is not None and not progress.has_changes and not progress.pending and self._ingester is not None:
-            self._synced_files = (tuple(files), frozenset(sorts), self._ingester[1].revision)
+            now, covered, revision = self._listed_files, frozenset(sorts), self._ingester[1].revision
+            if before is not None and (before[0], before[2]) == (now, revision):
+                covered |= before[1]
+            self._synced_files = (now, covered, revision)
         return progress
 
     async def _ingest_changes(

@@ -199,7 +199,8 @@ def _memory_query(query: Query | str) -> Query:
 def _prepare_query(query: Query | str, limit: int) -> Query:
     if limit < 1:
         raise InvalidQuery(f"A search returns at least one hit: the limit can't be {limit}.")
-    return replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
+    asked = Query(text=query) if isinstance(query, str) else query
+    return replace(asked, neighbours=True, said=False, except_session="")
 
 
 def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallConfig) -> PruningRule:

@@ -15,18 +15,45 @@ from ricordo.concurrency import run_in_thread
 from ricordo.guard import Trust
 from ricordo.language import content_words
 from ricordo.messages.tokens import Tokens
+from ricordo.scope import Scope
 from ricordo.search.answer import is_echo, is_only_question
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
-from ricordo.search.contract import Explanation, Hit, Query, RejectedHit, Reranker, SearchSource
+from ricordo.search.contract import Explanation, Hit, KnowsDocumentTypes, Query, RejectedHit, Reranker, SearchSource
+from ricordo.search.memory_root import MemoryRoot
 from ricordo.search.ranking import fit_budget
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
 
-__all__ = ["add_statements", "choose_hits", "place_statements", "select_statements"]
+__all__ = ["add_statements", "choose_hits", "place_statements", "recall_statements", "select_statements"]
 
 
 _OVERFETCH = 4
 _MAX_CHARS = 2_000
+
+
+async def recall_statements(
+    places: Sequence[MemoryRoot],
+    scope: Scope,
+    memories: Sequence[Hit],
+    query: Query,
+    *,
+    limit: int,
+    by: Reranker | None = None,
+) -> list[Hit]:
+    """Return the first `limit` of these memories and of the statements in `places` that match nearer.
+
+    `places` were searched for the memories, and are ordered narrowest first; `by` reranks. Raises: `StorageError` if
+    none of those with a session can be searched.
+    """
+    with_sessions = [
+        place
+        for place in places
+        if not isinstance(place.index, KnowsDocumentTypes) or place.index.may_hold("transcript")
+    ]
+    sources = [await place.source(scope) for place in with_sessions]
+    now, config = places[0].clock.now(), places[0].recall
+    hits = await add_statements(sources, memories, query, limit=limit, now=now, config=config, reranker=by)
+    return hits[:limit]
 
 
 async def add_statements(
@@ -36,20 +63,21 @@ async def add_statements(
     *,
     limit: int,
     now: datetime,
-    except_session: str = "",
     config: RecallConfig = DEFAULT_RECALL,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
     """Return all these memories, and among the first `limit` hits the statements of sessions that match nearer.
 
-    Those of `except_session` are left out. A query for the newest memories, or for memories of some kinds or tags, adds
-    none. Raises: `StorageError` if no source can be searched.
+    A query for the newest memories, or for memories of some kinds or tags, adds none. Raises: `StorageError` if no
+    source can be searched.
     """
     if not sources or not query.text.strip() or query.kinds or query.tags:
         return [*memories]
     said = replace(query, document_types=("transcript",))
-    messages = await search(sources, said, limit=_OVERFETCH * limit, now=now, config=config, reranker=reranker)
-    messages = [hit for hit in messages if not except_session or hit.entry.source.session != except_session]
+    found = await search(sources, said, limit=_OVERFETCH * limit, now=now, config=config, reranker=reranker)
+    messages = [hit for hit in found if not query.except_session or hit.entry.source.session != query.except_session]
+    if not messages:
+        return [*memories]
     # the first call loads word lists
     placed = await run_in_thread(
         lambda: place_statements(memories, select_statements(messages, query.text, config), config)

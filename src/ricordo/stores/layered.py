@@ -236,8 +236,9 @@ class LayeredDriver(RootTombstones):
         if (any(checks) or not checks) and len(all_places := await self.places()) > len(searched):
             places = all_places
             hits = await self._recall(places, query, limit)
-        by_label = {place.label: place for place in places}
-        return await hits_outward(hits, by_label)
+        if query.said:
+            hits = await search.recall_statements(places, self._scope, hits, query, limit=limit, by=self._reranker)
+        return await hits_outward(hits, {place.label: place for place in places})
 
     def _has_unsearched_root(self, places: Sequence[MemoryRoot]) -> bool:
         """Return whether a place to search is new, or was empty before. It blocks on the disk."""
@@ -247,11 +248,10 @@ class LayeredDriver(RootTombstones):
         self, places: Sequence[MemoryRoot], query: Query, limit: int, look: Callable[[], object] | None = None
     ) -> list[Hit]:
         """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
-        # forgotten entries only hide messages
         sources = [await place.source(self._scope, said="transcript" in query.document_types) for place in places]
-        sources[0], now = replace(sources[0], beside=look), self._root.clock.now()
+        sources[0], now, config = replace(sources[0], beside=look), self._root.clock.now(), self._root.recall
         return await search.recall_memories(
-            sources, query, limit=limit, now=now, config=self._root.recall, reranker=self._reranker
+            sources, query, limit=limit, now=now, config=config, reranker=self._reranker
         )
 
     async def preamble(self, budget: Tokens | None) -> Preamble:

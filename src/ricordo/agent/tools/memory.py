@@ -22,10 +22,9 @@ from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
 from ricordo.guard import FencedItem, Redactor, Trust, render_fence
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
-from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Neighbour, Query, SearchSource
+from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Neighbour, Query
 from ricordo.search.memory_root import SHARED_LABEL
 from ricordo.search.recall import attach_neighbours, informative_heading
-from ricordo.search.said import add_statements
 from ricordo.search.supersession import contradiction_markers
 from ricordo.storage import FileStore
 from ricordo.stores import Forgets, Lists, Store, Undoes
@@ -143,14 +142,10 @@ def recall_tool(store: Store | None, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         """
         if not 1 <= limit <= MAX_HITS:
             raise ToolFailed(f"The limit is from 1 to {MAX_HITS}, not {limit}.")
-        hits = await store.recall(query, limit) if store else []
+        wanted = Query(text=query, document_types=MEMORY_DOCUMENT_TYPES, said=True, except_session=context.session)
+        hits = await store.recall(wanted, limit) if store else []
         if store:
-            memories = Query(text=query, document_types=MEMORY_DOCUMENT_TYPES)
-            sources = await _find_sources(store)
-            hits = await add_statements(
-                sources, hits, memories, limit=limit, now=ticking.now(), except_session=context.session
-            )
-            hits = await attach_neighbours(sources, hits[:limit]) if around else hits[:limit]
+            hits = await add_neighbours(store, hits) if around else hits
             record_shown(store, hits, how="recall", session=context.session)
         return render_hits(hits, budget, now=ticking.now())
 
@@ -159,13 +154,9 @@ def recall_tool(store: Store | None, *, budget: Tokens = DEFAULT_BUDGET, clock: 
 
 async def add_neighbours(store: Store, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with their neighbours, if the store supports that."""
-    return await attach_neighbours(await _find_sources(store), hits) if hits else []
-
-
-async def _find_sources(store: Store) -> list[SearchSource]:
-    """Return the workspaces of a store that can be searched, narrowest first; none for a plain store."""
-    layers = store.offers(LayeredMemory)
-    return [await place.source(store.scope) for place in await layers.places()] if layers else []
+    layers = store.offers(LayeredMemory) if hits else None
+    sources = [await place.source(store.scope) for place in await layers.places()] if layers else []
+    return await attach_neighbours(sources, hits)
 
 
 def render_hits(hits: Sequence[Hit], budget: Tokens, *, now: datetime, brief: bool = False) -> str:
