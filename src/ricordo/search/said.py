@@ -7,6 +7,7 @@ Invariant: what a tool printed or an assistant repeats of it, the call of a tool
 hits, and neither is a message that contains a forgotten statement.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,10 +25,10 @@ from ricordo.search.ranking import fit_budget
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
 
-__all__ = ["add_statements", "choose_hits", "place_statements", "recall_statements", "select_statements"]
+__all__ = ["add_statements", "choose_hits", "is_known", "is_statement", "place_statements", "recall_statements"]
 
 
-_OVERFETCH = 4
+_OVERFETCH = 2
 _MAX_CHARS = 2_000
 
 
@@ -76,56 +77,56 @@ async def add_statements(
     said = replace(query, document_types=("transcript",))
     found = await search(sources, said, limit=_OVERFETCH * limit, now=now, config=config, reranker=reranker)
     messages = [hit for hit in found if not query.except_session or hit.entry.source.session != query.except_session]
-    if not messages:
-        return [*memories]
-    # the first call loads word lists
-    placed = await run_in_thread(
-        lambda: place_statements(memories, select_statements(messages, query.text, config), config)
-    )
     hits = list[Hit]()
-    for hit in placed:
-        if not hit.is_said or (len(hits) < limit and not await is_echo(sources, hit)):
+    for hit in place_statements(memories, messages, config):
+        if not hit.is_said or (
+            len(hits) < limit and await _is_worth_recalling(hit, memories, query.text, sources, config)
+        ):
             hits.append(hit)
     return hits
 
 
-def select_statements(hits: Sequence[Hit], question: str, config: RecallConfig) -> list[Hit]:
-    """Return the messages that state something and have enough of the words of `question`, in their order."""
-    return [
-        hit
-        for hit in hits
-        if hit.is_said
-        and hit.trust is not Trust.EXTERNAL
-        and hit.signals.get("coverage", 0.0) >= config.said_coverage
-        and not is_tool_call(hit.speaker, hit.entry.content)
-        and not is_only_question(hit, question)
-    ]
+def place_statements(memories: Sequence[Hit], messages: Sequence[Hit], config: RecallConfig) -> list[Hit]:
+    """Return memories and messages, the best memory first, the others by their scores.
 
-
-def place_statements(memories: Sequence[Hit], statements: Sequence[Hit], config: RecallConfig) -> list[Hit]:
-    """Return memories and statements, the best memory first, the others by their scores.
-
-    Memories stay in their order. A statement goes before a memory if its score is higher by `said_margin`, and is left
-    out if a memory says most of it or if what was learned from it was superseded.
+    Memories stay in their order. A message goes before a memory if its score is higher by `said_margin`, and is left
+    out if it has too few of the question's words, or comes from outside.
     """
-    waiting = [hit for hit in statements if not _is_known(hit, memories, config)]
+    waiting = deque(
+        hit
+        for hit in messages
+        if hit.is_said and hit.trust is not Trust.EXTERNAL and hit.signals.get("coverage", 0.0) >= config.said_coverage
+    )
     placed = list[Hit]()
     for memory in memories:
         while placed and waiting and waiting[0].score > memory.score + config.said_margin:
-            placed.append(waiting.pop(0))
+            placed.append(waiting.popleft())
         placed.append(memory)
     return [*placed, *waiting]
 
 
-def _is_known(statement: Hit, memories: Sequence[Hit], config: RecallConfig) -> bool:
-    """Return whether memories hold what was learned from a statement, or its successor."""
-    source = statement.entry.source
+async def _is_worth_recalling(
+    message: Hit, memories: Sequence[Hit], question: str, sources: Sequence[SearchSource], config: RecallConfig
+) -> bool:
+    # the first call loads word lists
+    states = await run_in_thread(lambda: is_statement(message, question) and not is_known(message, memories, config))
+    return states and not await is_echo(sources, message)
+
+
+def is_statement(message: Hit, question: str) -> bool:
+    """Return whether a message is neither the call of a tool nor a mere question."""
+    return not is_tool_call(message.speaker, message.entry.content) and not is_only_question(message, question)
+
+
+def is_known(message: Hit, memories: Sequence[Hit], config: RecallConfig) -> bool:
+    """Return whether memories hold most of a message, from which they were learned, or superseded what was learned."""
+    source = message.entry.source
     learned = [each for each in memories if not set(source.messages).isdisjoint(each.entry.source.messages)]
     # ids of messages may be those of another program, which begin anew in each session
     learned = [each for each in learned if each.entry.source.session in {None, source.session}]
     if any(each.superseded_by for each in learned):
         return True
-    words = frozenset(content_words(statement.entry.content[:_MAX_CHARS]))
+    words = frozenset(content_words(message.entry.content[:_MAX_CHARS])) if learned else frozenset[str]()
     return any(
         len(words.intersection(content_words(each.entry.content[:_MAX_CHARS]))) >= config.repetition * len(words)
         for each in learned
