@@ -78,6 +78,7 @@ async def recall(served: ServedMemory, arguments: RecallArguments) -> ToolAnswer
         tags=arguments.tags,
         since=arguments.since or None,
         until=arguments.until or None,
+        said=False,
     )
     rows = [(hit.entry, quote_passage(hit)) for hit in hits[start:wanted]]
     return _page_memories(rows, served, arguments, start=start, is_more=len(hits) > wanted)
