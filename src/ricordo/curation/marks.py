@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from anyio.to_thread import run_sync
 
 from ricordo.concurrency import compute
+from ricordo.curation.archive import add_return_edits
 from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
@@ -111,7 +112,7 @@ async def mark_entry(
     Lines that then exceed the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; IndexTooLarge if
     no line there can move.
     """
-    located = await find_entry(files, entry_id)
+    located, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
 
     def apply_mark(entry: Entry) -> Entry:
         return replace(_set_mark(entry, act, now), id=located.entry.id)
@@ -125,7 +126,9 @@ async def mark_entry(
             await _rewrite_bullets(files, path, located.entry.id, apply_mark)
             for path in dict.fromkeys(_document_paths(located_entries))
         ]
-        return await add_room_edits(files, edits, config or ConsolidationConfig())
+        if act != "unpin":
+            edits = await add_return_edits(files, edits, located.entry.id, bounds)
+        return await add_room_edits(files, edits, bounds)
 
     change = await changes.rebase(plan, act=act, who=who, why=why)
     return MarkResult(entry=apply_mark(located.entry), path=located.path, change=change)

@@ -10,6 +10,7 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.curation.adviser import Adviser, ModelAdviser, rules_only_note
+from ricordo.curation.archive import archive_faded
 from ricordo.curation.config import PREVIEW_MODE
 from ricordo.curation.consolidator import ConsolidationJob, Consolidator
 from ricordo.curation.proposal import ConsolidationInput
@@ -103,8 +104,9 @@ def _create_steps(
             eviction_path=_eviction_path(settings), scope=place.scope,
         )  # fmt: skip
         by_rule = {"memories": len(removed.memories), "transcripts": len(removed.sessions)}
+        archived = await _archive_faded(place, settings)
         trimmed = await trim_history(place.files, place.changes, now=clock.now(), config=settings.history)
-        return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
+        return {**pruned.counts, **by_rule, **archived, **trimmed.counts, "evicted": (await tidy()).count}
 
     async def refresh_index() -> Mapping[str, int]:
         await place.index.refresh()
@@ -116,6 +118,18 @@ def _create_steps(
         CycleStep(name="prune", stage="prune", act=prune_files),
         CycleStep(name="reindex", stage="index", act=refresh_index),
     ]
+
+
+async def _archive_faded(place: MemoryRoot, settings: Settings) -> Mapping[str, int]:
+    """Move what has faded between MEMORY.md and the archive; return the count if anything moved."""
+    if settings.consolidation is None:
+        return {}
+    usage = await place.usage.read_all() if place.usage else {}
+    count = await archive_faded(
+        place.files, place.changes,
+        usage=usage, decay=settings.decay, now=place.clock.now(), config=settings.consolidation,
+    )  # fmt: skip
+    return {"archived": count} if count else {}
 
 
 def _choose_adviser(
