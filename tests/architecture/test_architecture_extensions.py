@@ -97,7 +97,7 @@ STRATEGY = Addition(
         from ricordo.context.strategies.shout import ShoutConfig
         from ricordo.errors import InvalidSetting
         from ricordo.runtime import Settings
-        from ricordo.runtime.settings_list import list_settings
+        from ricordo.runtime.settings import list_settings
         from ricordo.testing import Say, ScriptedModel
 
         async def ask(make, **options):

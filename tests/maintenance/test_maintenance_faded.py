@@ -12,7 +12,8 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Entry, Memory
-from ricordo.curation.archive import FADED_TOPIC, archive_faded
+from ricordo.curation.cascade import FADED_TOPIC
+from ricordo.curation.retention import archive_faded
 from ricordo.search.config import DecayConfig
 from ricordo.workspace.entry_codec import render_entry
 

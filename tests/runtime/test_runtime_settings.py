@@ -25,8 +25,7 @@ from ricordo.runtime.setting_layers import (
     list_setting_tables,
     list_setting_types,
 )
-from ricordo.runtime.settings import MACHINE_SETTINGS, environment_variable
-from ricordo.runtime.settings_list import HIDDEN_VALUE, list_settings
+from ricordo.runtime.settings import HIDDEN_VALUE, MACHINE_SETTINGS, environment_variable, list_settings
 
 Load = Callable[..., Settings]
 EVERY_KEY = (*list_setting_types(Settings), *list_setting_tables(Settings))

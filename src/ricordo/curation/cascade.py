@@ -1,7 +1,8 @@
 """Edits that follow from a forget, an undo or a mark, in the same change set.
 
 The list of topics in MEMORY.md is updated, memories without room in MEMORY.md move to topics, and text about removed
-entries is removed from session files and profiles.
+entries is removed from session files and profiles. What has faded moves to the archive, the topic
+`memory/topics/faded.md`, and what counts again returns to the section of its kind.
 
 Invariants: no text is shortened, and lines that a person wrote or pinned stay in place. An unreadable file is not
 changed.
@@ -9,14 +10,15 @@ changed.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from anyio.to_thread import run_sync
 
 from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.memory_document import parse_memory_document
-from ricordo.curation.placement import is_movable, place_entries, update_topic_list
+from ricordo.curation.memory_document import DocumentPart, MemoryDocument, parse_memory_document
+from ricordo.curation.placement import SECTIONS, is_empty_topic, is_movable, place_entries, update_topic_list
 from ricordo.curation.profile.updates import (
     remove_partial_statement,
     remove_statement,
@@ -28,6 +30,7 @@ from ricordo.language import content_words, split_words
 from ricordo.messages.json_text import decode_json
 from ricordo.storage import ABSENT, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.history.change_sets import Edit
 from ricordo.workspace.history.repetition import ContentIndex, mask_session, repeats_any, repeats_partly
 from ricordo.workspace.layout import MEMORY_PATH, SESSIONS, TOPICS, WORKSPACE, is_profile
@@ -35,10 +38,16 @@ from ricordo.workspace.profile import Fact, parse_profile
 from ricordo.workspace.session_files import parse_session, update_session
 
 __all__ = [
+    "FADED_TOPIC",
+    "add_return_edits",
     "add_room_edits",
     "add_topic_list_edits",
+    "archived_ids",
     "build_profile_edits",
     "build_session_edits",
+    "move_faded",
+    "plan_archive_edits",
+    "read_or_empty",
 ]
 
 
@@ -272,3 +281,101 @@ def _states_similar(fact: Fact, entry: Entry, message_ids: Collection[tuple[str,
         )
     is_brief = len(content_words(fact.content)) <= _MAX_LENGTH_RATIO * len(content_words(entry.content))
     return is_brief and repeats_any(fact.content, [entry.content])
+
+
+FADED_TOPIC = f"{TOPICS}/faded.md"
+"""The topic that holds what has faded."""
+_HEAD = b"""---
+name: "Faded"
+description: "memories that nobody confirmed or used for long; a confirmation returns one to this file"
+type: "project"
+---
+# Faded
+
+"""
+_OTHER_SECTION = "Notes"
+_SECTION_ORDER = ("Topics", *SECTIONS.values(), _OTHER_SECTION)
+
+
+def move_faded(memory: bytes, archive: bytes, faded: Collection[str]) -> tuple[bytes, bytes | None]:
+    """Return MEMORY.md and the archive with the entries `faded` in the archive; None for an archive without entries.
+
+    Entries of the archive that are not among them return to the sections of their kinds. An empty `archive` stands for
+    none.
+    """
+    document = parse_memory_document(memory, MEMORY_PATH)
+    topic = parse_memory_document(archive or _HEAD, FADED_TOPIC)
+    leaving = [part for part in document.parts if part.entry and part.entry.id in faded and _may_leave(part)]
+    returning = [part for part in topic.parts if part.entry and part.entry.id not in faded and _may_return(part)]
+    document = document.without({part.entry.id for part in leaving if part.entry})
+    for title in {part.section for part in leaving}:
+        document = document.without_section(title)
+    topic = _append(topic.without({part.entry.id for part in returning if part.entry}), leaving)
+    for part in returning:
+        title = SECTIONS.get(part.entry.kind, _OTHER_SECTION) if part.entry else _OTHER_SECTION
+        document = _append(document.with_section(title, _SECTION_ORDER), [part], title)
+    return document.data, None if is_empty_topic(topic) else topic.data
+
+
+def _may_leave(part: DocumentPart) -> bool:
+    return is_movable(part) and part.entry is not None and part.entry.state == "active"
+
+
+def _may_return(part: DocumentPart) -> bool:
+    """Tell whether the archive made this bullet, and it still holds; what a person wrote under a heading stays."""
+    return part.is_named and part.entry is not None and part.entry.state == "active" and not part.section
+
+
+def _append(document: MemoryDocument, parts: Sequence[DocumentPart], section: str = "") -> MemoryDocument:
+    ends = [replace(part, section=section, data=part.data.rstrip(b"\n") + b"\n") for part in parts]
+    return document.insert_all(ends, lambda *_: False)
+
+
+async def add_return_edits(
+    files: FileStore, edits: Sequence[Edit], entry_id: str, config: ConsolidationConfig
+) -> list[Edit]:
+    """Return the edits of a mark, with those that return the marked entry from the archive to MEMORY.md."""
+    edited = {edit.path: edit for edit in edits}
+    archive, memory = edited.get(FADED_TOPIC), edited.get(MEMORY_PATH)
+    if archive is None or archive.data is None:
+        return [*edits]
+    current = (memory.data or b"", memory.expected_hash) if memory else await read_or_empty(files, MEMORY_PATH)
+    kept = archived_ids(archive.data) - {entry_id}
+    moves = await plan_archive_edits(files, current, (archive.data, archive.expected_hash), kept, config)
+    paths = {move.path for move in moves}
+    return [*(edit for edit in edits if edit.path not in paths), *moves]
+
+
+async def plan_archive_edits(
+    files: FileStore,
+    memory: tuple[bytes, str],
+    archive: tuple[bytes, str],
+    faded: Collection[str],
+    config: ConsolidationConfig,
+) -> list[Edit]:
+    """Return the edits that move the entries `faded` to the archive and the others back; none if nothing moves.
+
+    `memory` and `archive` are the bytes and the versions of the two documents.
+    """
+    data, topic = await run_sync(move_faded, memory[0], archive[0], faded)
+    if data == memory[0]:
+        return []
+    edits = [
+        Edit(path=MEMORY_PATH, expected_hash=memory[1], data=data),
+        Edit(path=FADED_TOPIC, expected_hash=archive[1], data=topic),
+    ]
+    listed = await add_topic_list_edits(files, edits, config)
+    return await add_room_edits(files, listed, config, best_effort=True)
+
+
+async def read_or_empty(files: FileStore, path: str) -> tuple[bytes, str]:
+    """Return the bytes and the version of a document; empty and ABSENT if there is none."""
+    with suppress(FileMissing):
+        stored = await files.read(path)
+        return stored.data, stored.version
+    return b"", ABSENT
+
+
+def archived_ids(document: bytes) -> frozenset[str]:
+    """Return the ids of the entries in the archive."""
+    return frozenset(located.entry.id for located in parse_entries(document, FADED_TOPIC))

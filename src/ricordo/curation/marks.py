@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from anyio.to_thread import run_sync
 
 from ricordo.concurrency import compute
-from ricordo.curation.archive import add_return_edits
-from ricordo.curation.cascade import add_room_edits, build_profile_edits, build_session_edits
+from ricordo.curation.cascade import add_return_edits, add_room_edits, build_profile_edits, build_session_edits
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.contradictions import remove_links
 from ricordo.curation.profile.updates import remove_statement, render_edited_profile, without_facts

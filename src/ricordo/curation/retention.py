@@ -1,5 +1,7 @@
 """Retention: old ledgers are archived, old session files are trashed and deleted, and retention rules are applied.
 
+What has faded leaves MEMORY.md for an archive, until it is confirmed, pinned, used or said again.
+
 Each step is a change set that can be undone. Archived ledgers are still searched and no longer consolidated. A rule
 forgets a memory everywhere, or moves a transcript to the trash with all files of its session.
 
@@ -10,11 +12,13 @@ or while it holds a pinned memory. A dry run lists exactly what is done.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import format_rfc3339
+from ricordo.curation.cascade import FADED_TOPIC, archived_ids, plan_archive_edits, read_or_empty
 from ricordo.curation.config import (
     ConsolidationConfig,
     ExpiredMemory,
@@ -28,12 +32,16 @@ from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionCon
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json
 from ricordo.scope import Scope, encode_folder_name
+from ricordo.search.config import DecayConfig, measure_decay
 from ricordo.storage import ABSENT, FileStore, StoredFile
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.evicted_files import evicted_folder, find_references, reference_suffix
-from ricordo.workspace.history.change_sets import Change, ChangeSets, Edit
+from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.history.usage import MemoryUsage, read_usage
 from ricordo.workspace.layout import (
     LEDGERS,
+    MEMORY_PATH,
     SESSIONS,
     TRASH,
     USAGE,
@@ -50,6 +58,7 @@ from ricordo.workspace.sessions import SessionOverview, TranscriptCatalog
 
 __all__ = [
     "ANNOUNCEMENTS_PATH",
+    "ARCHIVE_ACT",
     "EXPIRE_ACT",
     "ExpiredSession",
     "PlannedPruning",
@@ -57,7 +66,9 @@ __all__ = [
     "RetentionPlan",
     "apply_retention",
     "archive_expired_ledgers",
+    "archive_faded",
     "find_expired_ledgers",
+    "find_faded",
     "plan_pruning",
     "plan_retention",
     "prune_session_files",
@@ -450,3 +461,61 @@ async def _trash_session(files: FileStore, changes: ChangeSets, session: Expired
             with suppress(AlreadyExists):
                 await files.create(f"{folder}/{path.removeprefix(f'{WORKSPACE}/')}", stored.data)
             await files.delete(path, expected=stored.version)
+
+
+ARCHIVE_ACT = "archive"
+"""The act of a change set that moves memories between MEMORY.md and the archive of what has faded."""
+
+
+def find_faded(
+    entries: Iterable[Entry], usage: Mapping[str, MemoryUsage], decay: DecayConfig, now: datetime
+) -> frozenset[str]:
+    """Return the ids of the entries whose weight is below `archive_below`, counted also from their last use."""
+    return frozenset(entry.id for entry in entries if _has_faded(entry, usage.get(entry.id), decay, now))
+
+
+def _has_faded(entry: Entry, usage: MemoryUsage | None, decay: DecayConfig, now: datetime) -> bool:
+    if entry.pinned or entry.rule is not None or entry.by == "hand":
+        return False
+    known = measure_decay(entry, now, decay)
+    used = usage.used.last if usage else None
+    if known.since is not None and used is not None and used > known.since:
+        known = measure_decay(replace(entry, confirmed=used), now, decay)
+    return known.state == "ended" or (known.since is not None and known.weight < decay.archive_below)
+
+
+async def archive_faded(
+    files: FileStore,
+    changes: ChangeSets,
+    *,
+    usage: Mapping[str, MemoryUsage],
+    decay: DecayConfig,
+    now: datetime,
+    config: ConsolidationConfig,
+) -> int:
+    """Move what has faded to the archive, and what is fresh again back; return how many memories moved.
+
+    It is one change set, by maintenance. With `archive_below` 0 nothing leaves MEMORY.md, and all returns. Raises:
+    StorageError.
+    """
+    moved = 0
+
+    async def plan() -> list[Edit]:
+        nonlocal moved
+        memory, archive = await read_or_empty(files, MEMORY_PATH), await read_or_empty(files, FADED_TOPIC)
+        entries = [
+            located.entry
+            for path, (data, _) in ((MEMORY_PATH, memory), (FADED_TOPIC, archive))
+            for located in await run_sync(parse_entries, data, path)
+        ]
+        faded = find_faded(entries, usage, decay, now) if decay.archive_below else frozenset[str]()
+        before = archived_ids(archive[0])
+        edits = await plan_archive_edits(files, memory, archive, faded, config)
+        after = next((archived_ids(edit.data or b"") for edit in edits if edit.path == FADED_TOPIC), before)
+        moved = len(before ^ after)
+        return edits
+
+    async with files.lock(CURATION_LOCK):
+        if await plan():
+            await changes.rebase(plan, act=ARCHIVE_ACT, who=_PRUNE_AUTHOR, why="faded, or fresh again")
+    return moved

@@ -10,11 +10,15 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.curation.adviser import Adviser, ModelAdviser, rules_only_note
-from ricordo.curation.archive import archive_faded
 from ricordo.curation.config import PREVIEW_MODE
 from ricordo.curation.consolidator import ConsolidationJob, Consolidator
 from ricordo.curation.proposal import ConsolidationInput
-from ricordo.curation.retention import apply_retention, archive_expired_ledgers, prune_session_files
+from ricordo.curation.retention import (
+    apply_retention,
+    archive_expired_ledgers,
+    archive_faded,
+    prune_session_files,
+)
 from ricordo.curation.types import Advice
 from ricordo.errors import ExtraMissing, ModelError, StorageError
 from ricordo.events import Emitter

@@ -21,8 +21,7 @@ from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_config
 from ricordo.runtime.roots import identity_from_key
-from ricordo.runtime.settings import Settings
-from ricordo.runtime.settings_list import list_settings
+from ricordo.runtime.settings import Settings, list_settings
 from ricordo.runtime.trust import (
     find_foreign_owner,
     find_links,

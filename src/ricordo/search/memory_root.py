@@ -25,7 +25,7 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.scope import Scope
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
-from ricordo.search.contract import Hit, SearchIndex, SearchSource
+from ricordo.search.contract import Hit, KnowsDocumentTypes, SearchIndex, SearchSource
 from ricordo.search.documents import Checksum, DocumentFingerprint, classify_document
 from ricordo.search.tables import CacheDatabase
 from ricordo.storage import FileStore
@@ -100,6 +100,11 @@ class MemoryRoot:
         forgotten = await self.read_forgotten() if said else ForgottenStatements()
         profile = profile_path_for(self.scope, scope) if self.includes_profile else ""
         return SearchSource(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether there may be messages of sessions, as of the last search."""
+        return not isinstance(self.index, KnowsDocumentTypes) or self.index.may_hold("transcript")
 
     def has_documents(self) -> bool:
         """Return whether there is any document; also true if that can't be determined. It blocks on the disk."""

@@ -19,7 +19,7 @@ from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.answer import is_echo, is_only_question
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
-from ricordo.search.contract import Explanation, Hit, KnowsDocumentTypes, Query, RejectedHit, Reranker, SearchSource
+from ricordo.search.contract import Explanation, Hit, Query, RejectedHit, Reranker, SearchSource
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.search.ranking import fit_budget
 from ricordo.search.recall import search
@@ -43,15 +43,9 @@ async def recall_statements(
 ) -> list[Hit]:
     """Return the first `limit` of these memories and of the statements in `places` that match nearer.
 
-    `places` were searched for the memories, and are ordered narrowest first; `by` reranks. Raises: `StorageError` if
-    none of those with a session can be searched.
+    `places` are those with sessions, narrowest first; `by` reranks. Raises: `StorageError` if none can be searched.
     """
-    with_sessions = [
-        place
-        for place in places
-        if not isinstance(place.index, KnowsDocumentTypes) or place.index.may_hold("transcript")
-    ]
-    sources = [await place.source(scope) for place in with_sessions]
+    sources = [await place.source(scope) for place in places]
     now, config = places[0].clock.now(), places[0].recall
     hits = await add_statements(sources, memories, query, limit=limit, now=now, config=config, reranker=by)
     return hits[:limit]

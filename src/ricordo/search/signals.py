@@ -425,4 +425,6 @@ def _recency_score(memory: Entry | None, chunk: Chunk, context: QueryContext) ->
     config = context.config
     days = max((context.now - latest).total_seconds(), 0.0) / 86_400
     kind, confirmations = (memory.kind, memory.confirmations) if memory else (chunk.kind, 0)
-    return float(0.5 ** (days / config.decay.half_life(kind, confirmations)))
+    decay = config.decay
+    half_life = decay.half_lives.get(kind, decay.other) * (1 + min(confirmations, decay.confirmations))
+    return float(0.5 ** (days / half_life))

@@ -236,8 +236,8 @@ class LayeredDriver(RootTombstones):
         if (any(checks) or not checks) and len(all_places := await self.places()) > len(searched):
             places = all_places
             hits = await self._recall(places, query, limit)
-        if query.said:
-            hits = await search.recall_statements(places, self._scope, hits, query, limit=limit, by=self._reranker)
+        if query.said and (spoken := [place for place in places if place.has_sessions]):
+            hits = await search.recall_statements(spoken, self._scope, hits, query, limit=limit, by=self._reranker)
         return await hits_outward(hits, {place.label: place for place in places})
 
     def _has_unsearched_root(self, places: Sequence[MemoryRoot]) -> bool:

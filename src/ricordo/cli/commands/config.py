@@ -13,7 +13,7 @@ from ricordo.errors import RootNotFound, RootNotTrusted
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
     from ricordo.runtime import Settings
-    from ricordo.runtime.settings_list import SettingRow
+    from ricordo.runtime.settings import SettingRow
     from ricordo.runtime.trust_report import TrustReport
     from ricordo.storage import FileStore
 
@@ -33,7 +33,7 @@ def show(
     code is 1 if a setting can't be used; what is shown then holds without it.
     """
     from ricordo.runtime.config_file import CONFIG_FILE
-    from ricordo.runtime.settings_list import list_settings
+    from ricordo.runtime.settings import list_settings
 
     target = locate_target(root, user, project)
     problems = [str(error) for error in target.setting_errors]
