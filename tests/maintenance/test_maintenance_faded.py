@@ -12,13 +12,13 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Entry, Memory
-from ricordo.curation.cascade import FADED_TOPIC
 from ricordo.curation.retention import archive_faded
-from ricordo.search.config import DecayConfig
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.search import DecayConfig
+from ricordo.workspace import render_entry
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("HE-C7-keep")]
 
+FADED_TOPIC = "workspace/memory/topics/faded.md"
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 IDS = {name: f"01k6yvgewd8dp5gr1g9vsf{number:04}" for number, name in enumerate(("old", "new", "mark", "goal", "rule"))}
 Opened = Callable[[], AbstractAsyncContextManager[Memory]]

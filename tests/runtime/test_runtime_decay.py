@@ -11,7 +11,8 @@ from command_line import ricordo
 from hand_clock import HandClock
 from ricordo import Entry, Memory
 from ricordo.errors import InvalidSetting
-from ricordo.search.config import DecayConfig, measure_decay
+from ricordo.search import DecayConfig
+from ricordo.search.config import measure_decay
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 KINDS = ("user", "preference", "feedback", "convention", "lesson", "reference", "fact", "decision", "project", "goal",

@@ -6,7 +6,7 @@ from ricordo.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ricordo.search.answer import answer_question
-    from ricordo.search.config import RecallConfig
+    from ricordo.search.config import DecayConfig, RecallConfig
     from ricordo.search.contract import (
         MEMORY_DOCUMENT_TYPES,
         Answer,
@@ -26,6 +26,7 @@ __all__ = [
     "MEMORY_DOCUMENT_TYPES",
     "Answer",
     "Chunk",
+    "DecayConfig",
     "Explanation",
     "Hit",
     "Match",
@@ -48,7 +49,7 @@ __getattr__ = lazy_exports(
     __name__,
     {
         ".answer": "answer_question",
-        ".config": "RecallConfig",
+        ".config": "DecayConfig RecallConfig",
         ".contract": "Answer Chunk Explanation Hit MEMORY_DOCUMENT_TYPES Match Query Reranker SearchSource",
         ".ranking": "fit_budget",
         ".recall": "attach_neighbours explain recall_memories search",
