@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from places import place_of
 from ricordo import Entry, Memory
-from ricordo.curation.retention import archive_faded
+from ricordo.curation import archive_faded
 from ricordo.search import DecayConfig
 from ricordo.workspace import render_entry
 

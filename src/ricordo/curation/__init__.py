@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
     from ricordo.curation.profile.user_profile import UserProfile
     from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
+    from ricordo.curation.retention import archive_faded
     from ricordo.curation.run_state import CURSOR_PATH
     from ricordo.curation.types import CandidateEntry, ConsolidationResult
     from ricordo.curation.undo import resolve_history_item, undo_change
@@ -36,6 +37,7 @@ __all__ = [
     "UpdateLabels",
     "UpdateResult",
     "UserProfile",
+    "archive_faded",
     "find_faults",
     "mark_entry",
     "mark_fact",
@@ -58,6 +60,7 @@ __getattr__ = lazy_exports(
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",
         ".profile.user_profile": "UserProfile",
         ".proposal": "ConsolidationInput find_faults propose",
+        ".retention": "archive_faded",
         ".run_state": "CURSOR_PATH",
         ".types": "CandidateEntry ConsolidationResult",
         ".undo": "resolve_history_item undo_change",
