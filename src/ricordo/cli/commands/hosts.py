@@ -5,6 +5,7 @@ import shutil
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -24,7 +25,15 @@ from ricordo.cli.render import (
     wrap,
 )
 from ricordo.cli.target import Target, answer_hook, locate_target, open_memory, read_memory, run_async
-from ricordo.errors import EntryNotFound, InvalidInput, RicordoError, RootNotTrusted, SessionNotFound, StorageError
+from ricordo.errors import (
+    EntryNotFound,
+    InvalidInput,
+    RicordoError,
+    RootNotTrusted,
+    SessionNotFound,
+    StorageError,
+    install_command,
+)
 from ricordo.hooks.entry import run_hook
 from ricordo.hooks.given import GivenMemory, GivenToSession, list_sessions
 from ricordo.hooks.log import HookRun, read_runs
@@ -232,6 +241,8 @@ def _print_effect(installer: "Installer", scope: str, *, is_connected: bool) -> 
     print_line(f"  Look: `ricordo status`, `ricordo memory list`. Take it back: `ricordo uninstall {installer.name}`.")
     if installer.confirmation:
         print_line(installer.confirmation)
+    if find_spec("mcp") is None:
+        print_line(f"Its model has no tools of the memory yet: {install_command('mcp')} adds them.")
     if scope == "project" and shutil.which("ricordo") is None:
         print_line(dim("The files name the program `ricordo`, which is not on your PATH: put it there."))
 
