@@ -191,6 +191,9 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
         same_speaker=not have_different_speakers(newer, older),
     )  # fmt: skip
     score = change_score(features, corrects=CORRECTION_TAG in newer.tags)
+    if new.is_event and old.values.keys() - new.values.keys():
+        # a report of what happened does not replace a plan with a day or an amount that it leaves out
+        score = min(score, LIKELY_SCORE)
     # Comparing subjects costs most, and matters only for a likely change.
     return -inf if score >= OUTDATED_THRESHOLD and have_different_subjects(newer.content, older.content) else score
 
