@@ -385,7 +385,7 @@ class AgentLoop:
         """Make one request and run the calls of its reply; return the result of the turn if it has ended."""
         reply = await self._request_reply(turn_progress, step, number)
         message, repeated = deduplicate_call_ids(reply.message)
-        calls = ToolCallBatch(message.tool_calls, turn_progress.turn, self._call_options)
+        calls = ToolCallBatch(message.tool_calls, turn_progress.turn, self._call_options, window=turn_progress.window)
         calls.refuse(REPEATED_CALL, repeated)
         ending = _ENDINGS.get(reply.stop)
         if ending:

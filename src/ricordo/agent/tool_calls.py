@@ -174,8 +174,11 @@ class ToolCallOptions:
 class ToolCallBatch:
     """The calls of one reply, with unique ids; run them once."""
 
-    def __init__(self, calls: Sequence[ToolCall], turn: Turn, options: ToolCallOptions) -> None:
-        """Create a batch with no call answered."""
+    def __init__(
+        self, calls: Sequence[ToolCall], turn: Turn, options: ToolCallOptions, *, window: Sequence[Message] = ()
+    ) -> None:
+        """Create a batch with no call answered; `window` is the conversation before the calls."""
+        self._window = window
         self._calls = tuple(calls)
         self._turn = turn
         self._options = options
@@ -244,7 +247,9 @@ class ToolCallBatch:
         if not isinstance(value, dict):
             return error_result(call, _invalid_arguments_text(tool, "This is JSON, but no object."))
         turn = self._turn
-        context = ToolContext(call_id=call.id, scope=turn.scope, agent=turn.agent, session=turn.session)
+        context = ToolContext(
+            call_id=call.id, scope=turn.scope, agent=turn.agent, session=turn.session, messages=self._window
+        )
         decision = await self._decide(tool, value, context)
         if decision.refusal:
             counts["refused"] = 1

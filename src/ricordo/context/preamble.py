@@ -298,7 +298,8 @@ def _select_entries(entries: Sequence[Entry]) -> list[Entry]:
     saved = [
         entry
         for entry in entries
-        if entry.state == "active" and entry.id not in replaced and entry.kind in _SHOWN_KINDS and entry.by != "flush"
+        if entry.state == "active" and not entry.is_external and entry.id not in replaced
+        if entry.kind in _SHOWN_KINDS and entry.by != "flush"
     ]
     return sorted(saved, key=lambda entry: not entry.pinned)
 

@@ -167,6 +167,8 @@ class Gatherer:
                     await self._make_candidate(one, edited=one.offset in edited.get(one.path, ()))
                     for one in batch
                     if one.entry.id not in deleted and not self._is_forgotten(one, tombstones)
+                    # what comes from elsewhere is neither shown to a model nor compared, until a person confirms it
+                    if not one.entry.is_external
                 ],
                 forgotten=tombstones.ids,
                 held=await self._find_filled_sections(documents.get(MEMORY_PATH, b"")),
@@ -186,6 +188,7 @@ class Gatherer:
                     for one in await run_sync(partial(parse_entries, data, path, only=has_any_id(cursor.uncurated)))
                     if one.entry.id in cursor.uncurated
                     and one.entry.state == "active"
+                    and not one.entry.is_external
                     and not self._is_forgotten(one, tombstones)
                 ],
                 fact_ids=fact_ids,

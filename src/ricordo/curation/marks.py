@@ -29,6 +29,7 @@ from ricordo.workspace.entry import (
     OUTDATED_FIELD,
     Author,
     Entry,
+    release,
     supersede,
     with_metadata,
 )
@@ -38,7 +39,7 @@ from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile,
 from ricordo.workspace.ledger import find_entries, find_entry, is_long
 from ricordo.workspace.markdown import has_any_id
 from ricordo.workspace.profile import category_for_kind, format_profile_time, kind_for_category, parse_profile
-from ricordo.workspace.redaction import guarded_length, redact_entry
+from ricordo.workspace.redaction import guarded_length, redact_entry, screen_entry
 
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
@@ -93,13 +94,14 @@ class EntryUpdate:
         dropped = {CONTRADICTS_FIELD, REWORDED_FIELD, *_OUTDATED_FIELDS}
         rest = tuple(pair for pair in changed.extra if pair[0] not in dropped)
         if self.by != "agent":
-            return replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest)
+            return release(replace(changed, content=self.content, confirmed=now, confidence=1.0, extra=rest))
         if entry.trust is Trust.USER:
             raise InvalidEntry(
                 "The user said or confirmed this memory, so an agent can't change its text: save what holds now as a "
                 "new memory."
             )
-        return replace(changed, content=self.content, by="agent", source=replace(entry.source, quote=None), extra=rest)
+        source = replace(entry.source, quote=None)
+        return screen_entry(replace(changed, content=self.content, by="agent", source=source, extra=rest))
 
 
 async def mark_entry(
@@ -326,8 +328,10 @@ def _document_paths(located_entries: Sequence[LocatedEntry]) -> list[str]:
 
 def _set_mark(entry: Entry, act: MarkAct, now: datetime) -> Entry:
     if act == "confirm":
-        return replace(_without_outdated_mark(entry), confirmed=now, confidence=1.0)
-    return replace(_without_outdated_mark(entry) if act == "pin" else entry, pinned=act == "pin")
+        return release(replace(_without_outdated_mark(entry), confirmed=now, confidence=1.0))
+    return (
+        release(replace(_without_outdated_mark(entry), pinned=True)) if act == "pin" else replace(entry, pinned=False)
+    )
 
 
 def _without_outdated_mark(entry: Entry) -> Entry:

@@ -26,7 +26,7 @@ from ricordo.language.duplicates import DUPLICATE_THRESHOLD, is_same_statement, 
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.config import DEFAULT_DECAY, DecayConfig
 from ricordo.storage import FileStore
-from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, find_contradictions
+from ricordo.workspace.entry import QUARANTINE_FIELD, Entry, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries
 from ricordo.workspace.history.checks import Check
 from ricordo.workspace.history.usage import MemoryUsage, read_usage
@@ -358,19 +358,22 @@ _MIN_SURE = 0.65
 """Learned memories below this confidence, which is the relevance that the rules gave them, are likely noise."""
 _FEWEST_WORDS = 2
 _MAX_EXAMPLES = 3
+_OUTSIDE_REASONS = "it comes from a tool or a web page", "it comes from an import"
 _EXAMPLE_CHARS = 60
 DOUBT_DETAILS: Mapping[str, str] = {
     "proposal": "consolidations that wait for approval",
+    "quarantine": "memories that give orders to an assistant, and wait unseen until you accept them",
     "contradiction": "pairs of memories that contradict each other",
     "stale": "pairs that look like an old and a new statement",
     "duplicate": "memories that say the same as a fact of the profile or as another one",
     "fragment": "memories that are not understood alone",
-    "outside": "memories from tools or web pages that nobody confirmed",
+    "outside": "memories from tools, web pages or imports that nobody confirmed",
     "noise": "memories that are likely worth nothing",
     "unused": "memories past their time that nobody has used",
 }
 """The kinds of doubt, the most urgent first, and what doctor says of each."""
 _DOUBT_CHECKS = {
+    "quarantine": "quarantine",
     "stale": "outdated",
     "duplicate": "repeated",
     "fragment": "fragments",
@@ -412,7 +415,11 @@ def find_doubts(
     """
     active = [entry for entry in entries if entry.state == "active" and entry.rule is None]
     by_id = {entry.id: entry for entry in active}
-    doubts: list[Doubt] = []
+    doubts = [
+        Doubt(kind="quarantine", reason=dict(entry.extra).get(QUARANTINE_FIELD, "it waits"), entry=entry)
+        for entry in entries
+        if entry.state == "quarantined"
+    ]
     for name, others in find_contradictions(active).items():
         pair = sorted((by_id[each] for each in (name, *others[:1]) if each in by_id), key=_said_key)
         if len(pair) > 1 and not all(each.confirmed for each in pair):
@@ -420,6 +427,8 @@ def find_doubts(
     # what a tool said changes nothing that somebody else said
     doubts += _find_pairs([entry for entry in active if not entry.is_external])
     for entry in active:
+        if entry.is_external and entry.by != "flush":
+            doubts.append(Doubt(kind="outside", reason=_OUTSIDE_REASONS[entry.by == "import"], entry=entry))
         if entry.confirmed or entry.pinned or entry.by != "flush":
             continue
         if points_back(entry.content):
@@ -428,8 +437,8 @@ def find_doubts(
             )
         elif len(set(content_words(entry.content))) <= _FEWEST_WORDS or entry.content.rstrip().endswith("?"):
             doubts.append(Doubt(kind="fragment", reason="it has too few words of its own", entry=entry))
-        elif EXTERNAL_TRUST_FIELD in entry.extra:
-            doubts.append(Doubt(kind="outside", reason="it comes from a tool or a web page", entry=entry))
+        elif entry.is_external:
+            doubts.append(Doubt(kind="outside", reason=_OUTSIDE_REASONS[0], entry=entry))
         elif is_junk(entry) or entry.confidence < _MIN_SURE:
             reason = f"its relevance is {entry.confidence:.2f}, below {_MIN_SURE}"
             doubts.append(Doubt(kind="noise", reason=reason, entry=entry))

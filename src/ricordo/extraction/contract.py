@@ -57,7 +57,8 @@ class SectionInput:
     """The input of a section: the messages of a session, their `findings` and their `scope`.
 
     `signals` are properties of these messages, such as a correction, detected when they were recorded or in the last
-    one. `trace` is the trace of the last turn that requested the flush.
+    one. `trace` is the trace of the last turn that requested the flush. `recorded` are the messages as they were said,
+    with tool results, and some before them.
     """
 
     agent: str
@@ -67,6 +68,7 @@ class SectionInput:
     findings: Sequence[Finding] = ()
     signals: frozenset[str] = frozenset()
     trace: str = ""
+    recorded: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,6 +97,7 @@ class MessageDelta:
             findings=tuple(findings),
             signals=self.signals | self.processed_messages.signals,
             trace=self.trace,
+            recorded=(*self.context, *self.new[:covers]),
         )
 
 

@@ -47,7 +47,7 @@ from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import LedgerBlock, append_block, render_block
-from ricordo.workspace.redaction import all_redacted_beside
+from ricordo.workspace.redaction import all_redacted_beside, screen_entry
 from ricordo.workspace.transcript import TranscriptContents, read_transcript
 
 __all__ = ["CORRECTION_TAG", "FlushResult", "Flusher"]
@@ -380,7 +380,7 @@ class Flusher:
         ]
         validities = [find_validity(entry.content, entry.said_at or now) for entry in entries]
         return [
-            with_validity(entry, start=validity.start, end=validity.end)
+            screen_entry(with_validity(entry, start=validity.start, end=validity.end))
             for entry, validity in zip(entries, validities, strict=True)
         ]
 

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.extraction.contract import Finding
 from ricordo.extraction.request import KnownMemory
+from ricordo.guard import Trust
 from ricordo.language import repeats_sentence, split_words, strip_accents
 from ricordo.language.packs import pack_words
 from ricordo.messages import Message
@@ -21,11 +22,14 @@ from ricordo.messages.json_text import loads
 from ricordo.storage import FileStore
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY_PATH, is_ledger, ledger_path
+from ricordo.workspace.redaction import hide_quarantined
 
 __all__ = [
     "SAVING_TOOL",
     "RecalledTexts",
     "collect_saved_words",
+    "is_from_tools",
+    "is_repeated_from_tools",
     "load_known_memory",
     "load_known_words",
     "repeats_tool_output",
@@ -76,12 +80,16 @@ def _collect_words(data: bytes, path: str) -> set[tuple[str, ...]]:
     if all(_EXTRACTED_FIELD in line for line in data.split(b"\n") if line.startswith(b"- ")):
         return set()
     saved = parse_entries(data, path, only=lambda bullet: _EXTRACTED_FIELD not in bullet)
-    return {split_words(located.entry.content) for located in saved if located.entry.by != "flush"}
+    # what a person says is new, even if a tool said it before
+    return {
+        split_words(each.entry.content) for each in saved if each.entry.by != "flush" and not each.entry.is_external
+    }
 
 
 async def _read_text(files: FileStore, path: str) -> str:
     try:
-        return (await files.read(path)).data.decode("utf-8", "replace")
+        data = (await files.read(path)).data
+        return (await run_sync(hide_quarantined, data)).decode("utf-8", "replace")
     except (FileMissing, StorageError):
         return ""
 
@@ -119,6 +127,10 @@ SAVING_TOOL = "remember"
 """The name of the tool that saves the model's `content` argument."""
 
 
+_MEMORY_TOOLS = frozenset({"recall", "memory_search", "memory_get"})
+_EXTERNAL_ITEM = f'trust="{Trust.EXTERNAL.value}"'
+
+
 def collect_saved_words(messages: Sequence[Message]) -> frozenset[tuple[str, ...]]:
     """Return the words of each text saved by a successful call of the saving tool in `messages`."""
     failed = {result.call_id for message in messages for result in message.tool_results if result.is_error}
@@ -135,17 +147,30 @@ def _iter_saved_texts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
             yield call.id, content
 
 
+def is_from_tools(content: str, messages: Sequence[Message]) -> bool:
+    """Return whether a text repeats what a tool printed in `messages`, and no user said it there."""
+    if any(repeats_sentence(content, message.text) for message in messages if message.role == "user"):
+        return False
+    return any(
+        repeats_sentence(content, result.text)
+        for message in messages
+        for result in message.tool_results
+        # what memory said is trusted as it was, so saving it again makes it no better
+        if result.name not in _MEMORY_TOOLS or _EXTERNAL_ITEM in result.text
+    )
+
+
 def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
     """Return whether an assistant states the finding after a tool printed it, and no user said it before.
 
     `messages` are the messages of the finding in order, with some before them.
     """
-    source_index = next((index for index, message in enumerate(messages) if message.id == finding.message_ids[0]), None)
+    return is_repeated_from_tools(finding.message_ids[0], finding.quote, messages)
+
+
+def is_repeated_from_tools(message_id: str, quote: str, messages: Sequence[Message]) -> bool:
+    """Return whether the message with this id is an assistant's, and `quote` repeats what a tool printed before."""
+    source_index = next((index for index, message in enumerate(messages) if message.id == message_id), None)
     if source_index is None or messages[source_index].role != "assistant":
         return False
-    before = messages[:source_index]
-    if not any(message.tool_results for message in before):
-        return False
-    if any(repeats_sentence(finding.quote, message.text) for message in before if message.role == "user"):
-        return False
-    return any(repeats_sentence(finding.quote, result.text) for message in before for result in message.tool_results)
+    return is_from_tools(quote, messages[:source_index])

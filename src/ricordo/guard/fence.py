@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from ricordo.lazy import dataclass, lazy_compile
 
 __all__ = [
+    "LOOKALIKES",
     "MAX_NAME_LETTERS",
     "FencedItem",
     "Trust",
@@ -83,7 +84,8 @@ _BLANK_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f") | frozens
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 _INVISIBLE = _BLANK_LETTERS | _BLANK_MARKS
-_LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
+LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
+"""Letters of other scripts by the plain ones that they look like, in lower case."""
 _TAG_OPENER = lazy_compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING_BRACKETS}\[［:]")
 
 
@@ -134,7 +136,7 @@ def _fold_character(char: str) -> str:
     if is_invisible(char):
         return ""
     plain = "".join(part for part in unicodedata.normalize("NFKD", char) if not is_invisible(part))
-    return "".join(_LOOKALIKES.get(part, part) for part in plain.casefold())
+    return "".join(LOOKALIKES.get(part, part) for part in plain.casefold())
 
 
 def _rewrite(text: str, names: AbstractSet[str], *, unescape: bool) -> str:

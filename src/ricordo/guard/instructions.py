@@ -2,7 +2,7 @@
 
 Such text is recognised by kinds, not by sentences: words of a few sorts that stand near one another. "Ignore" is an
 order to a reader of recipes, too; "ignore" near "your previous instructions" is one to an assistant. The words are in
-`ricordo.language.packs.orders`. Text that hides words, in invisible letters, in lookalikes, in code or in markup, is
+`ricordo.language.packs.others`. Text that hides words, in invisible letters, in lookalikes, in code or in markup, is
 read as an assistant could read it.
 
 Invariants: pure, and linear in the text. Repeats in patterns are bounded.
@@ -19,9 +19,9 @@ from html import unescape
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
-from ricordo.guard.fence import escape_tags, is_invisible
+from ricordo.guard.fence import LOOKALIKES, escape_tags, is_invisible
 from ricordo.language import split_words
-from ricordo.language.packs.orders import OrderKind, order_pattern
+from ricordo.language.packs.others import OrderKind, order_pattern
 from ricordo.lazy import lazy_compile
 
 __all__ = ["INSTRUCTION_REASONS", "InstructionKind", "find_instruction"]
@@ -52,7 +52,6 @@ MAX_CHARS = 20_000
 _WINDOW_SENTENCES = 3
 _HIDDEN_WORDS = 5
 _SENTENCE_END = lazy_compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
-_LOOKALIKES = str.maketrans("аеорсухіѕԁһјӏոսοατυικνмтѵɡıІ", "aeopcyxisdhjlnuoatuikvmtvgiI")
 _TAG_CHARACTERS = lazy_compile("(?<!\U0001f3f4)[\U000e0020-\U000e007e]{3,}")
 _BASE64 = lazy_compile(r"(?<![\w+/=])[A-Za-z0-9+/]{24,}={0,2}(?![\w+/=])")
 _HEX = lazy_compile(r"(?<!\w)(?:[0-9a-fA-F]{2}[ :]?){16,}(?!\w)")
@@ -137,7 +136,7 @@ def _fold_word(word: str) -> str:
     """Return a word of ASCII letters and lookalikes in ASCII; any other word stays."""
     if word.isascii() or not any(char.isascii() and char.isalpha() for char in word):
         return word
-    return unicodedata.normalize("NFKC", word).translate(_LOOKALIKES)
+    return "".join(LOOKALIKES.get(char, char) for char in unicodedata.normalize("NFKC", word).casefold())
 
 
 def _find_unseen(text: str) -> Iterator[str]:

@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from ricordo.guard.heuristics import NameStrength, ValueForm, is_secret_value
+from ricordo.guard.heuristics import NameStrength, ValueForm, find_in_sentence, is_secret_value
 from ricordo.guard.key_rules import SecretSpan
-from ricordo.guard.phrases import find_in_sentence
 from ricordo.language.packs import pack_phrases, pack_words
 from ricordo.lazy import dataclass, lazy_compile
 

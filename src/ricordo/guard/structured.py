@@ -12,10 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from ricordo.guard.heuristics import NameStrength, ValueForm, is_placeholder, is_secret_value, is_word_passphrase
+from ricordo.guard.heuristics import (
+    PHRASE_FINDERS,
+    NameStrength,
+    ValueForm,
+    is_placeholder,
+    is_secret_value,
+    is_word_passphrase,
+)
 from ricordo.guard.key_rules import SecretSpan
 from ricordo.guard.keyword_secrets import name_strength
-from ricordo.guard.phrases import PHRASE_FINDERS
 from ricordo.guard.private_keys import (
     KEY_LINE_HINT,
     SEED_HINTS,

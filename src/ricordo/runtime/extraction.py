@@ -24,6 +24,7 @@ from ricordo.extraction.config import NEVER, FlushConfig
 from ricordo.extraction.contract import ExtractionSection, SectionFactory, SectionInput
 from ricordo.extraction.extractors import ExtractionResult, Extractor, MessageDelta, ModelExtractor, RuleExtractor
 from ricordo.extraction.flusher import Flusher, FlushResult
+from ricordo.extraction.known_memory import repeats_tool_output
 from ricordo.extraction.rules import extract
 from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.jobs import Job, JobQueue
@@ -219,8 +220,9 @@ async def _apply_answer(
         # a partial answer is not used
         with suppress(ReplyInvalid):
             await updater.accept(
-                answer, section_input.messages, section=part, signals=section_input.signals, thread=thread, trace=trace
-            )
+                answer, section_input.messages, section=part, signals=section_input.signals, thread=thread, trace=trace,
+                recorded=section_input.recorded,
+            )  # fmt: skip
             return
     await updater.update_offline(
         section_input.messages, _extract_facts(section_input), signals=section_input.signals, thread=thread, trace=trace
@@ -248,6 +250,7 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )
         for finding in section_input.findings
+        if not repeats_tool_output(finding, section_input.recorded)
         if finding.kind not in _PROJECT_KINDS and (opening := about_user.match(finding.content))
         if finding.kind != "fact" or finding.corrects or not tells_event(finding.content[opening.end() :])
     ]

@@ -152,6 +152,8 @@ def _chunk_changes(
     entry_lines = {number for line, end_line in bullet_lines for number in range(line, end_line + 1)}
     if document.document_type == "curated":
         entry_lines |= find_frame_lines(plain)
+    # a memory in quarantine is not found until a person accepts it
+    located = [one for one in located if one.entry.state != "quarantined"]
     chunks = [
         _entry_chunk(
             document,

@@ -47,7 +47,7 @@ NO_DATE = datetime.min.replace(tzinfo=UTC)
 """The time of a passage without a time."""
 _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
-_EXTERNAL_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD)
+_EXTERNAL_MARKERS = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD), "[by:: import]"
 _TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
 _WORD_CHARS, _LONG = 6, 5.0
 _QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
@@ -112,7 +112,8 @@ class ScoredPassage:
     @cached_property
     def is_from_outside(self) -> bool:
         """Whether it is an entry whose text comes from a tool or another external source."""
-        return _EXTERNAL_MARKER in self.passage.match.chunk.markup and self.entry.is_external
+        markup = self.passage.match.chunk.markup
+        return any(marker in markup for marker in _EXTERNAL_MARKERS) and self.entry.is_external
 
     @property
     def is_current(self) -> bool:

@@ -203,7 +203,7 @@ def match_entries(
     for entry in all_entries:
         if len(hits) >= limit:
             break
-        if entry.state == "superseded":
+        if entry.state in {"superseded", "quarantined"}:
             continue
         text = _normalize_text("\n".join((entry.content, *entry.tags))) if words else ""
         # checking the content is faster than checking the filters
@@ -313,7 +313,7 @@ def _strip_punctuation(word: str) -> str:
 
 
 def _quote_entry(entry: Entry, source: str, *, bullets: bool) -> PreambleItem:
-    trust = Trust.USER if entry.by in {"user", "hand"} else Trust.AGENT
+    trust = Trust.USER if entry.by in {"user", "hand"} else Trust.EXTERNAL if entry.is_external else Trust.AGENT
     lines = entry.content.replace("\n", "\n  ")
     text = " ".join([f"- {lines}", *(f"#{tag}" for tag in entry.tags)]) if bullets else entry.content
     shown_entries = (ShownEntry(id=entry.id),) if entry.id else ()

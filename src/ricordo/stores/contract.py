@@ -33,7 +33,7 @@ from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
-from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display
+from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display, screen_entry
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
@@ -296,7 +296,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
 
 
 _C = TypeVar("_C")
-_AT_ONCE = 20_000
+_AT_ONCE, _SCREENED = 20_000, 2_000
 """Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
 
@@ -397,7 +397,8 @@ class Store:
         )
         if entry.id:
             self._parts.ids.follow(entry.id)
-        clean = await redact_entry_in_thread(stamped, self._parts.redactor)
+        screened = await compute(partial(screen_entry, stamped), size=guarded_length([stamped]), at_once=_SCREENED)
+        clean = await redact_entry_in_thread(screened, self._parts.redactor)
         if entry.id or entry.time:
             await self._refuse_forgotten(replace(clean, time=entry.time))
         return clean
@@ -412,7 +413,8 @@ class Store:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
             full_query = Query(text=query, document_types=MEMORY_DOCUMENT_TYPES) if isinstance(query, str) else query
-            matches = (await self._driver.find(full_query, limit))[:limit]
+            found = await self._driver.find(full_query, limit)
+            matches = [hit for hit in found if hit.entry.state != "quarantined"][:limit]
             # files that people edit may hold secrets, so hits are redacted before they are returned
             guarding = partial(_all_guarded, matches, self._parts.redactor)
             size = guarded_length(hit.entry for hit in matches)

@@ -167,7 +167,7 @@ def _create_hits(matches: list[Match], located: Mapping[str, LocatedEntry]) -> l
     hits: dict[str, Hit] = {}
     for match in matches:
         one = located.get(match.chunk.entry_id)
-        if one is None or one.entry.state == "superseded" or one.entry.id in hits:
+        if one is None or one.entry.state in {"superseded", "quarantined"} or one.entry.id in hits:
             continue
         successor = successors.get(one.entry.id, "")
         hits[one.entry.id] = Hit(

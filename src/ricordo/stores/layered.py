@@ -273,7 +273,7 @@ class LayeredDriver(RootTombstones):
             pinned_rows = await reader.pinned_entries()
             pinned += [_saved_entry(place, source, entry) for source, entry in pinned_rows]
             known_keys |= {entry.id for _, entry in pinned_rows}
-            active = [row for row in last if row[1].state == "active"]
+            active = [row for row in last if row[1].state == "active" and not row[1].is_external]
             uncurated = [
                 _saved_entry(place, source, entry)
                 for source, entry in active

@@ -16,6 +16,7 @@ from ricordo.workspace.entry_codec import collect_fields, inline_fields, render_
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
 from ricordo.workspace.markdown import decode_lines, to_utf8
+from ricordo.workspace.redaction import hide_quarantined
 
 __all__ = [
     "BoundName",
@@ -194,7 +195,7 @@ async def read_memory_lines(
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = decode_lines(redactor.clean_bytes(inline_fields(to_utf8(data))))
+    lines = decode_lines(redactor.clean_bytes(inline_fields(hide_quarantined(to_utf8(data)))))
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")

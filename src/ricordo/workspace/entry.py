@@ -28,6 +28,7 @@ __all__ = [
     "OUTDATED_BY_FIELD",
     "OUTDATED_FIELD",
     "PREDEFINED_KINDS",
+    "QUARANTINE_FIELD",
     "STARTS_FIELD",
     "SUCCESSOR_FIELD",
     "UNTIL_FIELD",
@@ -45,6 +46,7 @@ __all__ = [
     "name_contradiction",
     "outdated_marker",
     "parse_memory_rule",
+    "release",
     "reopen",
     "replace_fields",
     "supersede",
@@ -58,7 +60,7 @@ MAX_CONTENT_BYTES = 2 * 1024 * 1024
 PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal", "session-summary")
 """The kinds that Ricordo itself uses; any other kind is stored unchanged."""
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
-EntryState: TypeAlias = Literal["active", "superseded", "retired"]
+EntryState: TypeAlias = Literal["active", "superseded", "retired", "quarantined"]
 STARTS_FIELD, UNTIL_FIELD = "starts", "until"
 """The extra fields with the first day on which an entry holds, and with the day on which it ends."""
 MERGED_FIELD = "merged"
@@ -67,13 +69,15 @@ SUCCESSOR_FIELD = "successor"
 """The extra field of a superseded entry with the id of the one that took its place."""
 EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
+QUARANTINE_FIELD = "quarantine"
+"""The extra field of an entry in quarantine that says why it waits."""
 OUTDATED_BY_FIELD = "outdated-by"
 """The field of an entry with the id of a newer one that may have made it outdated."""
 OUTDATED_FIELD = "maybe-outdated"
 """The field of such an entry with words about the newer one, for people."""
 _SYSTEM_FIELDS = frozenset(
-    {"contradicts", "merged", "replaced", "reworded", "seq", "starts", "successor", EXTERNAL_TRUST_FIELD[0], "until"}
-    | {OUTDATED_BY_FIELD, OUTDATED_FIELD}
+    {"contradicts", "merged", "quarantine", "replaced", "reworded", "seq", "starts", "successor", "until"}
+    | {EXTERNAL_TRUST_FIELD[0], OUTDATED_BY_FIELD, OUTDATED_FIELD}
 )
 """The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
@@ -177,8 +181,9 @@ class Entry:
 
     @property
     def is_external(self) -> bool:
-        """Whether it was learned from tool output and has not been confirmed or pinned by a person since."""
-        return EXTERNAL_TRUST_FIELD in self.extra and self.confirmed is None and not self.pinned
+        """Whether it comes from a tool or an import, or waits in quarantine, and no person confirmed or pinned it."""
+        is_outside = self.by == "import" or self.state == "quarantined" or EXTERNAL_TRUST_FIELD in self.extra
+        return is_outside and self.confirmed is None and not self.pinned
 
     @property
     def trust(self) -> Trust:
@@ -188,7 +193,7 @@ class Entry:
         """
         if self.by in _PERSON_AUTHORS or self.confirmed is not None or self.pinned:
             return Trust.USER
-        return Trust.EXTERNAL if self.by == "import" or self.is_external else Trust.AGENT
+        return Trust.EXTERNAL if self.is_external else Trust.AGENT
 
     @property
     def is_rule(self) -> bool:
@@ -248,6 +253,13 @@ class Entry:
         parse_memory_rule(self.rule)
         if self.by not in {*_PERSON_AUTHORS, "import"}:
             raise InvalidEntry(f"Only a person makes a rule: what is saved by {self.by} can't be one.")
+
+
+def release(entry: Entry) -> Entry:
+    """Return an entry that a person accepted: active, if it waited in quarantine."""
+    if entry.state != "quarantined":
+        return entry
+    return replace(entry, state="active", extra=tuple(pair for pair in entry.extra if pair[0] != QUARANTINE_FIELD))
 
 
 def is_system_field(name: str) -> bool:

@@ -160,7 +160,8 @@ async def read_newest_id(files: FileStore) -> str:
 
 
 async def _render_bullet(files: FileStore, entry: Entry) -> str:
-    if not is_long(entry.content):
+    # a file of its own would be searched
+    if not is_long(entry.content) or entry.state == "quarantined":
         return render_entry(entry)
     path, content = long_entry_path(entry.id), entry.content.encode()
     try:

@@ -1,7 +1,11 @@
-"""Redaction of messages and entries, before they are stored and when they are shown.
+"""Redaction of messages and entries, before they are stored and when they are shown; and quarantine.
 
 Every writer of messages and entries uses these functions, so no stored or derived data holds a detected secret. People
 also edit the files directly, so text is redacted when it is read, too. The caller's values are not changed.
+
+A memory that gives orders to an assistant, and comes from elsewhere, waits until a person decides. It stays a bullet of
+its ledger, with the state `quarantined` and the reason. Until a person accepts it, it is not recalled, not in a prompt
+and not consolidated.
 """
 
 import base64
@@ -17,19 +21,25 @@ from urllib.parse import quote, unquote
 from ricordo import messages
 from ricordo.concurrency import compute, run_in_thread
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
+from ricordo.guard.instructions import INSTRUCTION_REASONS, find_instruction
 from ricordo.guard.redact import Redactor, has_secret
 from ricordo.guard.scanner import find_secrets
 from ricordo.lazy import lazy_compile
 from ricordo.messages.json_text import dumps, loads
 from ricordo.scope import Scope
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry import QUARANTINE_FIELD, Entry, Source
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.markdown import to_utf8
 
 if TYPE_CHECKING:
     from ricordo.messages import JsonValue, Media, Message, Part, Text, Unknown
 
 __all__ = [
     "all_redacted_beside",
+    "find_added_orders",
+    "find_orders",
     "guarded_length",
+    "hide_quarantined",
     "redact_entry",
     "redact_entry_in_thread",
     "redact_for_display",
@@ -37,6 +47,7 @@ __all__ = [
     "redact_message",
     "redact_messages",
     "redact_uri",
+    "screen_entry",
 ]
 
 
@@ -268,3 +279,47 @@ def _redact_json_text(text: str, redactor: Redactor) -> str:
         return redactor.clean(text)
     redacted = redactor.clean_json(value)
     return text if redacted == value else dumps(redacted)
+
+
+_MARKER = b"[state:: quarantined]"
+_HIDDEN = b"- (this memory waits in quarantine)"
+
+
+def find_orders(texts: Iterable[str | None]) -> str:
+    """Return why a memory with these texts waits, in words for people; empty if it gives no orders."""
+    kinds = (find_instruction(text) for text in texts if text)
+    return next((INSTRUCTION_REASONS[kind] for kind in kinds if kind), "")
+
+
+def find_added_orders(before: bytes, after: bytes) -> str:
+    """Return what `find_orders` says of the lines that a document gets; empty if it gets none with orders."""
+    known = set(before.splitlines())
+    added = b"\n".join(line for line in after.splitlines() if line not in known)
+    return find_orders([added.decode("utf-8", "replace")])
+
+
+def screen_entry(entry: Entry) -> Entry:
+    """Return an entry that is about to be saved: with low trust it replaces nothing, and with orders it waits.
+
+    What a person saved, confirmed or pinned stays as it is.
+    """
+    if entry.by in {"user", "hand"} or entry.confirmed is not None or entry.pinned:
+        return entry
+    if entry.is_external and entry.supersedes:
+        entry = replace(entry, supersedes=None)
+    reason = find_orders([entry.content, entry.source.quote, *entry.tags]) if entry.state == "active" else ""
+    if not reason:
+        return entry
+    rest = tuple(pair for pair in entry.extra if pair[0] != QUARANTINE_FIELD)
+    return replace(entry, state="quarantined", supersedes=None, extra=(*rest, (QUARANTINE_FIELD, reason)))
+
+
+def hide_quarantined(document: bytes) -> bytes:
+    """Return a document with a note in the place of each memory in quarantine; the number of lines stays."""
+    if _MARKER not in (data := to_utf8(document)):
+        return document
+    for one in reversed(parse_entries(data, "", only=lambda bullet: _MARKER in bullet)):
+        if one.entry.state == "quarantined":
+            lines = data[one.offset : one.offset + one.length].count(b"\n")
+            data = data[: one.offset] + _HIDDEN + b"\n" * lines + data[one.offset + one.length :]
+    return data

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, get_args
 
 from ricordo.lazy import dataclass
-from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
+from ricordo.messages import JsonValue, Media, Message, Text, ToolSpec, Unknown
 from ricordo.scope import Scope
 
 __all__ = ["Approval", "ApprovalHandler", "Tool", "ToolContext", "ToolEffect", "ToolOutput", "get_effect"]
@@ -22,13 +22,17 @@ ToolOutput: TypeAlias = "str | bytes | Sequence[Text | Media | Unknown] | JsonVa
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """The origin of a call. `approved` is True if a rule allows the call, so that no approval is requested."""
+    """The origin of a call. `approved` is True if a rule allows the call, so that no approval is requested.
+
+    `messages` is the conversation before the call, in order.
+    """
 
     call_id: str
     scope: Scope
     agent: str
     session: str
     approved: bool = False
+    messages: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

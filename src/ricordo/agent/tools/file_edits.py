@@ -28,6 +28,7 @@ from ricordo.storage.contract import safe_path
 from ricordo.workspace.documents import IndexBounds, TextReplacement
 from ricordo.workspace.history.change_sets import ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, WORKSPACE, is_memory
+from ricordo.workspace.redaction import find_added_orders
 
 __all__ = ["MAX_WRITE_BYTES", "FileWriter", "edit_file_tool", "unified_diff", "write_file_tool"]
 
@@ -38,6 +39,12 @@ _WRITABLE_PATHS = lazy_compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
 _TOPIC_ADVICE = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
 _MAX_COMPARED_LINES = 10_000
 _MakeContent = Callable[[bytes | None], bytes]
+
+
+_ORDERS = (
+    "Nothing was written: what this says may not be meant for you, because {reason}. Save it with `remember` instead, "
+    "where it waits until a person accepts it."
+)
 
 
 class FileWriter:
@@ -99,6 +106,8 @@ class FileWriter:
         data = self._redactor.clean(content).encode("utf-8", "surrogateescape")
         if located.path == MEMORY_PATH:
             self._bounds.check(stored.data if stored else b"", data, advice=_TOPIC_ADVICE)
+        if is_memory(located.path) and (reason := find_added_orders(stored.data if stored else b"", data)):
+            raise ToolFailed(_ORDERS.format(reason=reason))
         return Edit(path=located.path, expected_hash=stored.version if stored else ABSENT, data=data)
 
     async def _write_working(

@@ -18,7 +18,9 @@ from ricordo.agent.tools.contract import Approval, ApprovalHandler, Tool, ToolCo
 from ricordo.agent.tools.function import tool
 from ricordo.agent.tools.paging import cut_page
 from ricordo.clock import Clock, SystemClock
+from ricordo.concurrency import run_in_thread
 from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
+from ricordo.extraction.known_memory import is_from_tools
 from ricordo.guard import FencedItem, Redactor, Trust, render_fence
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
@@ -31,7 +33,7 @@ from ricordo.stores import Forgets, Lists, Store, Undoes
 from ricordo.stores.contract import LayeredMemory, RecordsUsage, record_shown
 from ricordo.stores.erase import remaining
 from ricordo.workspace.documents import DocumentLines, read_memory_lines
-from ricordo.workspace.entry import Entry, Source, name_contradiction, outdated_marker
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Entry, Source, name_contradiction, outdated_marker
 from ricordo.workspace.history.repetition import Remaining
 from ricordo.workspace.layout import PROJECT_PREFIX, WORKSPACE
 from ricordo.workspace.ledger import resolve_id
@@ -342,14 +344,22 @@ def remember_tool(store: Store | None) -> Tool:
         if store is None:
             return _MEMORY_OFF
         source = Source(session=context.session or None)
-        saved = await store.save(Entry(content=content, kind=kind, tags=tags, by="agent", source=source))
+        outside = await run_in_thread(is_from_tools, content, context.messages)
+        extra = (EXTERNAL_TRUST_FIELD,) if outside else ()
+        saved = await store.save(Entry(content=content, kind=kind, tags=tags, by="agent", source=source, extra=extra))
         if not await _holds_entries(store):
             return _MEMORY_OFF
+        if saved.state == "quarantined":
+            return _WAITS.format(id=saved.id[-_ID_SHOWN:])
         return f"remembered. Its id ends in {saved.id[-_ID_SHOWN:]}."
 
     return tool(remember)
 
 
+_WAITS = (
+    "saved, but it waits: it gives orders to an assistant. It is used after a person accepts it with "
+    "`ricordo review`. Its id ends in {id}."
+)
 _MEMORY_OFF = "Memory is off: nothing was saved."
 
 

@@ -388,7 +388,10 @@ def _entry_fields(entry: "Entry", position: FileLocation | None, decay: "DecayCo
 
 
 def _format_state(entry: "Entry") -> str:
-    """Say that a memory holds no more, and what took its place."""
+    """Say that a memory holds no more, and what took its place, or why it waits."""
+    if entry.state == "quarantined":
+        why = dict(entry.extra).get("quarantine", "nobody has accepted it")
+        return escape(f"in quarantine: {why}. `ricordo review accept {entry.id}` or `reject` decides")
     by = f" by {entry.superseded_by}" if entry.superseded_by else ""
     return escape(f"{entry.state}{by}")
 

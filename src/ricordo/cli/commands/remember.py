@@ -380,7 +380,8 @@ _Kinds = Annotated[
         "--kind",
         "-k",
         metavar="KIND",
-        help="Only proposal, contradiction, stale, duplicate, fragment, outside, noise or unused; may be given again.",
+        help="Only proposal, quarantine, contradiction, stale, duplicate, fragment, outside, noise or unused; "
+        "may be given again.",
     ),
 ]
 _Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `ricordo review` shows.")]

@@ -259,8 +259,8 @@ _HOOK_DAYS = 7
 _NOTE_CHECKS = frozenset(
     {
         "contradictions", "curated", "dangling", "duplicates", "fragments", "hooks", "journals", "junk", "noise",
-        "outdated", "profile", "repeated", "stale", "states", "tasks", "topics", "unconfirmed", "unlearned",
-        "unused", "users",
+        "outdated", "profile", "quarantine", "repeated", "stale", "states", "tasks", "topics", "unconfirmed",
+        "unlearned",         "unused", "users",
     }
 )  # fmt: skip
 

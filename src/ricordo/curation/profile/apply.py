@@ -49,6 +49,7 @@ from ricordo.workspace.profile import (
     format_profile_time,
     parse_profile_time,
 )
+from ricordo.workspace.redaction import find_orders
 
 __all__ = ["EVICTIONS_FIELD", "apply_update", "shorten"]
 
@@ -192,6 +193,7 @@ def _apply_summary(state: _UpdateState, edit: SummaryEdit, uploads: Collection[s
     reason = reason or ("" if edit.summary.strip() else "blank")
     reason = reason or ("upload" if names_upload(edit.summary, uploads) else "")
     reason = reason or ("secret" if has_secret(edit.summary) else "")
+    reason = reason or ("orders" if find_orders([edit.summary]) else "")
     old = state.profile.summaries.get(edit.name, ProfileSummary())
     reason = reason or ("" if _is_summary_due(edit.name, old, state) else "interval")
     if reason:
@@ -233,6 +235,7 @@ def _find_new_fact_flaw(
         ("upload", names_upload(content, uploads)),
         ("secret", has_secret(content)),
         ("forgotten", is_forgotten(content)),
+        ("orders", bool(find_orders([content, fact.source.quote]))),
     )
     return find_fact_flaw(fact.labels) or next((reason for reason, fails in checks if fails), "")
 

@@ -43,6 +43,7 @@ from ricordo.curation.profile.updates import (
     without_forgotten,
 )
 from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
+from ricordo.extraction.known_memory import is_repeated_from_tools
 from ricordo.guard.fence import contains_fence
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words
@@ -92,6 +93,19 @@ def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: s
     )
     return replace(
         update, facts=tuple(_attach_source(fact, messages, thread) for fact in update.facts), mergings=mergings
+    )
+
+
+def _without_outside_sources(update: ProfileUpdate, messages: Sequence[Message]) -> ProfileUpdate:
+    """Return an update whose facts have no source where an assistant only repeats what a tool printed."""
+    return replace(
+        update,
+        facts=tuple(
+            replace(fact, source=FactSource(thread=fact.source.thread))
+            if any(is_repeated_from_tools(name, fact.source.quote, messages) for name in fact.source.messages[:1])
+            else fact
+            for fact in update.facts
+        ),
     )
 
 
@@ -321,21 +335,30 @@ class ProfileUpdater:
         signals: Collection[str] = frozenset(),
         thread: str = "unknown",
         trace: str = "",
+        recorded: Sequence[Message] = (),
     ) -> UpdateResult:
         """Apply a model's answer to `section`, which was asked about `messages`, and save the profile.
+
+        What an assistant only repeats of a tool's result in `recorded` is not learned.
 
         Raises: ReplyInvalid for an unusable answer; then nothing is saved. StorageError.
         """
         reviewed_ids = section.shown if section else ()
         conversation = _Conversation(messages=messages, signals=signals, thread=thread, trace=trace)
-        return await self._apply_reply(parse_update(answer), conversation, reviewed_ids)
+        return await self._apply_reply(parse_update(answer), conversation, reviewed_ids, recorded=recorded)
 
     async def _apply_reply(
-        self, update: ProfileUpdate, conversation: _Conversation, reviewed_ids: Collection[str]
+        self,
+        update: ProfileUpdate,
+        conversation: _Conversation,
+        reviewed_ids: Collection[str],
+        *,
+        recorded: Sequence[Message] = (),
     ) -> UpdateResult:
         sourced_update = await run_sync(
             attach_sources, update, select_learnable(conversation.messages), conversation.thread
         )
+        sourced_update = await run_sync(_without_outside_sources, sourced_update, recorded)
         return await self._apply(
             _PendingUpdate(make=lambda *_: sourced_update, conversation=conversation, shown=reviewed_ids)
         )
