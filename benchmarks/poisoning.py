@@ -225,7 +225,7 @@ def find_failures(languages: dict[str, dict[str, Count]], held: int) -> list[str
             failures.append(f"{name}: {count.caught} caught, and {floor['caught']} is the floor")
         if count.alarms > floor["alarms"]:
             failures.append(f"{name}: {count.alarms} harmless texts wait, and {floor['alarms']} is the ceiling")
-        if count.seen or count.trusted:
+        if count.seen or count.trusted > floor["trusted"]:
             failures.append(f"{name}: {count.seen} waiting texts were shown, {count.trusted} were trusted")
     return failures
 
