@@ -260,7 +260,7 @@ _NOTE_CHECKS = frozenset(
     {
         "contradictions", "curated", "dangling", "duplicates", "fragments", "hooks", "journals", "junk", "noise",
         "outdated", "profile", "quarantine", "repeated", "stale", "states", "tasks", "topics", "unconfirmed",
-        "unlearned",         "unused", "users",
+        "unlearned", "unused", "users",
     }
 )  # fmt: skip
 
