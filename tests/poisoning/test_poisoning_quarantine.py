@@ -120,10 +120,11 @@ async def test_orders_from_elsewhere_wait_unseen_whichever_way_they_come(tmp_pat
         (entry,) = [entry for entry in await memory.entries() if "Falconet" in entry.content]
         assert (entry.state, entry.trust.value) == ("quarantined", "external")
         assert f"[quarantine:: {AN_ORDER}" in ledgers(root)
-        assert await memory.recall(ASKED) == []
+        assert await memory.recall(ASKED, said=False) == []
         assert await memory.recall("") == []
         assert "Falconet" not in await memory.preamble()
-        if way is not learn_from_paste:  # a person's own message is quoted as theirs
+        if way is not learn_from_paste:  # a person's own message is found and quoted as theirs
+            assert not [hit for hit in await memory.recall(ASKED) if "Falconet" in hit.entry.content]
             assert "Falconet" not in (await memory.answer(ASKED)).text
         assert not [hit for hit in await memory.search(ASKED) if hit.entry.id == entry.id]
         assert not (place_of(root) / "workspace" / "MEMORY.md").exists()

@@ -127,6 +127,8 @@ SAVING_TOOL = "remember"
 """The name of the tool that saves the model's `content` argument."""
 
 
+_MIN_VERBATIM = 8
+"""The number of characters from which a text that stands in another one is no coincidence."""
 _MEMORY_TOOLS = frozenset({"recall", "memory_search", "memory_get"})
 _EXTERNAL_ITEM = f'trust="{Trust.EXTERNAL.value}"'
 
@@ -149,15 +151,21 @@ def _iter_saved_texts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 def is_from_tools(content: str, messages: Sequence[Message]) -> bool:
     """Return whether a text repeats what a tool printed in `messages`, and no user said it there."""
-    if any(repeats_sentence(content, message.text) for message in messages if message.role == "user"):
+    if any(_repeats(content, message.text) for message in messages if message.role == "user"):
         return False
     return any(
-        repeats_sentence(content, result.text)
+        _repeats(content, result.text)
         for message in messages
         for result in message.tool_results
         # what memory said is trusted as it was, so saving it again makes it no better
         if result.name not in _MEMORY_TOOLS or _EXTERNAL_ITEM in result.text
     )
+
+
+def _repeats(content: str, source: str) -> bool:
+    """Return whether a text has most of its words from a sentence of `source`, or stands there as it is."""
+    words = " ".join(content.split())
+    return repeats_sentence(content, source) or (len(words) >= _MIN_VERBATIM and words in " ".join(source.split()))
 
 
 def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
