@@ -37,7 +37,7 @@ from ricordo.mcp.values import (
     UpdateArguments,
 )
 from ricordo.search.contract import parse_moment
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import QUARANTINE_FIELD, Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.session_search import SESSION_FENCE, SessionFilter, SessionMatch
 
@@ -46,7 +46,6 @@ __all__ = ["HANDLERS", "SESSION_TRUST", "Handler", "ToolAnswer", "find_shown", "
 
 SHOWN_STATES = ("active", "superseded", "retired")
 """The states of memories that a model reads; any other one waits until a person has looked at it."""
-_WAITING_FIELD = "quarantine"
 _COMPARED = 8
 _MAX_CHANGES = 20
 _MAX_EARLIER = 5
@@ -136,7 +135,7 @@ async def remember(served: ServedMemory, arguments: RememberArguments) -> ToolAn
     entry = await served.memory.remember(arguments.content, kind=arguments.kind, tags=arguments.tags, by="agent")
     note = f"Stored as a {entry.kind}. It is marked as saved by an agent until the user confirms it."
     if entry.state not in SHOWN_STATES:
-        reason = dict(entry.extra).get(_WAITING_FIELD, "it reads like an instruction")
+        reason = dict(entry.extra).get(QUARANTINE_FIELD, "it reads like an instruction")
         note = f"Held back: {reason}. It is not recalled until the user accepts it with `ricordo review`."
     return await _describe_saved(served, entry, given=arguments.content, note=note)
 
