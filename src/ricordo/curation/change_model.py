@@ -254,13 +254,13 @@ def change_features(
     }  # fmt: skip
 
 
-def change_score(features: Mapping[str, float], *, corrects: bool = False) -> float:
+def change_score(features: Mapping[str, float], *, lenient: bool = False) -> float:
     """Return the log odds that the later statement changes the earlier one; minus infinity for a near miss.
 
     What is said on one day without a word of change is a list, and what happened twice are two events. Two that have
     less than a third of their subject in common are no sure change: the longer one says more than the other can
-    replace, and they are about different things if it is less than a quarter of the shorter one. The later one
-    needs to share less if it `corrects`, because it was noted as a correction.
+    replace, and they are about different things if it is less than a quarter of the shorter one. With `lenient` they
+    may share less: the later one was noted as a correction, or their words are pairs of characters.
     """
     is_plain = not features["cue"]
     is_unnamed = features["no attribute"] and features["only the value differs"] < _MIN_TWIN_WITH_CUE
@@ -268,11 +268,11 @@ def change_score(features: Mapping[str, float], *, corrects: bool = False) -> fl
         is_plain and (is_unnamed or features["same day"] or features["events"])
     ):
         return -math.inf
-    if features["share of the shorter"] < _MIN_SHARE_OF_SHORTER:
+    if not lenient and features["share of the shorter"] < _MIN_SHARE_OF_SHORTER:
         return -math.inf
     weights = _load_weights()
     score = weights["bias"] + sum(weights[name] * value for name, value in features.items())
-    is_sure = corrects or features["share of the longer"] >= _MIN_SHARE_OF_LONGER
+    is_sure = lenient or features["share of the longer"] >= _MIN_SHARE_OF_LONGER
     return score if is_sure else min(score, LIKELY_SCORE)
 
 

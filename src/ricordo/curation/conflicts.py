@@ -102,6 +102,7 @@ _MIN_WORDS = 2
 _MIN_NAME_RARITY = 0.62
 _MIN_LIMIT_RARITY = 0.5
 _MIN_WORD_RARITY = 1.5
+_EASTERN = lazy_compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _MEASURED_TYPES = frozenset({"time", "weekday", "clock", "data", "share", "rate", "mass", "volume", "length", "piece"})
 _UNITS = frozenset({f"{seconds:g}" for seconds in (1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000)})
 _NAMED = 10.0
@@ -190,7 +191,8 @@ def score_change(newer: Entry, older: Entry, rarity: Callable[[str], float]) -> 
         same_day=entry_time(newer).date() == entry_time(older).date(),
         same_speaker=not have_different_speakers(newer, older),
     )  # fmt: skip
-    score = change_score(features, corrects=CORRECTION_TAG in newer.tags)
+    is_eastern = _EASTERN.search(older.content) is not None
+    score = change_score(features, lenient=is_eastern or CORRECTION_TAG in newer.tags)
     if new.is_event and old.values.keys() - new.values.keys():
         # a report of what happened does not replace a plan with a day or an amount that it leaves out
         score = min(score, LIKELY_SCORE)

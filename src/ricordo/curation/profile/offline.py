@@ -121,7 +121,7 @@ def _find_changed(profile: Profile, fact: NewFact, removed_ids: set[str], now: d
                 new, statement, rarity, same_kind=old.category == fact.category,
                 same_day=said.date() == now.date(), same_speaker=True,
             )  # fmt: skip
-            scored.append((change_score(features, corrects=fact.category == CORRECTION), at))
+            scored.append((change_score(features, lenient=fact.category == CORRECTION), at))
     score, at = max(scored, default=(0.0, 0))
     return facts[at] if score >= CHANGE_THRESHOLD else None
 
