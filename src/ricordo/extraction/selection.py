@@ -238,7 +238,8 @@ def _introduces(group: Sequence[RatedStatement]) -> bool:
     first = group[0]
     if first.is_topic:
         return len(group) == 1
-    if len(group) > 1 or not first.is_answer or first.is_kept or first.statement.acts & _REMARKS:
+    is_word = len(first.statement.words) <= 1 and not _SPECIFIC.search(first.statement.text)
+    if len(group) > 1 or not first.is_answer or (first.is_kept and not is_word) or first.statement.acts & _REMARKS:
         return False
     return len(first.statement.words) <= _MAX_FRAGMENT_WORDS and first.relevance.score >= _MIN_WEAK
 
