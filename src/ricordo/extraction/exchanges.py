@@ -53,10 +53,14 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
-    """A question, with the sentence before it that it needs, and the ids of the messages that both stand in."""
+    """A question, with the sentence before it that it needs, and the ids of the messages that both stand in.
+
+    `is_clear` is false where it needs such a sentence and has none, so that nobody can tell later what was asked.
+    """
 
     statement: Statement
     message_ids: tuple[str, ...]
+    is_clear: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,15 +98,21 @@ def read_question(turn: ConversationTurn, *, with_context: bool = True) -> Asked
     if turn.question is None or turn.asked_in is None:
         return None
     question = replace(turn.question, text=_shorten_question(turn.question.text, _MAX_QUESTION_CHARS))
-    asked = AskedQuestion(statement=question, message_ids=(turn.asked_in.utterance.message_id,))
+    ids = (turn.asked_in.utterance.message_id,)
+    asked = AskedQuestion(statement=question, message_ids=ids, is_clear=not _says_little(turn.question))
     return _add_context(asked, turn.asked_in) if with_context and _needs_context(turn.question) else asked
 
 
 def _needs_context(question: Statement) -> bool:
-    least = _MIN_CHOICE_WORDS if has_choice(question) else _MIN_QUESTION_WORDS
-    is_joined = is_unsegmented(question.text[0])
-    is_short = len(question.text) <= _MAX_JOINED_SIGNS if is_joined else len(question.words) < least
-    return is_short or compile_phrases("question_context", question.language).search(question.text) is not None
+    points_back = compile_phrases("question_context", question.language).search(question.text) is not None
+    return points_back or _says_little(question)
+
+
+def _says_little(question: Statement) -> bool:
+    """Return whether a question has too few words to say what it is about: "And back?"."""
+    if is_unsegmented(question.text[0]):
+        return len(question.text) <= _MAX_JOINED_SIGNS
+    return len(question.words) < (_MIN_CHOICE_WORDS if has_choice(question) else _MIN_QUESTION_WORDS)
 
 
 def _add_context(asked: AskedQuestion, asked_in: ConversationTurn) -> AskedQuestion:

@@ -254,6 +254,8 @@ def _one_line(text: str) -> str:
 
 
 _MAX_GAP_CHARS = 120
+_MAX_UNCLEAR_WORDS, _UNCLEAR_CONFIDENCE = 6, 0.5
+"""The most for what nobody understands without its conversation: it stays in the daily log."""
 _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+", re.IGNORECASE)
 _MIN_TELLING_WORDS = 3
 _MAX_SEARCHED_CHARS = 20_000
@@ -488,10 +490,12 @@ def _build_finding(turn: ConversationTurn, selected: SelectedGroup, name: str, t
     )
     before = (turn.previous.utterance.message_id,) if turn.previous else ()
     sources = (selected.question_ids if selected.question else before) if includes_context else ()
+    said = frozenset[str]().union(*(statement.words for statement in group))
+    is_unclear = includes_context and not selected.is_clear and len(said) <= _MAX_UNCLEAR_WORDS
     return Finding(
         content=content,
         kind=selected.kind,
-        confidence=selected.confidence,
+        confidence=min(selected.confidence, _UNCLEAR_CONFIDENCE) if is_unclear else selected.confidence,
         message_ids=(utterance.message_id, *sources),
         quote=_choose_quote(turn, group),
         since=utterance.time,

@@ -330,7 +330,7 @@ class SelectedGroup:
     """A group of statements that becomes a finding.
 
     `question` is the question it answers, None if there is none, and `question_ids` are the messages that it stands in;
-    `is_first` marks the first group of its message.
+    `is_clear` is false if nobody can tell later what was asked. `is_first` marks the first group of its message.
     """
 
     statements: Sequence[Statement]
@@ -339,6 +339,7 @@ class SelectedGroup:
     is_first: bool = False
     question: Statement | None = None
     question_ids: tuple[str, ...] = ()
+    is_clear: bool = True
 
 
 def select_groups(
@@ -400,6 +401,7 @@ def _select_of_user(turn: ConversationTurn, config: RuleExtractionConfig) -> Ite
             is_first=is_first,
             question=question,
             question_ids=asked.message_ids if asked else (),
+            is_clear=question is None or asked is None or asked.is_clear,
         )
     if not rated:
         yield from _select_confirmed_question(turn, config)
@@ -415,6 +417,7 @@ def _select_exchange(exchange: Exchange) -> SelectedGroup:
         is_first=True,
         question=question.statement,
         question_ids=question.message_ids,
+        is_clear=question.is_clear,
     )
 
 

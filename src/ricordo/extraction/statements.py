@@ -359,7 +359,7 @@ def build_turns(utterances: Sequence[Utterance], config: RuleExtractionConfig) -
         yield previous
 
 
-_MAX_OPEN_TURNS = 4
+_MAX_OPEN_TURNS, _MAX_OPEN_WORDS = 4, 2
 _MAX_LEAD_CHARS = 8
 _CLAUSE = lazy_compile(r"[,;:–—]\s+")
 _EVASION = lazy_compile(
@@ -376,6 +376,17 @@ def leaves_open(text: str) -> bool:
     return _EVASION.match(text.strip()) is not None
 
 
+def _only_leaves_open(turn: ConversationTurn) -> bool:
+    """Return whether a reply says nothing else than that a question stays open; not "no idea, the cake sits there"."""
+    return leaves_open(turn.utterance.text) and all(map(_is_evasion, turn.sentences))
+
+
+def _is_evasion(sentence: Statement) -> bool:
+    match = _EVASION.match(sentence.text)
+    rest = sentence.text[match.end() :] if match else sentence.text
+    return len(content_words(rest, sentence.language)) <= (_MAX_OPEN_WORDS if match else 0)
+
+
 def _find_asking_turn(
     utterance: Utterance, previous: ConversationTurn | None, *, among_people: bool
 ) -> ConversationTurn | None:
@@ -389,7 +400,7 @@ def _find_asking_turn(
             return None
         is_own = _speaker(turn.utterance) == speaker
         if is_own:
-            is_open = utterance.role == "user" and not among_people and leaves_open(turn.utterance.text)
+            is_open = utterance.role == "user" and not among_people and _only_leaves_open(turn)
             return turn.asked_in if is_open else None
         if find_last_question(turn.sentences):
             return turn if turn is previous else None
