@@ -106,6 +106,22 @@ def test_an_answer_that_comes_later_goes_to_the_question_that_was_left_open() ->
     assert _contents("A: Which port does the exporter use?", "U: let me check", "A: Shall I go on?", "U: ok") == []
 
 
+def test_a_reply_that_says_something_of_its_own_closes_the_question() -> None:
+    asked = "A: Facing forward, window or aisle?"
+    said = "U: always the evening before, at nine"
+    assert _contents(asked, "U: I don't care, the cake has the window", said) == ["Always the evening before, at nine"]
+    assert not any(
+        "window or aisle" in each for each in _contents(asked, "U: nobody knows. that's the business", "U: 9187")
+    )
+
+
+def test_an_answer_to_a_question_that_says_too_little_stays_below_what_is_curated() -> None:
+    unclear = _chat("A: To which version?", "U: 1.24, toolchain line and all.")
+    clear = _chat("A: To which version of Go do we move?", "U: 1.24, toolchain line and all.")
+    assert all(each.confidence <= 0.5 for each in unclear)
+    assert [each.confidence > 0.6 for each in clear] == [True]
+
+
 def test_a_password_is_not_learned_as_an_answer() -> None:
     assert _contents("A: What's the door code?", "U: 4711") == []
     assert _contents("U: the wifi is slow again upstairs", "A: What is its password?", "U: swordfish") == []

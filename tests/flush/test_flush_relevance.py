@@ -49,6 +49,14 @@ def test_anecdotes_with_names_and_numbers_are_told_from_facts_in_held_out_chatte
     assert score.recall >= 0.8, score
 
 
+def test_facts_of_lives_are_told_from_everyday_chatter_in_held_out_conversations() -> None:
+    talks = [each for each in bench.conversations("test") if each.path.stem.startswith("lives")]
+    score = sum(map(bench.score_conversation, talks), bench.Score())
+    assert len({each.language for each in talks}) >= 10
+    assert score.precision >= 0.85, score
+    assert score.recall >= 0.67, score
+
+
 def test_the_weights_are_those_that_the_conversations_give(tmp_path: Path) -> None:
     few = [example for talk in bench.conversations("train")[:6] for example in bench.iter_examples(talk)]
     first, again = (bench.encode(bench.fit_keep(few), bench.fit_kinds(few)) for _ in range(2))
@@ -88,6 +96,30 @@ def test_what_goes_on_after_a_short_answer_is_kept_with_the_answer_and_its_quest
 ) -> None:
     (content,) = _contents(f"A: {asked}", said)
     assert all(word in content for word in (asked, *expected))
+
+
+def test_a_rule_of_two_words_goes_along_with_the_sentence_before_it() -> None:
+    said = "there were people on it. relayctl drain, wait till it says empty, then reboot. never just reboot"
+    assert _contents(said) == ["Relayctl drain, wait till it says empty, then reboot. Never just reboot"]
+
+
+def test_a_rule_until_then_goes_along_with_the_sentence_that_says_when() -> None:
+    (content,) = _contents("From the 16th we all build on 4.5. Until then nobody opens the project in the new editor.")
+    assert content.endswith("Until then nobody opens the project in the new editor.")
+    assert content.startswith("From the 16th")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ERROR: No extension library found for the current architecture (linux.arm64) in configuration file.",
+        "error[E0433]: failed to resolve: use of undeclared crate `tokio` in all modules of the server",
+        "ValueError: every row must have exactly 12 columns",
+        "from which gate do they let us in at the town hall",
+    ],
+)
+def test_a_line_of_a_log_and_a_question_without_a_sign_are_not_kept(said: str) -> None:
+    assert _contents(said) == []
 
 
 def test_users_who_share_an_agent_are_named_and_the_agents_reports_are_not_kept() -> None:

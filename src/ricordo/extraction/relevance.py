@@ -1,7 +1,7 @@
 """Relevance: a small linear model says whether a statement is worth remembering, as which kind, and by which cues.
 
 The features of a statement are its acts, its form, its place in the message, what stood before it, and its words and
-characters as hashes. `scripts/train_relevance.py` fits the weights on the labelled conversations in
+characters as hashes. `python benchmarks/relevance.py train` fits the weights on the labelled conversations in
 `benchmarks/learning`; they are one byte each in `relevance.bin`, which is read at the first use.
 
 Invariants: pure and deterministic; linear in the text; a score is a probability in 0..1.

@@ -260,7 +260,8 @@ _LEADING_NO = lazy_compile(lambda: rf"^(?:{pack_phrases('no_in_rule')})[,.! ]+",
 _MIN_TELLING_WORDS = 3
 _MAX_SEARCHED_CHARS = 20_000
 _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_CHARS, _MAX_TOPIC_WORDS, _MAX_ANNOUNCEMENT_WORDS = 3, 160, 3, 6
-_MAX_REPORT_WORDS, _SIGNS_PER_WORD = 2, 2
+_MAX_REPORT_WORDS, _SIGNS_PER_WORD, _MAX_THIN_WORDS = 2, 2, 2
+_SPECIFIC = lazy_compile(r"[\d`]")
 _MAX_LINE_CHARS, _MIN_LINE_CHARS, _MIN_CLAUSE_CHARS, _MIN_OWN_WORDS = 200, 60, 12, 4
 _CLAUSE_OF_NAME = lazy_compile(
     lambda: rf"; (?=(?-i:[^\W\d_a-zà-öø-ÿ])[^\W\d_]+\b)|, (?:{pack_phrases('topic_change')}),? (?=\w)", re.IGNORECASE
@@ -398,8 +399,11 @@ def _add_subjects(turn: ConversationTurn, groups: Iterable[SelectedGroup]) -> li
 def _find_subject(turn: ConversationTurn, statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return the one or two sentences before the statements that they need; empty if they need or have none."""
     first = statements[0]
-    if turn.among_people or first.item or not (first.quoted or _lacks_subject(first)):
+    if turn.among_people or first.item:
         return ()
+    if not (first.quoted or _lacks_subject(first)):
+        before = [each for each in turn.sentences if each.start < first.start][-1:] if _is_thin(statements) else []
+        return tuple(each for each in before if _gives_subject(each, turn) and len(each.words) >= _MIN_TELLING_WORDS)
     if len(statements) > 1 and not first.quoted and not _opens_with_pronoun(first) and _is_short(first):
         return ()  # it announces the next statement
     position = next((index for index, each in enumerate(turn.sentences) if each.start == first.start), 0)
@@ -413,6 +417,13 @@ def _find_subject(turn: ConversationTurn, statements: Sequence[Statement]) -> tu
     if found and (_is_topic(found[0]) or _names_somebody(found[0]) or not _lacks_subject(found[0])):
         return tuple(found)
     return ()
+
+
+def _is_thin(statements: Sequence[Statement]) -> bool:
+    """Return whether a rule alone is too short to say what it is about: "Never just restart"."""
+    first = statements[0]
+    is_short = len(first.words) <= _MAX_THIN_WORDS and _is_short(first) and "self" not in first.acts
+    return len(statements) == 1 and is_short and not _SPECIFIC.search(first.text) and not _names_somebody(first)
 
 
 def _is_topic(sentence: Statement) -> bool:

@@ -199,6 +199,11 @@ _ADDRESSES_MACHINE = lazy_compile(
     ),
     re.IGNORECASE | re.MULTILINE,
 )
+_PROGRAM_OUTPUT = lazy_compile(
+    r"\[?(?:ERROR|WARN(?:ING)?|FATAL|INFO|DEBUG|TRACE)\b[\]:]"
+    r"|(?:error|fatal|panic)(?:\[\w+\])?: |\w+(?:Error|Exception): "
+)
+"""How a line of a log or a compiler begins."""
 _INHERITED_ACTS: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
 _TRANSIENT_ACTS: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
 _UNMARKED_QUESTION = lazy_compile(
@@ -216,6 +221,7 @@ def select_chat_statements(utterance: Utterance, sentences: Sequence[Statement])
         for each in candidates
         if each.words
         and not _is_cut_off(each, utterance.text)
+        and not _PROGRAM_OUTPUT.match(each.text)
         and not _is_unmarked_question(each)
         and not any(start <= each.start < end for start, end in spans)
         and ("question" not in each.acts or "remember" in each.acts)

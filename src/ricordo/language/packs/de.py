@@ -286,7 +286,7 @@ umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verleg
         "yes_or_no": "ja|nein",
         "own_subject": r"wir|unser\w*",
         "no_in_rule": "nein",
-        "points_back": "das|dies|weil|sonst",
+        "points_back": "das|dies|weil|sonst|bis dahin|seitdem|da(?:vor|nach)",
         "rule": "nie(?:mals)?|immer",
         "contradiction": "nein|stimmt nicht|falsch|geht (?:immer noch )?nicht",
         "agreement": r"""

@@ -372,7 +372,7 @@ the (?:two|three|same|others?)|ones?
 (?:i |we )?(?:don['’]?t|do not) (?:know|care)|dunno|(?:no|not a) (?:idea|clue)|not sure|(?:it |that )?depends
 (?:i['’]ll|i will|let me|i (?:need|have) to) (?:tell|check|ask|look|see|think|find|get|let you)|we['’]ll see|tb[dc]
 (?:you )?(?:should |better )?ask \w+|good question|(?:nobody|who) knows|(?:i |we )?haven['’]?t (?:decided|checked)
-(?:one|a|just a) (?:sec|second|moment|minute)|hang on|hold on|wait|later|not (?:yet|now)|maybe|you decide
+h+m+|(?:one|a|just a) (?:sec|second|moment|minute)|hang on|hold on|wait|later|not (?:yet|now)|maybe|you decide
 """,
         "asked_action": r"""
 (?:(?:and|so|then|okay|ok),? )?(?:(?:should|must) (?:i|we)|do we|are we to|am i to) (?P<action>[^?]{3,100}?)\?
@@ -642,7 +642,8 @@ for future reference|heads[- ]up|worth (?:remembering|noting)|good to know
         "no_in_rule": "no|nope|nah",
         "points_back": r"""
 it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|the reason|the point
-  |a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this)
+  |a (?:plain|bare|simple|mere)|(?:without|after|before) (?:it|that|this)|\w{2,20}ing (?:it|that|this)
+  |(?:until|till|since|by) then
 """,
         "incomplete": r"""
 (?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b
@@ -678,6 +679,7 @@ i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|
         "unmarked_question": r"""
 (?:what|where|when|who|why|how|how (?:much|many|long|often|far)|which \w+)
   (?:['’]s| (?:is|are|was|were|do|does|did|can|should))\b
+(?:from|to|at|in|on|by|for|with) (?:which|what|whose) \w+ (?:is|are|was|were|do|does|did|can|should)\b
 who [a-z]{3,}s\b
 """,
         "past_question": r"""

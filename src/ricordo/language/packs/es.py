@@ -218,7 +218,7 @@ claro|listo
         "card_word": "tarjeta",
         "yes_or_no": "sí",
         "own_subject": r"nuestr\w+",
-        "points_back": "eso|esto|porque",
+        "points_back": "eso|esto|porque|(?:hasta|desde) entonces|(?:antes|después) de eso",
         "rule": "nunca|siempre",
         "agreement": "sí|ya está|era eso|perfecto|funciona|resuelto|arreglado|exacto|vale",
         "introduction": "soy",

@@ -218,7 +218,7 @@ merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bi
         "yes_or_no": "oui|non",
         "own_subject": "nous|on",
         "no_in_rule": "non",
-        "points_back": "cela|c'est",
+        "points_back": "cela|c'est|jusque-là|d'ici là|(?:avant|après) (?:ça|cela)",
         "rule": "jamais|toujours",
         "contradiction": "non|faux|toujours pas",
         "agreement": r"""

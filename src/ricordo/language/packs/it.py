@@ -186,7 +186,7 @@ grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricev
         "secret_copula": "è",
         "card_word": "carta",
         "yes_or_no": "sì",
-        "points_back": "questo",
+        "points_back": "questo|fino ad allora|da allora|(?:prima|dopo) di (?:questo|ciò)",
         "question_tag": "vero",
         "ask_number": r"\bquant[ieo]s?\b",
         "ask_time": r"\bquando\b",

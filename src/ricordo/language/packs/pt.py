@@ -183,7 +183,7 @@ tudo bem
         "no_in_reply": "não",
         "yes_or_no": "sim|não",
         "no_in_rule": "não",
-        "points_back": "isso",
+        "points_back": "isso|até lá|desde então|(?:antes|depois) disso",
         "contradiction": "não",
         "agreement": "sim|perfeito|era isso|resolvido|funciona|exato|já está",
         "next_step": "posso",
