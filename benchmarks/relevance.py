@@ -36,7 +36,7 @@ _KIND_OF_LABEL = {"F": "fact", "A": "fact", "D": "decision", "R": "convention", 
 _LABEL = re.compile(r"\[([FDRPLCATQMSHN])(?::([^\]]*))?\]")
 _LINE = re.compile(r"(?P<role>[UAR])(?:@(?P<name>[^:]+))?:\s*(?P<rest>.*)")
 _KEEP_PENALTY, _KIND_PENALTY = 2.5, 2.0
-_WORTH_WEIGHT = 1.45
+_WORTH_WEIGHT = 1.5
 """How much more a sentence that is worth remembering counts in the fit, as two in three of the others are chatter."""
 _ROUNDS = 150
 _FOLDS = 6
