@@ -205,7 +205,7 @@ async def test_a_lock_is_held_by_one_at_a_time(files: FileStore) -> None:
 @pytest.mark.req("DF-C52")
 async def test_two_locks_with_different_names_do_not_wait_for_each_other(files: FileStore) -> None:
     with anyio.fail_after(20):
-        async with files.lock("one"), files.lock("two"):
+        async with files.lock("one"), files.lock("two"), files.lock("notes/alice"):
             await files.create("a", b"written under two locks")
 
 

@@ -77,7 +77,7 @@ class QueuedLock:
 
     def __init__(self, path: str) -> None:
         """Begin without the lock."""
-        self._path = path
+        self.path = path
         self._mutex = threading.Lock()
         self._descriptor: int | None = None
         self._waiting: threading.Thread | None = None
@@ -103,7 +103,7 @@ class QueuedLock:
         self.is_begun = True
         if self._fallback is None and sys.platform != "win32":
             try:
-                self._descriptor = _open_locked(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._descriptor = _open_locked(self.path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno != ENOSYS:
                     raise
@@ -123,7 +123,7 @@ class QueuedLock:
         while not self.is_held:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise Timeout(self._path)
+                raise Timeout(self.path)
             if self._waiting is not None:
                 self._waiting.join(min(left, _STEP_SECONDS))
             elif self._fallback is None:
@@ -143,7 +143,7 @@ class QueuedLock:
 
     def _try_fallback(self) -> bool:
         if self._fallback is None:
-            self._fallback = FileLock(self._path, mode=0o600, thread_local=False)
+            self._fallback = FileLock(self.path, mode=0o600, thread_local=False)
         try:
             self._fallback.acquire(timeout=0)
         except Timeout:
@@ -154,7 +154,7 @@ class QueuedLock:
         try:
             descriptor = None
             while descriptor is None:
-                descriptor = _open_locked(self._path, fcntl.LOCK_EX)
+                descriptor = _open_locked(self.path, fcntl.LOCK_EX)
         except OSError as error:
             self._error = error
             return
@@ -425,7 +425,7 @@ class LocalFiles:
         stripe = crc32(real.encode("utf-8", "surrogateescape")) % _LOCK_STRIPES
         try:
             self._make_folders(os.path.dirname(real))
-            self._make_lock_folder()
+            self._make_lock_folder(self._locks)
             with hold_lock(self._lock_path(f"files-{stripe:02x}"), busy_seconds):
                 yield real
         except Timeout as error:
@@ -448,15 +448,15 @@ class LocalFiles:
         return os.path.join(self._locks, f"{name}.lock")
 
     def _try_lock(self, lock: QueuedLock) -> None:
-        self._make_lock_folder()
+        self._make_lock_folder(os.path.dirname(lock.path))
         _try_acquire(lock)
 
-    def _make_lock_folder(self) -> None:
+    def _make_lock_folder(self, folder: str) -> None:
         # a root inside a cloned repository must not redirect our writes
         if self._own_locks and os.path.islink(self._locks):
             raise PathRefused("The folder locks/ of a root must not be a symbolic link: remove it.")
         try:
-            self._make_folders(self._locks)
+            self._make_folders(folder)
         except OSError as error:
             raise translate_os_error(error, "locks") from error
 
