@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ricordo import Entry
 from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
 from ricordo.curation.proposal import is_due
-from ricordo.curation.topics import count_subjects
+from ricordo.curation.topics import FADED_HEAD, FADED_TOPIC, count_subjects
 from ricordo.curation.types import Proposal
 from ricordo.errors import InvalidSetting
 from ricordo.messages import estimate_text
@@ -355,6 +355,18 @@ def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line()
     assert {found.entry.id for found in parse_entries(documents(after, before)[MEMORY_PATH], MEMORY_PATH)}.isdisjoint(
         gone
     )
+
+
+def test_the_archive_may_go_with_its_last_memory_unless_a_person_wrote_into_it() -> None:
+    faded = entry(1, "The walnut tree is at the gate.")
+    head = FADED_HEAD.rstrip() + b"\n"
+    gone = Proposal(documents={FADED_TOPIC: None}, merged=(faded.id,))
+    archive = head + render_entry(faded).encode()
+    assert find_faults(ConsolidationInput(documents={FADED_TOPIC: archive}), gone, CONFIG) == []
+    named_anew = archive.replace(b"returns one", b"brings one back")
+    for edited, lines in ((named_anew, 6), (archive + b"By hand.\n", 7)):
+        faults = find_faults(ConsolidationInput(documents={FADED_TOPIC: edited}), gone, CONFIG)
+        assert faults == [f"{lines} lines that a person wrote would be lost"]
 
 
 @pytest.mark.req("AS-BUG-15")

@@ -24,7 +24,7 @@ from ricordo.curation.profile.updates import (
     remove_statement,
     render_edited_profile,
 )
-from ricordo.curation.topics import FURTHER_TOPICS
+from ricordo.curation.topics import FADED_HEAD, FADED_TOPIC, FURTHER_TOPICS
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.language import content_words, split_words
 from ricordo.messages.json_text import decode_json
@@ -38,7 +38,6 @@ from ricordo.workspace.profile import Fact, parse_profile
 from ricordo.workspace.session_files import parse_session, update_session
 
 __all__ = [
-    "FADED_TOPIC",
     "add_return_edits",
     "add_room_edits",
     "add_topic_list_edits",
@@ -283,16 +282,6 @@ def _states_similar(fact: Fact, entry: Entry, message_ids: Collection[tuple[str,
     return is_brief and repeats_any(fact.content, [entry.content])
 
 
-FADED_TOPIC = f"{TOPICS}/faded.md"
-"""The topic that holds what has faded."""
-_HEAD = b"""---
-name: "Faded"
-description: "memories that nobody confirmed or used for long; a confirmation returns one to this file"
-type: "project"
----
-# Faded
-
-"""
 _OTHER_SECTION = "Notes"
 _SECTION_ORDER = ("Topics", *SECTIONS.values(), _OTHER_SECTION)
 
@@ -304,7 +293,7 @@ def move_faded(memory: bytes, archive: bytes, faded: Collection[str]) -> tuple[b
     none.
     """
     document = parse_memory_document(memory, MEMORY_PATH)
-    topic = parse_memory_document(archive or _HEAD, FADED_TOPIC)
+    topic = parse_memory_document(archive or FADED_HEAD, FADED_TOPIC)
     leaving = [part for part in document.parts if part.entry and part.entry.id in faded and _may_leave(part)]
     returning = [part for part in topic.parts if part.entry and part.entry.id not in faded and _may_return(part)]
     document = document.without({part.entry.id for part in leaving if part.entry})

@@ -37,7 +37,7 @@ from ricordo.curation.placement import (
 from ricordo.curation.profile.updates import without_facts
 from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.rewording import is_reworded
-from ricordo.curation.topics import TOPIC_LIST_LINE, has_generated_description, is_generated
+from ricordo.curation.topics import FADED_HEAD, FADED_TOPIC, TOPIC_LIST_LINE, has_generated_description, is_generated
 from ricordo.curation.types import Advice, CandidateEntry, Proposal, Reconciliation
 from ricordo.language import find_validity
 from ricordo.lazy import dataclass
@@ -424,7 +424,9 @@ def _required_rules(
 def _is_removable_topic(path: str, document: MemoryDocument) -> bool:
     """Tell whether a person wrote nothing into a topic, so that it can be removed when its memories are elsewhere."""
     entry_ids = {part.entry.id for part in document.parts if part.entry and part.is_named}
-    return has_generated_description(path, document.data) and is_empty_topic(document.without(entry_ids))
+    head = FADED_HEAD.rstrip()
+    is_ours = document.data.startswith(head) if path == FADED_TOPIC else has_generated_description(path, document.data)
+    return is_ours and is_empty_topic(document.without(entry_ids))
 
 
 def _count_person_lines(documents: Mapping[str, MemoryDocument]) -> Counter[tuple[str, bytes]]:

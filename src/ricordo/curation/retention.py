@@ -18,7 +18,7 @@ from datetime import date, datetime, timedelta
 from anyio.to_thread import run_sync
 
 from ricordo.clock import format_rfc3339
-from ricordo.curation.cascade import FADED_TOPIC, archived_ids, plan_archive_edits, read_or_empty
+from ricordo.curation.cascade import archived_ids, plan_archive_edits, read_or_empty
 from ricordo.curation.config import (
     ConsolidationConfig,
     ExpiredMemory,
@@ -28,6 +28,7 @@ from ricordo.curation.config import (
 )
 from ricordo.curation.forget import forget
 from ricordo.curation.run_state import find_unread_entries, load_cursor
+from ricordo.curation.topics import FADED_TOPIC
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionConflict
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json

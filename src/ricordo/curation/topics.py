@@ -39,6 +39,8 @@ from ricordo.workspace.markdown import POINTER_END, POINTER_START, SPEAKER_LABEL
 from ricordo.workspace.titles import DESCRIPTION_CHARS, POINTER_CHARS, shorten_statement
 
 __all__ = [
+    "FADED_HEAD",
+    "FADED_TOPIC",
     "FURTHER_TOPICS",
     "TOPICS",
     "TOPIC_LIST_LINE",
@@ -472,6 +474,17 @@ def _slug(name: str) -> str:
     return slug or f"topic-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
 
+FADED_TOPIC = f"{TOPICS}/faded.md"
+"""The topic that holds what has faded."""
+FADED_HEAD = b"""---
+name: "Faded"
+description: "memories that nobody confirmed or used for long; a confirmation returns one to MEMORY.md"
+type: "project"
+---
+# Faded
+
+"""
+"""The generated beginning of that topic."""
 FURTHER_TOPICS = f"{TOPICS}/further_topics.md"
 """The topic that lists the topics without room in MEMORY.md. Paths of other generated topics have no underscore."""
 _FURTHER_NAME = "Further topics"
