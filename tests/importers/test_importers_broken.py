@@ -291,6 +291,8 @@ _bytes = st.one_of(
 @given(content=_bytes)
 @example(content=b'{"role":"user","content":"x","time":1e999}')
 @example(content=b'{"role":"user","content":"x","id":"\\ud800","session":"\\ud800"}')
+@example(content=b'{"type":[],"payload":{},"uuid":"a","parentUuid":{}}')
+@example(content=b'{"role":"user","content":[{"type":[]}]}')
 def test_no_bytes_raise_anything_but_that_there_is_no_conversation(content: bytes) -> None:
     found: list[ImportProblem] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -73,17 +73,15 @@ def _id_from_name(value: Mapping[str, JsonValue]) -> str:
     return "" if name is None else f"function-{name}"
 
 
-_ANTHROPIC_BLOCKS = frozenset(
-    [
-        "tool_use",
-        "tool_result",
-        "thinking",
-        "redacted_thinking",
-        "server_tool_use",
-        "image",
-        "document",
-        "search_result",
-    ]
+_ANTHROPIC_BLOCKS = (
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "server_tool_use",
+    "image",
+    "document",
+    "search_result",
 )
 
 

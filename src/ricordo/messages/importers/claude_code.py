@@ -19,7 +19,7 @@ from ricordo.messages.types import JsonValue
 __all__ = ["TranscriptRow", "find_chain", "find_claude_code", "read_rows", "transcript_folder_name"]
 
 
-_CONVERSATION = frozenset({"user", "assistant"})
+_CONVERSATION = ("user", "assistant")
 _HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _MACHINE_TAGS = (
     "<command-",

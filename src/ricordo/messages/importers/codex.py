@@ -13,10 +13,11 @@ from ricordo.messages.types import JsonValue
 __all__ = ["RolloutItem", "is_codex", "read_items", "read_session_id"]
 
 
-_LINE_TYPES = frozenset({"session_meta", "response_item", "turn_context", "event_msg", "world_state"})
-_SPEAKERS = frozenset({"user", "assistant"})
-_CALLS = frozenset({"function_call", "custom_tool_call"})
-_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# tuples, as a value in the JSON of another program may have no hash
+_LINE_TYPES = ("session_meta", "response_item", "turn_context", "event_msg", "world_state")
+_SPEAKERS = ("user", "assistant")
+_CALLS = ("function_call", "custom_tool_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
 _HOST_TEXTS = (
     "<environment_context>",
     "<user_instructions>",

@@ -40,7 +40,7 @@ SUPPORTED_FORMATS = (
 )
 _NESTED_LISTS = 3
 _DIALOGUE_SESSION = lazy_compile(r"session_\d{1,6}", re.ASCII)
-_CLAUDE_CODE_TYPES = frozenset({"user", "assistant", "system", "attachment"})
+_CLAUDE_CODE_TYPES = ("user", "assistant", "system", "attachment")
 _OTHER_CONTENT = ("tool_calls", "function_call", "thinking")
 
 
