@@ -647,6 +647,7 @@ it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|
 """,
         "incomplete": r"""
 (?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b
+  |(?:only|just) the (?:first|last|top|bottom|left|right|next|other)\b
 """,
         "points_to_object": r"[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b",
         "report": r"i\b|i['’]|let me|let['’]s|in summary|this change|(?:fixed|done|added|solved|resolved)\b",
@@ -992,6 +993,7 @@ do you (?:want|prefer|like|favou?r)
 """,
         "convention": r"""
 ^only \w+ (?:for|from|with|in|by|that)\b
+  |(?:only|just) the (?:first|last|top|bottom|left|right|next|other)\b
 ^(?:our |my |the |some )?(?:\w+ ){0,2}(?:style|guidelines?|preferences?|naming|etiquette) ?: ?\S
 but never (?:to|in|on|from|with|into)\b
 [,;:] (?:so )?(?:please )?(?:always|never) (?!mind\b)\w
