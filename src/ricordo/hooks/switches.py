@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Switches", "read_switches"]
 
 
-_OFF_WORDS = frozenset({"false", "off", "no", "0", "none"})
+_OFF_WORDS = frozenset({"false", "off", "no", "0"})
 _ON_WORDS = frozenset({"true", "on", "yes", "1"})
 _MAX_BYTES = 256 * 1024
 

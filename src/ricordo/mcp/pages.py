@@ -14,6 +14,7 @@ from dataclasses import replace
 from ricordo.errors import InvalidQuery
 from ricordo.guard import FencedItem, render_fence
 from ricordo.lazy import dataclass
+from ricordo.messages.json_text import decode_json
 from ricordo.messages.tokens import cut_text, estimate_text, safe_boundary
 
 __all__ = ["CUT_MARK", "ItemPage", "TextPart", "cut_part", "decode_cursor", "encode_cursor", "fit_page"]
@@ -91,7 +92,7 @@ def decode_cursor(arguments: Mapping[str, object], cursor: str) -> int | str | N
     if not cursor.strip():
         return None
     try:
-        digest, position = json.loads(base64.urlsafe_b64decode(cursor.strip() + "=" * (-len(cursor.strip()) % 4)))
+        digest, position = decode_json(base64.urlsafe_b64decode(cursor.strip() + "=" * (-len(cursor.strip()) % 4)))
     except (ValueError, TypeError, binascii.Error) as error:
         raise InvalidQuery(_BAD_CURSOR) from error
     is_position = isinstance(position, str) or (isinstance(position, int) and position >= 0)

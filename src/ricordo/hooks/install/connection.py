@@ -20,6 +20,7 @@ from ricordo.hooks.install.hosts import INSTALLER_NAMES, load_installer
 from ricordo.hooks.install.plan import digest_content, list_paths, plan_install, plan_uninstall
 from ricordo.hooks.install.toml_text import set_values
 from ricordo.lazy import dataclass
+from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE
 from ricordo.storage.disk import Disk, translate_os_error
 
@@ -227,7 +228,7 @@ class HostConnection:
 
     def _read_record(self) -> _Record:
         try:
-            values = json.loads(self._record_path.read_bytes())
+            values = decode_json(self._record_path.read_bytes())
             return _Record(
                 program=str(values["program"]), files=dict(values["files"]), folders=tuple(values.get("folders", ()))
             )
