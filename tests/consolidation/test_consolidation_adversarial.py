@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -139,6 +140,15 @@ async def test_what_a_tool_said_takes_the_place_of_nothing_that_somebody_said(by
     learned = remember(2, "Marta wants the report in English these days.", by=by)
     done, lines, _ = await advise([said, learned], superseded=[replacement(said, learned)])
     assert (done.refused, lines) == ((), [learned.content])
+
+
+@pytest.mark.req("HE-C3-guard")
+async def test_a_pinned_memory_is_never_retired() -> None:
+    pinned = replace(remember(1, "Marta waters the plants on Mondays."), pinned=True)
+    other = remember(2, "Marta bought a red watering can for the plants.")
+    done, lines, _ = await advise([pinned, other], retired=[{"id": pinned.id, "reason": "trivial"}])
+    assert done.refused == ("kept",)
+    assert pinned.content in lines
 
 
 async def test_of_two_proposals_that_contradict_each_other_the_one_that_keeps_more_is_done() -> None:

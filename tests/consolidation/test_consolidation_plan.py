@@ -12,7 +12,7 @@ from ricordo import Entry
 from ricordo.curation import CandidateEntry, ConsolidationConfig, ConsolidationInput, find_faults, propose
 from ricordo.curation.proposal import is_due
 from ricordo.curation.topics import FADED_HEAD, FADED_TOPIC, count_subjects
-from ricordo.curation.types import Proposal
+from ricordo.curation.types import Proposal, Retirement
 from ricordo.errors import InvalidSetting
 from ricordo.messages import estimate_text
 from ricordo.workspace import MEMORY_PATH, Author, parse_entries, render_entry, render_prompt_lines
@@ -367,6 +367,16 @@ def test_the_archive_may_go_with_its_last_memory_unless_a_person_wrote_into_it()
     for edited, lines in ((named_anew, 6), (archive + b"By hand.\n", 7)):
         faults = find_faults(ConsolidationInput(documents={FADED_TOPIC: edited}), gone, CONFIG)
         assert faults == [f"{lines} lines that a person wrote would be lost"]
+
+
+@pytest.mark.req("HE-C3-guard")
+@pytest.mark.parametrize(("curated", "most"), [(30, 20), (400, 40)])
+def test_a_proposal_that_retires_more_than_it_may_is_found_faulty(curated: int, most: int) -> None:
+    memory = b"## Facts\n\n" + b"".join(render_entry(entry(n, f"Fact {n}.")).encode() for n in range(curated))
+    given_all = ConsolidationInput(documents={MEMORY_PATH: memory})
+    for count, faults in ((most, []), (most + 1, [f"{most + 1} memories would be retired"])):
+        retired = tuple(Retirement(id=f"{n:026}", reason="trivial") for n in range(count))
+        assert find_faults(given_all, Proposal(retired=retired), CONFIG) == faults
 
 
 @pytest.mark.req("AS-BUG-15")
