@@ -18,7 +18,7 @@ from ricordo.extraction.contract import Finding, Utterance
 from ricordo.extraction.exchanges import quote_question, says_yes_or_no, state_answer
 from ricordo.extraction.grounding import asks_for_credential, contains_credential
 from ricordo.extraction.preprocessing import GAP_MARK
-from ricordo.extraction.selection import SelectedGroup, select_groups, tells_new_value
+from ricordo.extraction.selection import SelectedGroup, is_incomplete, select_groups, tells_new_value
 from ricordo.extraction.statements import (
     LASTING_ACTS,
     YES_NO_QUESTION,
@@ -269,7 +269,6 @@ _CLAUSE_OF_NAME = lazy_compile(
 _OPENS_WITH_NAME = lazy_compile(lambda: rf"[^\W\d_]+(?:['’]s | (?:{pack_phrases('named_subject')}))")
 _BARE_WORD = lazy_compile(r"[a-zà-öø-ÿ]+")
 _PASSES = lazy_compile(lambda: rf"(?<!\w)(?:{pack_phrases('at_present')})(?!\w)", re.IGNORECASE)
-_INCOMPLETE = lazy_compile(lambda: rf"^(?:{pack_phrases('incomplete')})", re.IGNORECASE)
 _LINKED_ACTS: frozenset[Act] = frozenset({"denial", "correction", "reaction"})
 _EMPTY_ACTS: frozenset[Act] = frozenset({"acknowledgement", "greeting", "farewell", "praise", "thanks", "wish"})
 
@@ -289,7 +288,7 @@ def extract_from_utterances(utterances: Sequence[Utterance], config: RuleExtract
             if selected.question and asks_for_credential(selected.question.text):
                 continue
             topic = _find_topic(turn, selected.statements)
-            if not (topic or selected.question or turn.among_people) and _is_incomplete(selected):
+            if not (topic or selected.question or turn.among_people) and _lacks_topic(selected):
                 continue
             finding = _build_finding(turn, selected, names[turn.utterance.role, turn.utterance.speaker], topic)
             key = (finding.kind, finding.content.casefold())
@@ -371,10 +370,10 @@ def _stands_alone(statement: Statement) -> bool:
     return not is_linked and not _lacks_subject(statement)
 
 
-def _is_incomplete(group: SelectedGroup) -> bool:
+def _lacks_topic(group: SelectedGroup) -> bool:
     """Return whether nobody can tell what a group is about, which nobody asked to remember."""
     is_asked = any("remember" in each.acts for each in group.statements)
-    return not is_asked and len(group.statements) == 1 and bool(_INCOMPLETE.match(_strip_links(group.statements[0])))
+    return not is_asked and len(group.statements) == 1 and is_incomplete(_strip_links(group.statements[0]))
 
 
 def _add_subjects(turn: ConversationTurn, groups: Iterable[SelectedGroup]) -> list[SelectedGroup]:

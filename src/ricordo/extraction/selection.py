@@ -37,6 +37,7 @@ __all__ = [
     "explain_relevance",
     "group_by_length",
     "group_rated",
+    "is_incomplete",
     "rate_statements",
     "score_salience",
     "select_groups",
@@ -209,6 +210,11 @@ def _is_introduction(statement: Statement) -> bool:
     return introduction is not None and introduction.is_whole
 
 
+def is_incomplete(text: str) -> bool:
+    """Return whether a statement is not understandable without the one before it."""
+    return bool(_INCOMPLETE.match(text))
+
+
 def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -> list[list[RatedStatement]]:
     """Return groups in order: each statement worth keeping opens one, with what is only understood together with it.
 
@@ -222,7 +228,7 @@ def group_rated(rated: Sequence[RatedStatement], config: RuleExtractionConfig) -
         text = each.statement.text
         fits = bool(groups) and sum(len(one.statement.text) for one in groups[-1]) + len(text) <= max_chars
         points_to_object = fits and any(one.is_kept for one in groups[-1]) and _POINTS_TO_OBJECT.match(text)
-        refers_back = points_to_object or points_back(text) or _INCOMPLETE.match(text)
+        refers_back = points_to_object or points_back(text) or is_incomplete(text)
         is_fragment = fits and groups[-1][-1].is_kept and _is_fragment(each)
         is_fragment = is_fragment or (fits and _ends_value(groups[-1][-1].statement) and _has_amount(each.statement))
         goes_on = is_fragment or (fits and refers_back and _can_be_subject(groups[-1]))
