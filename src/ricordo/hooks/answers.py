@@ -43,7 +43,7 @@ _RESUMED = frozenset({"resume", "fork"})
 
 
 async def answer_event(memory: Memory, place: Place, event: HookEvent, *, config: HooksConfig) -> HookAnswer:
-    """Return what a host is told at the start of a session or at a prompt; nothing at other events.
+    """Return the answer to a host at the start of a session or at a prompt; nothing at other events.
 
     Raises: RicordoError.
     """

@@ -36,7 +36,7 @@ ENDED = "session-end"
 
 
 class HookEvent(NamedTuple):
-    """What a host told about one of its sessions; a field that it did not tell is empty.
+    """What a host reports about one of its sessions; a field that it does not send is empty.
 
     `kind` is one of the constants above, `name` the host's own name of the event. `session` is the host's id of the
     session, `transcript` the path of its transcript, `folder` its working directory. `source` says how a session
@@ -56,7 +56,7 @@ class HookEvent(NamedTuple):
 
 
 class HookAnswer(NamedTuple):
-    """What a host is told; all empty for nothing.
+    """The answer to a host; all fields are empty for no answer.
 
     `context` is for the model, `instructions` are for the summariser of the host, `notice` is one line for the person.
     `entries` are the ids of the memories in `context`.

@@ -53,7 +53,7 @@ _MUST_SURVIVE = (
 
 
 class _Run:
-    """One run of a hook, which is filled in while it goes on, and told to the log at its end."""
+    """One run of a hook, filled in while it runs and written to the log at its end."""
 
     def __init__(self, host: str, event: str, hooks_folder: str) -> None:
         self._begun = time.perf_counter()

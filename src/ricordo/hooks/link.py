@@ -72,7 +72,7 @@ def is_own_folder(path: str) -> bool:
 
 
 def is_own_peer(connection: socket.socket) -> bool:
-    """Return whether the process at the other end runs as this user; true where the system does not tell."""
+    """Return whether the process at the other end runs as this user; true where the system has no such call."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     size = struct.calcsize("3i")

@@ -1,6 +1,6 @@
 """Reports of resources that changed, by a tool of this server or by any other process, to the clients that asked.
 
-Clients of 2026-07-28 listen on a stream of their own; clients of the handshake subscribe, and are told on their
+Clients of 2026-07-28 listen on a stream of their own; clients of the handshake subscribe, and are notified on their
 connection.
 """
 
@@ -51,7 +51,7 @@ class ResourceWatch:
 
     async def begin(self) -> None:
         """Note the versions of now, with which later ones are compared."""
-        # without a root there is nothing yet, and a root that can't be opened is told of at a call
+        # without a root there is nothing yet, and a root that can't be opened raises at a call
         with suppress(RicordoError):
             await self._root.get()
         await self.check()

@@ -154,7 +154,7 @@ class MemoryServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """Return what a client of the handshake is told: the list of resources changes."""
+        """Return the capabilities for a client of the handshake: the list of resources changes."""
         options = notification_options or NotificationOptions(resources_changed=True)
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 

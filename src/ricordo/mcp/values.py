@@ -116,7 +116,9 @@ class ForgetArguments(ToolArguments):
 class UndoArguments(ToolArguments):
     """The arguments of `undo`."""
 
-    change: str = Field(description="The id of the change, as remember, update_memory, forget or show_memory told it.")
+    change: str = Field(
+        description="The id of the change, from a result of remember, update_memory, forget or show_memory."
+    )
 
 
 class SearchArguments(ToolArguments):

@@ -1,6 +1,6 @@
 """Codex: its events, the fields of its JSON, and the form of its answers, which are those of Claude Code.
 
-It has no event for the end of a session, so each end of a turn may be the last.
+Its event for the end of a session is not used: each end of a turn hands the transcript over.
 """
 
 from ricordo.hooks.contract import COMPACTED, COMPACTING, PROMPT, STARTED, STOPPED, Host

@@ -1,7 +1,7 @@
 """Changes in a TOML text that leave every other character as it is. Pure.
 
-Only tables with a header of their own are changed. What is written in another form, such as an inline table, is left to
-the person, who is told.
+Only tables with a header of their own are changed. Another form, such as an inline table, raises DocumentInvalid,
+and the person has to change it.
 """
 
 import json
