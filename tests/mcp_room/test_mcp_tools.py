@@ -40,6 +40,27 @@ async def test_what_is_remembered_is_recalled_with_its_id_trust_and_source(conne
         assert "We deploy only from main." in text_of(result)
 
 
+async def test_recall_quotes_what_was_said_in_a_session_where_no_memory_tells_it(
+    connected: Connected, root: Path
+) -> None:
+    async with Memory.open(root, scope=SHOP, embedder="none") as memory:
+        await memory.ingest(
+            [
+                Message(role="user", parts=(Text(text="Which port does the staging proxy of Vienna listen on?"),)),
+                Message(role="assistant", parts=(Text(text="The staging proxy of Vienna listens on port 9417."),)),
+            ],
+            session="s1",
+        )
+    async with connected() as client:
+        result = await client.call_tool("recall", {"query": "port of the staging proxy of Vienna"})
+        said = [each for each in value_of(result)["memories"] if "9417" in each["text"]]
+        assert [(each["id"], each["kind"], each["trust"]) for each in said] == [("", "said by assistant", "agent")]
+        assert said[0]["source"].startswith("session s1#")
+        assert "9417" in text_of(result)
+        only_decisions = await client.call_tool("recall", {"query": "port of the proxy", "kinds": ["decision"]})
+        assert value_of(only_decisions)["memories"] == []
+
+
 @pytest.mark.req("DF-C72")
 async def test_there_are_few_tools_each_with_schemas_and_hints(connected: Connected) -> None:
     async with connected() as client:

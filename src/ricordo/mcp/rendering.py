@@ -45,10 +45,23 @@ def quote_entry(entry: Entry, *, source: str = "", contradicts: Sequence[str] = 
 
 
 def quote_passage(hit: Hit) -> FencedItem:
-    """Return a hit as it is quoted, with its place."""
+    """Return a hit as it is quoted, with its place: of a message its session; its kind then names the speaker."""
+    if hit.is_said:
+        return _quote_statement(hit)
     place = f"{hit.path.removeprefix('workspace/')}:{hit.line_number}" if hit.path else ""
     quoted = quote_entry(hit.entry, source=" ".join(filter(None, (hit.source, place))), contradicts=hit.contradicts)
     return replace(quoted, trust=hit.trust)
+
+
+def _quote_statement(hit: Hit) -> FencedItem:
+    origin = hit.entry.source
+    place = f"session {origin.session}{''.join(f'#{each}' for each in origin.messages)}"
+    return FencedItem(
+        text=hit.entry.content,
+        source=", said ".join(filter(None, (place, _format_day(hit.entry)))),
+        trust=hit.trust,
+        kind=f"said by {hit.speaker}",
+    )
 
 
 def render_memories(rows: Sequence[tuple[Entry, FencedItem]], budget: int, *, note: str) -> RenderedMemories:
@@ -58,7 +71,7 @@ def render_memories(rows: Sequence[tuple[Entry, FencedItem]], budget: int, *, no
         MemoryItem(
             id=entry.id,
             text=escape_text(item.text),
-            kind=escape_text(entry.kind),
+            kind=escape_text(item.kind or entry.kind),
             trust=item.trust.value,
             said=_format_day(entry),
             source=escape_text(item.source.rpartition(", said ")[0] or item.source),

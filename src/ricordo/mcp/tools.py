@@ -67,7 +67,7 @@ Handler = Callable[[ServedMemory, Any], Awaitable[ToolAnswer]]
 
 
 async def recall(served: ServedMemory, arguments: RecallArguments) -> ToolAnswer:
-    """Find memories; kinds, tags and times are applied before the best are chosen."""
+    """Find memories, and statements of past sessions that match nearer; filters apply before the best are chosen."""
     start = _read_offset(arguments)
     wanted = start + arguments.limit
     hits = await served.memory.recall(
@@ -77,7 +77,6 @@ async def recall(served: ServedMemory, arguments: RecallArguments) -> ToolAnswer
         tags=arguments.tags,
         since=arguments.since or None,
         until=arguments.until or None,
-        said=False,
     )
     rows = [(hit.entry, quote_passage(hit)) for hit in hits[start:wanted]]
     return _page_memories(rows, served, arguments, start=start, is_more=len(hits) > wanted)
