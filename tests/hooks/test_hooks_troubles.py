@@ -81,6 +81,32 @@ def test_a_damaged_root_and_a_damaged_spool_are_no_trouble_for_the_host(host: Ho
     assert host.hook("Stop") == NOTHING
 
 
+def test_the_spool_of_a_person_who_never_learns_holds_few_items_and_loses_nothing(host: HookedHost) -> None:
+    host.variables = {"RICORDO_HOOKS": "off"}
+    host.said("one", "We decided to move the office to Lisbon, which is a secret.")
+    host.hook("Stop")
+    host.variables = {}
+    host.said("one", DECISION)
+    host.said("two", "We decided to keep invoices for ten years.")
+    host.hook("PostCompact", "one", compact_summary="A summary.")
+    host.hook("Stop", "two")
+    host.hook("Stop")
+    turn = host.waiting()[-1]
+    for number in range(59):
+        shutil.copy(turn, turn.with_name(f"{int(turn.name.partition('-')[0]) + number + 1:020}-1-copy.json"))
+    assert len(host.waiting()) == 63
+    host.said("one", "We decided to test every invoice with two people.")
+    host.hook("Stop")
+    assert len(host.waiting()) == 4
+    document = host.command("maintain")["hooks"]
+    assert (document["messages"], document["left"]) == (7, 0)
+    learned = " ".join(host.entries())
+    assert "release" in learned
+    assert "ten years" in learned
+    assert "two people" in learned
+    assert "Lisbon" not in learned
+
+
 def test_a_transcript_that_is_gone_is_told_and_does_not_hold_up_the_others(host: HookedHost) -> None:
     host.said("one", DECISION)
     host.said("two", "We decided to keep invoices for ten years.")
