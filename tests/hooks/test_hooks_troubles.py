@@ -68,6 +68,36 @@ def test_a_full_disk_loses_nothing_that_a_later_hook_can_hand_over(host: HookedH
     assert host.command("maintain")["hooks"]["messages"] == 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the tests may run as a user whom no mode stops")
+def test_a_root_that_is_read_only_gives_what_it_holds_and_takes_in_nothing(host: HookedHost) -> None:
+    host.said("one", DECISION)
+    host.hook("Stop")
+    host.command("maintain")
+    host.said("one", "We decided to keep invoices for ten years.")
+    folders = [host.folder / ".ricordo", *(each for each in (host.folder / ".ricordo").rglob("*") if each.is_dir())]
+    before = {path: path.read_bytes() for path in (host.folder / ".ricordo").rglob("*") if path.is_file()}
+    for folder in folders:
+        folder.chmod(0o555)
+    for file in before:
+        file.chmod(0o444)
+    # a process that is run by root may write everywhere, unless it has no right to ignore modes
+    without = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 1, 0, 0, 0); os.execv(sys.executable, sys.argv[1:])"
+    command = [sys.executable, "-c", without, sys.executable, "-m", "ricordo", "hook", "claude-code"]
+    given = f'"session_id": "two", "cwd": "{host.folder}", "transcript_path": "{host.transcript("one")}"'
+    said = {}
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        data = f'{{{given}, "prompt": "Which branch do we deploy from?"}}'.encode()
+        done = subprocess.run([*command, event], input=data, capture_output=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, b"")
+        said[event] = done.stdout.decode()
+    assert "release" in said["SessionStart"]
+    assert said["Stop"] == said["SessionEnd"] == ""
+    assert {path: path.read_bytes() for path in before} == before
+    for folder in folders:
+        folder.chmod(0o755)
+    assert host.command("maintain")["hooks"]["messages"] == 2
+
+
 def test_a_damaged_root_and_a_damaged_spool_are_no_trouble_for_the_host(host: HookedHost) -> None:
     host.said("one", DECISION)
     host.hook("Stop")
