@@ -68,6 +68,36 @@ def test_a_full_disk_loses_nothing_that_a_later_hook_can_hand_over(host: HookedH
     assert host.command("maintain")["hooks"]["messages"] == 2
 
 
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_root_on_a_disk_that_does_not_answer_is_left_after_some_seconds(host: HookedHost, event: str) -> None:
+    host.said("one", DECISION)
+    host.hook("Stop")
+    host.command("maintain")
+    shutil.rmtree(host.hooks_folder / "prepared")
+    host.said("one", "We decided to keep invoices for ten years.")
+    # each file of the root takes a minute to open; the ten seconds that a hook has are one here
+    slow = host.folder.parent / "slow"
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text(
+        "import signal, sys, time\n"
+        "limit = signal.setitimer\n"
+        "signal.setitimer = lambda which, seconds: limit(which, seconds / 10)\n"
+        "sys.addaudithook(lambda name, given: name == 'open' and '/.ricordo/' in str(given[0]) and time.sleep(60))\n",
+        encoding="utf-8",
+    )
+    host.variables = {"PYTHONPATH": str(slow)}
+    begun = time.monotonic()
+    done = host.hook(event, prompt="Which branch do we deploy from?", compact_summary="A summary.")
+    assert time.monotonic() - begun < 45
+    assert done.code == 0
+    answers = event in {"SessionStart", "UserPromptSubmit"}
+    assert done.out == "" or event == "PreCompact"
+    assert host.troubles() == (["not done in time"] if answers else [])
+    host.variables = {}
+    host.hook("Stop")
+    assert host.command("maintain")["hooks"]["messages"] >= 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the tests may run as a user whom no mode stops")
 def test_a_root_that_is_read_only_gives_what_it_holds_and_takes_in_nothing(host: HookedHost) -> None:
     host.said("one", DECISION)
