@@ -101,8 +101,12 @@ bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m "soak and not hosts" --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
 
+# The versions that the tests passed with; name others to try them, below an empty build/.
+MCP_PROGRAMS ?= @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@2.12.0
+HOST_PROGRAMS ?= @anthropic-ai/claude-code@2.1.330 @openai/codex@0.169.0
+
 build/mcp-tools/node_modules:
-	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 @modelcontextprotocol/conformance @modelcontextprotocol/inspector
+	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 $(MCP_PROGRAMS)
 
 test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite and inspector from npm, and run them
 	$(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
@@ -111,7 +115,7 @@ test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite
 $(HOSTS)/.installed:
 	@command -v npm >/dev/null || { echo "The tests with real hosts need Node.js and npm."; exit 1; }
 	@echo "Installing Claude Code and Codex into $(HOSTS) (once; some hundred MB) ..."
-	@npm install --prefix $(HOSTS) --no-audit --no-fund --no-save --ignore-scripts --loglevel=error @anthropic-ai/claude-code @openai/codex
+	@npm install --prefix $(HOSTS) --no-audit --no-fund --no-save --ignore-scripts --loglevel=error $(HOST_PROGRAMS)
 	@node $(HOSTS)/node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@
 

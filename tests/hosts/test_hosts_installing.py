@@ -1,5 +1,7 @@
 """What `ricordo install` writes is what the real hosts accept, and `uninstall` takes it back."""
 
+import json
+
 import pytest
 
 from real_hosts import ClaudeCode, Codex
@@ -29,11 +31,20 @@ def test_claude_code_offers_the_tools_and_the_skills_without_a_search(claude_cod
 def test_codex_knows_the_hooks_and_runs_none_before_they_are_reviewed(codex: Codex) -> None:
     ours = [hook for hook in codex.list_hooks() if "ricordo" in hook["command"]]
     assert {hook["trustStatus"] for hook in ours} == {"trusted"}
-    assert {hook["eventName"] for hook in ours} >= {"sessionStart", "userPromptSubmit", "preCompact", "stop"}
+    assert {hook["eventName"] for hook in ours} == {
+        "sessionStart", "userPromptSubmit", "preCompact", "postCompact", "stop", "subagentStop", "sessionEnd",
+    }  # fmt: skip
     codex.ricordo("install", "codex", "--yes")
     assert {hook["trustStatus"] for hook in codex.list_hooks()} == {"trusted"}
     codex.ricordo("uninstall", "codex", "--yes")
     assert codex.list_hooks() == []
+
+
+def test_codex_tells_when_a_session_begins_and_ends(codex: Codex) -> None:
+    codex.say("Hello.")
+    log = (codex.home / ".local" / "share" / "ricordo" / "hooks" / "log.jsonl").read_text(encoding="utf-8")
+    events = [json.loads(line)["event"] for line in log.splitlines()]
+    assert events == ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
 
 
 def test_codex_offers_the_tools(codex: Codex) -> None:

@@ -1,9 +1,15 @@
-"""Codex: its events, the fields of its JSON, and the form of its answers, which are those of Claude Code.
+"""Codex: its events, the fields of its JSON, and the form of its answers, which are those of Claude Code."""
 
-Its event for the end of a session is not used: each end of a turn hands the transcript over.
-"""
-
-from ricordo.hooks.contract import COMPACTED, COMPACTING, PROMPT, STARTED, STOPPED, Host
+from ricordo.hooks.contract import (
+    COMPACTED,
+    COMPACTING,
+    ENDED,
+    PROMPT,
+    STARTED,
+    STOPPED,
+    SUB_AGENT_STOPPED,
+    Host,
+)
 from ricordo.hooks.hosts.claude_code import COMMON_FIELDS, format_json_answer
 
 __all__ = ["HOST"]
@@ -18,10 +24,12 @@ HOST = Host(
         "PreCompact": COMPACTING,
         "PostCompact": COMPACTED,
         "Stop": STOPPED,
+        "SubagentStop": SUB_AGENT_STOPPED,
+        "SessionEnd": ENDED,
     },
     fields=COMMON_FIELDS,
     format_answer=format_json_answer,
     transcript_format="codex",
-    closing=frozenset({COMPACTED, STOPPED}),
+    closing=frozenset({COMPACTED, STOPPED, ENDED}),
 )
 """Codex."""
