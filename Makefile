@@ -109,7 +109,7 @@ build/mcp-tools/node_modules:
 	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 $(MCP_PROGRAMS)
 
 test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite and inspector from npm, and run them
-	$(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
+	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
 
 # The programs are no dependency: they are for these tests alone, and lie below build/. npm runs no script of a package but this one.
 $(HOSTS)/.installed:
@@ -119,11 +119,11 @@ $(HOSTS)/.installed:
 	@node $(HOSTS)/node_modules/@anthropic-ai/claude-code/install.cjs
 	@touch $@
 
-test-hosts: $(DEV) $(HOSTS)/.installed ## run the tests with the real Claude Code and Codex, offline
-	RICORDO_HOSTS=required $(BIN)/python -m pytest -m "hosts and not soak" --timeout=400 tests/hosts $(ARGS)
+test-hosts: $(DEV) $(HOSTS)/.installed build/mcp-tools/node_modules ## run the tests with the real Claude Code, Codex and tools of MCP, offline
+	RICORDO_HOSTS=required $(BIN)/python -m pytest -n auto -m "hosts and not soak" --timeout=400 tests/hosts tests/mcp_room $(ARGS)
 
-test-hosts-full: $(DEV) $(HOSTS)/.installed ## the same, with those that take long
-	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts --timeout=900 tests/hosts $(ARGS)
+test-hosts-full: $(DEV) $(HOSTS)/.installed build/mcp-tools/node_modules ## the same, with those that take long
+	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts --timeout=900 tests/hosts tests/mcp_room $(ARGS)
 
 fuzz: $(DEV) ## run the property tests with fresh random examples, many of them
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=1800 $(ARGS)

@@ -260,9 +260,10 @@ def test_doctor_tells_what_went_wrong_in_hooks_and_nothing_where_none_ran(host: 
     host.start("one")
     assert next(check for check in host.command("doctor")["checks"] if check["name"] == "hooks")["count"] == 0
     host.hook("Stop", transcript_path="/nowhere/talk.jsonl")
+    host.hook("SessionEnd", transcript_path="/nowhere/talk.jsonl")
     check = next(check for check in host.command("doctor")["checks"] if check["name"] == "hooks")
     assert (check["ok"], check["count"]) == (True, 1)
-    assert "Stop no transcript" in check["detail"]
+    assert "SessionEnd no transcript" in check["detail"]
 
 
 def _read_preambles(host: HookedHost) -> str:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(600)]
 PROGRAMS = Path(__file__).resolve().parents[2] / "build" / "mcp-tools" / "node_modules"
 NODE = PROGRAMS / "node" / "bin" / "node"
 CONFORMANCE = PROGRAMS / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-INSPECTOR = PROGRAMS / "@modelcontextprotocol" / "inspector" / "cli" / "build" / "cli.js"
+INSPECTOR = PROGRAMS / "@modelcontextprotocol" / "inspector" / "clients" / "cli" / "build" / "index.js"
 SERVER = (sys.executable, "-m", "ricordo", "mcp")
 # The others need tools, resources and prompts of a test server, or a feature that is not offered: logging, completion,
 # sampling, elicitation and resumable streams.
@@ -38,7 +38,8 @@ SCENARIOS = (
 
 def _require(program: Path) -> str:
     if not (NODE.exists() and program.exists()):
-        pytest.skip(f"{program.name} is not installed: `make test-mcp` installs it")
+        missing = pytest.fail if os.environ.get("RICORDO_HOSTS") == "required" else pytest.skip
+        missing(f"{program} is not installed: `make test-mcp` installs it")
     return str(program)
 
 

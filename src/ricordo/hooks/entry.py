@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from ricordo.hooks.contract import (
     COMPACTED,
     COMPACTING,
+    ENDED,
     PROMPT,
     STARTED,
     HookAnswer,
@@ -179,7 +180,8 @@ def _hand_over(run: _Run, task: _Task) -> None:
     size = _size_of(event.transcript)
     summary = event.text[:_MAX_SUMMARY_CHARACTERS] if event.kind == COMPACTED and is_on else ""
     if not (size or summary):
-        run.trouble = "no transcript" if event.transcript else ""
+        # a host may write its transcript after a turn: what is there at the end of the session counts
+        run.trouble = "no transcript" if event.transcript and event.kind == ENDED else ""
         return
     item = SpoolItem(
         root=place.root,
