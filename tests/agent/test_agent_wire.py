@@ -322,7 +322,7 @@ async def test_a_sealed_thought_of_an_older_transcript_that_held_a_secret_is_lef
         assert mark not in str(server.requests[-1].body)
 
 
-@pytest.mark.parametrize("name", ["anthropic:claude-opus-4-5", "openai:gpt-5"])
+@pytest.mark.parametrize("name", ["anthropic:claude-haiku-4-5", "openai:gpt-5"])
 async def test_thoughts_of_earlier_turns_are_cleared_and_those_of_the_tools_at_work_stay(
     tmp_path: Path, name: str
 ) -> None:

@@ -57,7 +57,7 @@ def test_the_error_holds_what_was_said_and_does_not_show_it(text: str) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "name", ["anthropic:claude-opus-4-5", "anthropic:claude-3-haiku", "openai:gpt-5", "openai-chat:x"]
+    "name", ["anthropic:claude-haiku-4-5", "anthropic:claude-3-haiku", "openai:gpt-5", "openai-chat:x"]
 )
 async def test_the_form_of_memory_is_taken_by_every_protocol(name: str) -> None:
     keys = UPDATE_SCHEMA["required"]

@@ -48,7 +48,7 @@ THOUGHTS = [
 ]
 
 
-NAMES = ("anthropic:claude-sonnet-5", "anthropic:claude-opus-4-5", "openai:gpt-5", "openai:gpt-4o", "openai-chat:gpt-5")
+NAMES = ("anthropic:claude-sonnet-5", "anthropic:claude-haiku-4-5", "openai:gpt-5", "openai:gpt-4o", "openai-chat:gpt-5")
 
 
 @pytest.mark.anyio
@@ -91,7 +91,7 @@ async def test_claude_is_told_of_thinking_as_it_takes_it(level: bool | str, limi
     sealed = (Thinking(text="Hm.", signature=THINKING_SIGNATURE), call)
     thought = Message(role="assistant", parts=sealed, metadata={"pydantic-ai": kept})
     model = load_model(
-        "anthropic:claude-opus-4-5",
+        "anthropic:claude-haiku-4-5",
         base_url="http://127.0.0.1:9",
         api_key=KEY,
         thinking=level,
