@@ -17,8 +17,8 @@ import anyio
 
 from ricordo.context import Compact, CompactionConfig, DigestSummarizer, Window, build_digest
 from ricordo.context.plan import count_message_tokens
+from ricordo.importers import read_history
 from ricordo.messages import Message, with_ids
-from ricordo.messages.importers.reader import read_history
 from ricordo.messages.tokens import estimate_text
 
 LIMITS = (500, 1_000, 2_000)

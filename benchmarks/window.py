@@ -38,8 +38,8 @@ from long_talk.talk import Turn, remarks, talk
 from long_talk.watch import Watch, watched
 from long_talk.ways import LADDER, Way, agent, ways
 from ricordo import HarnessAgent
+from ricordo.importers import read_history
 from ricordo.messages import Message, get_mark
-from ricordo.messages.importers.reader import read_history
 from ricordo.messages.tokens import estimate_message
 
 __all__ = ["main"]

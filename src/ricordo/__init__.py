@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     )
     from ricordo.errors import RicordoError
     from ricordo.extraction.config import FlushConfig
+    from ricordo.importers import read_history
     from ricordo.messages import Message
-    from ricordo.messages.importers import read_history
     from ricordo.runtime.memory import Memory
     from ricordo.runtime.pool import MemoryPool
     from ricordo.scope import Scope
@@ -62,7 +62,7 @@ __getattr__ = lazy_exports(
         "TruncateArgsConfig",
         ".errors": "RicordoError",
         ".extraction.config": "FlushConfig",
-        ".messages.importers.reader": "read_history",
+        ".importers.reader": "read_history",
         ".messages.types": "Message",
         ".runtime.memory": "Memory",
         ".runtime.pool": "MemoryPool",

@@ -221,40 +221,57 @@ LANGUAGE = Addition(
 )
 IMPORTER = Addition(
     files={
-        "messages/importers/diary.py": """
-            "Reads diaries: lines with a day and a text."
+        "importers/diary.py": """
+            "Reads diaries: lines with a day and a text, and what the writer wants to keep."
 
+            from ricordo.importers import ImportedMemory, ImportedMessage
             from ricordo.messages import Message, Text
-            from ricordo.messages.importers.records import ImportedMessage
 
 
-            def is_diary(value):
-                return isinstance(value, dict) and "day" in value and "text" in value
+            def recognizes(source):
+                return any(isinstance(each.value, dict) and "day" in each.value for each in source.first_records)
 
 
-            def read_diary(source, on_problem, on_progress):
-                for record in source.records(on_problem, lambda done: on_progress(done, source.size)):
-                    message = Message(role="user", parts=(Text(text=record.value["text"]),))
-                    yield ImportedMessage(session=record.value["day"], message=message, line=record.line)
+            def read(source):
+                for record in source.records():
+                    match record.value:
+                        case {"day": day, "text": text}:
+                            message = Message(role="user", parts=(Text(text=text),))
+                            yield ImportedMessage(session=day, message=message, line=record.line)
+                        case {"keep": text}:
+                            yield ImportedMemory(text=text, line=record.line)
+                        case _:
+                            source.report(record.line, "This is no part of a diary.")
             """,
     },
     lines=(
         (
-            "messages/importers/reader.py",
-            "from ricordo.messages.importers.dialogue import iterate_sessions, read_dialogue_turn\n",
-            "from ricordo.messages.importers.diary import is_diary, read_diary\n",
+            "importers/registry.py",
+            "_BUILT_IN: Mapping[str, tuple[str, str]] = {\n",
+            '    "diary": ("diary", "a diary"),\n',
         ),
-        ("messages/importers/reader.py", "    is_claude_code: _read_claude_code,\n", "    is_diary: read_diary,\n"),
     ),
     use="""
         from pathlib import Path
         from ricordo import read_history
+        from ricordo.importers import ImportSource, find_sources, read_items
 
         async def use():
-            Path("diary.jsonl").write_text('{"day": "mon", "text": "It rained."}\\n{"day": "tue", "text": "Sun."}')
-            return [(each.session, each.message.text) for each in read_history(Path("diary.jsonl"), on_problem=print)]
+            lines = ['{"day": "mon", "text": "It rained."}', '{"keep": "Seeds are in the shed."}', '{"dya": "tue"}']
+            Path("diary.jsonl").write_text("\\n".join(lines))
+            problems = []
+            [found] = find_sources(ImportSource(Path("diary.jsonl"), on_problem=problems.append))
+            return {
+                "messages": [(each.session, each.message.text) for each in read_history(Path("."), on_problem=print)],
+                "memories": [each.text for each in read_items(found.source, found.form) if hasattr(each, "text")],
+                "problems": [[each.line, each.reason] for each in problems],
+            }
         """,
-    found=[["mon", "It rained."], ["tue", "Sun."]],
+    found={
+        "messages": [["mon", "It rained."]],
+        "memories": ["Seeds are in the shed."],
+        "problems": [[3, "This is no part of a diary."]],
+    },
 )
 STORE = Addition(
     files={

@@ -28,7 +28,7 @@ def test_there_are_few_rooms_on_few_levels(house: House) -> None:
 
 def test_there_are_few_files(house: House) -> None:
     assert house.files <= 380
-    assert house.edge_files <= 60
+    assert house.edge_files <= 120
 
 
 def test_functions_are_verbs_and_values_nouns(house: House) -> None:

@@ -40,7 +40,7 @@ HEAVY_FOR_HELP = HEAVY | {"asyncio", "sqlite3"}
 RARE = {
     "ricordo.adapters", "ricordo.agent", "ricordo.context.strategies.summarize", "ricordo.context.summary",
     "ricordo.curation.consolidator", "ricordo.curation.profile", "ricordo.curation.undo", "ricordo.extraction.flusher",
-    "ricordo.extraction.rules", "ricordo.jobs.tasks", "ricordo.messages.formats", "ricordo.messages.importers",
+    "ricordo.extraction.rules", "ricordo.jobs.tasks", "ricordo.messages.formats", "ricordo.importers",
     "ricordo.models.provider", "ricordo.models.wrappers", "ricordo.runtime.doctor", "ricordo.runtime.maintenance",
     "ricordo.search.answer", "ricordo.search.vector_search", "ricordo.testing",
 }  # fmt: skip

@@ -16,7 +16,7 @@ NAMED_ROOMS = {
     "ricordo",
     *(f"ricordo.{name}" for name in ("agent", "context", "errors", "events", "guard", "jobs", "messages", "models")),
     *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),
-    *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "messages.importers")),
+    *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "importers")),
     "ricordo.adapters.anthropic_memory",
     "ricordo.language.packs",
 }

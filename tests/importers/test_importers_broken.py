@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from importing import json_lines, take
 from ricordo import read_history
 from ricordo.errors import FileMissing, HistoryUnreadable
+from ricordo.importers import ImportProblem, records
+from ricordo.importers import records as lines
 from ricordo.messages import decode_message, encode_message
-from ricordo.messages.importers import ImportProblem, records
-from ricordo.messages.importers import records as lines
 
 GOOD = b'{"role":"user","content":"We deploy only from main."}'
 
@@ -178,9 +178,10 @@ def test_a_file_that_is_not_there_is_missing_before_anything_is_read(tmp_path: P
         read_history(tmp_path / "none.json", on_problem=lambda _: None)
 
 
-def test_a_folder_is_no_history(tmp_path: Path) -> None:
-    with pytest.raises(HistoryUnreadable, match="folder"):
-        read_history(tmp_path, on_problem=lambda _: None)
+def test_a_folder_without_a_history_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text('{"a":1}')
+    with pytest.raises(HistoryUnreadable, match="holds no conversation"):
+        list(read_history(tmp_path, on_problem=lambda _: None))
 
 
 def test_progress_only_grows_and_ends_at_the_whole(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importing import json_lines, take
+from ricordo.importers import find_claude_code
+from ricordo.importers.claude_code import find_chain, transcript_folder_name
+from ricordo.importers.records import JsonRecord
 from ricordo.messages import JsonValue
-from ricordo.messages.importers import find_claude_code
-from ricordo.messages.importers.claude_code import find_chain, transcript_folder_name
-from ricordo.messages.importers.records import JsonRecord
 
 SESSION = "5b0e3f6a-1111-4222-8333-444455556666"
 

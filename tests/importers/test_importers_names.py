@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ricordo.importers.fields import parse_time
+from ricordo.importers.sessions import safe_session_id
 from ricordo.messages import JsonValue
-from ricordo.messages.importers.reader import safe_session_id
-from ricordo.messages.importers.records import parse_time
 
 NOON = datetime(2026, 10, 5, 12, 0, 0, 250_000, tzinfo=UTC)
 

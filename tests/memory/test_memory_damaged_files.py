@@ -27,7 +27,7 @@ DAMAGE: Mapping[str, bytes] = {
     "nothing": b"",
     "an infinite number": b'{"at": 1e999, "id": NaN}',
 }
-READERS = frozenset({"messages/json_text.py", "workspace/profile.py", "messages/importers/records.py"})
+READERS = frozenset({"messages/json_text.py", "workspace/profile.py", "importers/records.py"})
 """Who reads JSON of people or other programs in a way of their own; what they raise is theirs too."""
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ricordo import read_history
+from ricordo.importers import ImportedMessage, ImportProblem
 from ricordo.messages import JsonValue
-from ricordo.messages.importers import ImportedMessage, ImportProblem
 
 __all__ = ["Taken", "json_lines", "take"]
 

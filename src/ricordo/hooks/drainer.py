@@ -27,9 +27,9 @@ from ricordo.hooks.places import Place, make_private_folder
 from ricordo.hooks.spool import SpoolItem, list_items, remove_item
 from ricordo.hooks.transcripts import read_part
 from ricordo.hooks.worker import lock_path
+from ricordo.importers.sessions import safe_session_id
 from ricordo.lazy import dataclass
 from ricordo.messages import Message, Text, with_mark
-from ricordo.messages.importers.reader import safe_session_id
 from ricordo.runtime.memory import Memory
 
 __all__ = ["DrainReport", "drain_spool"]

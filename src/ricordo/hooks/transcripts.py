@@ -5,13 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from ricordo.errors import InvalidMessage
+from ricordo.importers import claude_code, codex
+from ricordo.importers.records import JsonRecord
+from ricordo.importers.sessions import safe_session_id
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
-from ricordo.messages.importers.chat import read_item, read_row
-from ricordo.messages.importers.claude_code import find_chain, read_rows
-from ricordo.messages.importers.codex import read_items
-from ricordo.messages.importers.reader import safe_session_id
-from ricordo.messages.importers.records import JsonRecord
 from ricordo.messages.json_text import loads
 
 __all__ = ["TranscriptPart", "read_part"]
@@ -71,17 +69,17 @@ def _parse(data: bytes, start: int) -> Iterator[JsonRecord]:
 
 
 def _read_claude_code(records: list[JsonRecord], session: str) -> Iterator[tuple[str, Message]]:
-    for row in read_rows(records, find_chain(records)):
+    for row in claude_code.read_rows(records, claude_code.find_chain(records)):
         try:
-            yield safe_session_id(row.session or session), read_row(row)
+            yield safe_session_id(row.session or session), claude_code.read_message(row)
         except InvalidMessage:
             continue
 
 
 def _read_codex(records: list[JsonRecord], session: str) -> Iterator[tuple[str, Message]]:
     name = safe_session_id(session)
-    for item in read_items(records, name):
+    for item in codex.read_items(records, name):
         try:
-            yield name, read_item(item)
+            yield name, codex.read_message(item)
         except InvalidMessage:
             continue

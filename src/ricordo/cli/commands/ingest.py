@@ -23,8 +23,8 @@ from ricordo.errors import FileMissing, HistoryUnreadable, RicordoError
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
+    from ricordo.importers import ImportedMessage, ImportProblem
     from ricordo.messages import Message
-    from ricordo.messages.importers import ImportedMessage, ImportProblem
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
 
@@ -90,7 +90,7 @@ class ImportFile:
         yield from waiting.items()
 
     def _read_messages(self) -> "Iterator[ImportedMessage]":
-        from ricordo.messages.importers import read_history
+        from ricordo.importers import read_history
 
         history = read_history(self.path, on_problem=self._report_problem, on_progress=self._report_progress)
         if self.session is None:
@@ -146,15 +146,17 @@ async def _next_batch(
 ) -> "tuple[str, list[Message]] | None":
     from anyio import to_thread
 
-    from ricordo.messages.importers import SUPPORTED_FORMATS
+    from ricordo.importers import describe_formats
+
+    understood = describe_formats()
 
     try:
         return await to_thread.run_sync(next, batches, None)
     except RicordoError as error:
         message = str(error).replace(str(import_file.path), import_file.name)
-        if message.endswith(SUPPORTED_FORMATS):
-            totals.understood = SUPPORTED_FORMATS
-        totals.unreadable.append((import_file.name, message.removesuffix(SUPPORTED_FORMATS).strip()))
+        if message.endswith(understood):
+            totals.understood = understood
+        totals.unreadable.append((import_file.name, message.removesuffix(understood).strip()))
         return None
 
 
@@ -268,7 +270,7 @@ def _list_conversations(folder: Path) -> list[Path]:
 
 
 def _find_claude_code(target: Target) -> list[Path]:
-    from ricordo.messages.importers import find_claude_code
+    from ricordo.importers import find_claude_code
 
     folders = dict.fromkeys([target.project_folder, Path.cwd()])
     transcript_paths = dict.fromkeys(path for folder in folders for path in find_claude_code(folder, Path.home()))

@@ -488,7 +488,7 @@ def _read_sessions(file: Path) -> "tuple[dict[str, list[Message]], int]":
 
     Raises: HistoryUnreadable, FileMissing.
     """
-    from ricordo.messages.importers import read_history
+    from ricordo.importers import read_history
 
     sessions: dict[str, list[Message]] = {}
     problems: list[str] = []

@@ -7,18 +7,32 @@ found follows the row before it, so one torn line costs that line only. Only the
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ricordo.errors import InvalidMessage, RicordoError
+from ricordo.importers.chat_message import read_content_message
+from ricordo.importers.contract import ImportedMessage
+from ricordo.importers.fields import read_identifier
+from ricordo.importers.records import JsonRecord
+from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
-from ricordo.messages.importers.records import JsonRecord, read_identifier, read_lines
-from ricordo.messages.importers.shapes import is_claude_code
 from ricordo.messages.json_text import loads
-from ricordo.messages.types import JsonValue
+from ricordo.messages.types import JsonValue, Message
 
-__all__ = ["TranscriptRow", "find_chain", "find_claude_code", "read_rows", "transcript_folder_name"]
+__all__ = [
+    "TranscriptRow",
+    "find_chain",
+    "find_claude_code",
+    "read",
+    "read_message",
+    "read_rows",
+    "recognizes",
+    "transcript_folder_name",
+]
 
 
+_ROW_TYPES = ("user", "assistant", "system", "attachment")
 _CONVERSATION = ("user", "assistant")
 _HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _MACHINE_TAGS = (
@@ -52,6 +66,42 @@ class _Node:
     is_result: bool
 
 
+def recognizes(source: ImportSource) -> bool:
+    """Return whether `source` is a transcript: it has rows that are linked into a chain."""
+    return any(_is_row(record.value) for record in source.first_records)
+
+
+def read(source: ImportSource) -> Iterator[ImportedMessage]:
+    """Give the messages on the chain; the source is read twice."""
+    chain = find_chain(source.records(progress=(0.0, 0.5)))
+    for row in read_rows(source.records(quiet=True, progress=(0.5, 1.0)), chain):
+        try:
+            message = read_message(row)
+        except InvalidMessage as error:
+            source.report(row.line, str(error))
+        else:
+            yield ImportedMessage(session=row.session or Path(source.filename).stem, message=message, line=row.line)
+
+
+def read_message(row: TranscriptRow) -> Message:
+    """Read a row as a message; id and parent are the row's.
+
+    Raises:
+        InvalidMessage: the message in it has a shape that is not understood, or holds nothing.
+    """
+    message = read_content_message(row.message.get("role"), row.message, time=row.time)
+    return replace(message, id=row.uuid, parent=row.parent)
+
+
+def _is_row(value: JsonValue) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("uuid"), str)
+        and "parentUuid" in value
+        and value.get("type") in _ROW_TYPES
+    )
+
+
 def find_chain(records: Iterable[JsonRecord]) -> frozenset[str]:
     """Return the ids of the rows that make up the conversation; empty when there is none."""
     nodes: dict[str, _Node] = {}
@@ -59,7 +109,7 @@ def find_chain(records: Iterable[JsonRecord]) -> frozenset[str]:
     last: str | None = None
     for record in records:
         row = record.value
-        if not isinstance(row, dict) or not is_claude_code(row) or row.get("isSidechain") is True:
+        if not isinstance(row, dict) or not _is_row(row) or row.get("isSidechain") is True:
             continue
         uuid = str(row["uuid"])
         if uuid in nodes:
@@ -76,7 +126,7 @@ def read_rows(records: Iterable[JsonRecord], chain: frozenset[str]) -> Iterator[
     seen: set[str] = set()
     for record in records:
         row = record.value
-        if not isinstance(row, dict) or not is_claude_code(row):
+        if not isinstance(row, dict) or not _is_row(row):
             continue
         uuid = str(row["uuid"])
         message = row.get("message")
@@ -196,7 +246,7 @@ def _is_same_path(one: Path, other: Path) -> bool:
 
 def _read_first_directory(path: Path) -> Path | None:
     try:
-        for position, line in enumerate(read_lines(path)):
+        for position, line in enumerate(ImportSource(path).lines()):
             if position == _LINES_TO_A_DIRECTORY:
                 break
             directory = _read_directory(line.content)

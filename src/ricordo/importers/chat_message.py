@@ -9,10 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.formats import from_anthropic, from_openai
-from ricordo.messages.importers.claude_code import TranscriptRow
-from ricordo.messages.importers.codex import RolloutItem
-from ricordo.messages.importers.records import (
+from ricordo.importers.fields import (
     CONTENT_KEYS,
     ID_KEYS,
     NAME_KEYS,
@@ -23,10 +20,18 @@ from ricordo.messages.importers.records import (
     read_identifier,
     read_role,
 )
+from ricordo.messages.formats import from_anthropic, from_openai
 from ricordo.messages.json_text import dumps
 from ricordo.messages.types import JsonValue, Media, Message, Role
 
-__all__ = ["read_call_id", "read_chat_message", "read_item", "read_row", "read_tool_calls", "with_call_id"]
+__all__ = [
+    "read_call_id",
+    "read_chat_message",
+    "read_content_message",
+    "read_tool_calls",
+    "with_call_id",
+    "with_time",
+]
 
 
 _BLOCK_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
@@ -105,25 +110,19 @@ def read_chat_message(value: JsonValue) -> Message:
         name=speaker or _speaker_name(role, value),
         parent=read_identifier(first_value(value, PARENT_KEYS)),
     )
-    return _with_time(message, first_value(value, TIME_KEYS))
+    return with_time(message, first_value(value, TIME_KEYS))
 
 
-def read_row(row: TranscriptRow) -> Message:
-    """Read a row of a Claude Code transcript; id and parent are the row's.
+def read_content_message(role: JsonValue, value: Mapping[str, JsonValue], *, time: JsonValue) -> Message:
+    """Read the content of a message whose role is told elsewhere. Raises: InvalidMessage as for `read_chat_message`."""
+    return with_time(_convert_message(role, _read_content(value), {}), time)
 
-    Raises:
-        InvalidMessage: the message in it has a shape that is not understood, or holds nothing.
+
+def with_time(message: Message, time: JsonValue) -> Message:
+    """Return `message` with the time that `time` is; one that can't be read is kept in the metadata.
+
+    Raises: InvalidMessage if the message holds nothing.
     """
-    message = _convert_message(row.message.get("role"), _read_content(row.message), {})
-    return _with_time(replace(message, id=row.uuid, parent=row.parent), row.time)
-
-
-def read_item(item: RolloutItem) -> Message:
-    """Read an item of a Codex rollout; the id is the item's. Raises: InvalidMessage as for `read_row`."""
-    return _with_time(replace(read_chat_message({**item.message}), id=item.id), item.time)
-
-
-def _with_time(message: Message, time: JsonValue) -> Message:
     if not message.parts:
         raise InvalidMessage("The message holds nothing.")
     parsed_time = parse_time(time)

@@ -5,12 +5,20 @@ instructions of a repository, was said by nobody and is left out, as are summari
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 
+from ricordo.errors import InvalidMessage
+from ricordo.importers.chat_message import read_chat_message, with_time
+from ricordo.importers.contract import ImportedMessage
+from ricordo.importers.fields import read_identifier
+from ricordo.importers.records import JsonRecord
+from ricordo.importers.sessions import safe_session_id
+from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
-from ricordo.messages.importers.records import JsonRecord, read_identifier
-from ricordo.messages.types import JsonValue
+from ricordo.messages.types import JsonValue, Message
 
-__all__ = ["RolloutItem", "is_codex", "read_items", "read_session_id"]
+__all__ = ["RolloutItem", "read", "read_items", "read_message", "recognizes"]
 
 
 # tuples, as a value in the JSON of another program may have no hash
@@ -39,13 +47,37 @@ class RolloutItem:
     time: JsonValue
 
 
-def is_codex(value: JsonValue) -> bool:
-    """Return whether `value` is a line of a Codex rollout."""
-    return isinstance(value, dict) and value.get("type") in _LINE_TYPES and isinstance(value.get("payload"), dict)
+def recognizes(source: ImportSource) -> bool:
+    """Return whether `source` is a rollout: its lines have a type that Codex writes, and a payload."""
+    return any(
+        isinstance(value, dict) and value.get("type") in _LINE_TYPES and isinstance(value.get("payload"), dict)
+        for value in (record.value for record in source.first_records)
+    )
 
 
-def read_session_id(value: JsonValue) -> str | None:
-    """Return the id of the session that a line names; None if it names none."""
+def read(source: ImportSource) -> Iterator[ImportedMessage]:
+    """Give what was said and what tools answered, in one session."""
+    names = (_read_session_id(record.value) for record in source.records(quiet=True, progress=(0.0, 0.0)))
+    session = safe_session_id(next((name for name in names if name), Path(source.filename).stem))
+    for item in read_items(source.records(), session):
+        try:
+            message = read_message(item)
+        except InvalidMessage as error:
+            source.report(item.line, str(error))
+        else:
+            yield ImportedMessage(session=session, message=message, line=item.line)
+
+
+def read_message(item: RolloutItem) -> Message:
+    """Read an item as a message; the id is the item's.
+
+    Raises:
+        InvalidMessage: the item has a shape that is not understood, or holds nothing.
+    """
+    return with_time(replace(read_chat_message({**item.message}), id=item.id), item.time)
+
+
+def _read_session_id(value: JsonValue) -> str | None:
     payload = value.get("payload") if isinstance(value, dict) and value.get("type") == "session_meta" else None
     return read_identifier(payload.get("id")) if isinstance(payload, dict) else None
 

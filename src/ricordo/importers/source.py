@@ -1,0 +1,238 @@
+"""What an importer reads: a file, a folder, an archive, or a file in an archive. Nothing in it is ever changed.
+
+A source is opened when it is read, as often as it is read. A file in an archive is read in place and never unpacked to
+the disk, so its name can't lead anywhere.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from ricordo.errors import FileMissing, HistoryUnreadable, RicordoError, StorageFailed
+from ricordo.importers.records import FileLine, JsonContent, JsonRecord, as_utf8, examine_content, read_lines
+from ricordo.lazy import dataclass
+
+__all__ = ["ImportProblem", "ImportSource", "ProblemHandler"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportProblem:
+    """A problem with a record: its line (from 1) and the reason, without quoting the record.
+
+    The record was `skipped`, or else it was read with the change that the reason describes. `path` is the name of the
+    source.
+    """
+
+    path: str
+    line: int
+    reason: str
+    skipped: bool = True
+
+
+ProblemHandler = Callable[[ImportProblem], None]
+_FIRST_RECORDS = 1_000
+_FIRST_BYTES = 1024 * 1024
+_ARCHIVE_MARK = b"PK\x03\x04"
+# text packs to a tenth or twentieth of its size; a thousandth is the most that the format can do
+_LARGEST_RATIO = 200
+_LARGEST_UNCHECKED = 64 * 1024 * 1024
+_OTHER_FOLDERS = frozenset({".git", ".ricordo", ".venv", "node_modules"})
+
+
+def _ignore_progress(_: int) -> None:
+    return None
+
+
+def _ignore_problem(_: ImportProblem) -> None:
+    return None
+
+
+def _ignore_record(line: int, reason: str, *, skipped: bool = True) -> None:
+    del line, reason, skipped
+
+
+class ImportSource:
+    """A file, folder, archive, or file in an archive, with its JSON records and the problems found in them."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str = "",
+        on_problem: ProblemHandler = _ignore_problem,
+        on_bytes: Callable[[int], None] = _ignore_progress,
+        member: ZipInfo | None = None,
+    ) -> None:
+        """Name the file or folder at `path`; `name` is what people call it, by default its path.
+
+        `on_problem` gets what `report` is given, `on_bytes` how many bytes more have been read. With `member` it is
+        that file in the archive at `path`.
+        """
+        self.path = path
+        self.name = name or str(path)
+        self._on_problem, self._on_bytes, self._member = on_problem, on_bytes, member
+
+    @property
+    def filename(self) -> str:
+        """The last part of its name, such as `conversations.json`."""
+        return self.path.name if self._member is None else PurePosixPath(self._member.filename).name
+
+    @cached_property
+    def size(self) -> int:
+        """How many bytes are read of it: of a file as UTF-8, of a folder or an archive those of all its children.
+
+        A child that can't be read has none. Raises the errors of `open` for a file.
+        """
+        if self.is_container:
+            return sum(_find_size(child) for child in _find_children(self))
+        if self._member is not None:
+            return self._member.file_size
+        with self.open() as file:
+            return file.seek(0, 2)
+
+    @cached_property
+    def is_container(self) -> bool:
+        """Whether it is a folder or an archive, and so has `children`."""
+        return self._member is None and (self.path.is_dir() or self._is_archive)
+
+    @cached_property
+    def _is_archive(self) -> bool:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(len(_ARCHIVE_MARK)) == _ARCHIVE_MARK
+        except OSError:
+            return False
+
+    def children(self) -> "Iterator[ImportSource]":
+        """Give the files and folders directly in a folder, or all files in an archive, by name; none for a file.
+
+        Links to folders are not followed, and folders that hold programs, such as `node_modules`, are left out. Raises: HistoryUnreadable for a broken archive; StorageFailed.
+        """
+        if not self.is_container:
+            return
+        if self._is_archive:
+            yield from self._list_members()
+            return
+        try:
+            paths = sorted(self.path.iterdir())
+        except OSError as error:
+            raise StorageFailed(f"{self.name} can't be listed: {type(error).__name__}.") from error
+        for path in paths:
+            if path.is_file() or (path.is_dir() and not path.is_symlink() and path.name not in _OTHER_FOLDERS):
+                yield self._make_child(path, f"{self.name.rstrip('/')}/{path.name}")
+
+    def _make_child(self, path: Path, name: str, member: ZipInfo | None = None) -> "ImportSource":
+        return ImportSource(path, name=name, on_problem=self._on_problem, on_bytes=self._on_bytes, member=member)
+
+    def _list_members(self) -> "Iterator[ImportSource]":
+        with self._open_archive() as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+        for member in sorted(members, key=lambda each: each.filename):
+            yield self._make_child(self.path, f"{self.name}/{member.filename}", member)
+
+    def open(self) -> BinaryIO:
+        """Open a file for reading its bytes, as UTF-8 even if it has the byte order mark of UTF-16.
+
+        Raises: FileMissing if there is no such file; HistoryUnreadable for a folder, or a file in an archive that is
+        broken, encrypted, or packed beyond belief; StorageFailed if the system refuses to open it.
+        """
+        if self._member is not None:
+            return self._open_member(self._member)
+        try:
+            return as_utf8(self.path.open("rb"))
+        except FileNotFoundError as error:
+            raise FileMissing(f"There is no file {self.name}.") from error
+        except IsADirectoryError as error:
+            raise HistoryUnreadable(f"{self.name} is a folder; name the file that holds the conversation.") from error
+        except (OSError, ValueError) as error:
+            raise StorageFailed(f"{self.name} can't be opened: {type(error).__name__}.") from error
+
+    def _open_member(self, member: ZipInfo) -> BinaryIO:
+        ratio = member.file_size / max(member.compress_size, 1)
+        if member.file_size > _LARGEST_UNCHECKED and ratio > _LARGEST_RATIO:
+            raise HistoryUnreadable(f"{self.name} is {ratio:,.0f} times as large as in the archive, and was not read.")
+        try:
+            with self._open_archive() as archive:
+                # the member stays open when the archive is closed
+                return as_utf8(cast("BinaryIO", archive.open(member)))
+        except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+            raise HistoryUnreadable(f"{self.name} can't be unpacked: {error}.") from error
+
+    def _open_archive(self) -> ZipFile:
+        try:
+            return ZipFile(self.path)
+        except FileNotFoundError as error:
+            raise FileMissing(f"There is no file {self.path}.") from error
+        except OSError as error:
+            raise StorageFailed(f"{self.path} can't be opened: {type(error).__name__}.") from error
+        except (BadZipFile, ValueError, NotImplementedError) as error:
+            raise HistoryUnreadable(f"{self.path} is a broken archive: {error}.") from error
+
+    def lines(self) -> Iterator[FileLine]:
+        """Give the non-blank lines of a file. Raises the errors of `open`."""
+        return read_lines(self.open)
+
+    @cached_property
+    def first_records(self) -> tuple[JsonRecord, ...]:
+        """The first JSON records, at most 1,000 and from about 1 MiB; empty for a folder, and without any record.
+
+        Raises the errors of `open`.
+        """
+        if self.is_container or self._content is None:
+            return ()
+        read = 0
+
+        def count(bytes_read: int) -> None:
+            nonlocal read
+            read = bytes_read
+
+        records = []
+        for record in self._content.records(_ignore_record, count):
+            records.append(record)
+            if len(records) == _FIRST_RECORDS or read > _FIRST_BYTES:
+                break
+        return tuple(records)
+
+    def records(self, *, quiet: bool = False, progress: tuple[float, float] = (0.0, 1.0)) -> Iterator[JsonRecord]:
+        """Give the JSON records of a file in order: its lines, the elements of its list, or its one document.
+
+        A broken one is reported, unless `quiet`. A format that reads a source twice says with `progress` from which to
+        which share of the work one reading counts. Raises the errors of `open`; HistoryUnreadable if it is empty.
+        """
+        if self._content is None:
+            raise HistoryUnreadable(f"{self.name} is empty.")
+        start, end = progress
+        counted = 0
+
+        def count(bytes_read: int) -> None:
+            nonlocal counted
+            done = int(min(bytes_read, self.size) * (end - start))
+            self._on_bytes(done - counted)
+            counted = done
+
+        yield from self._content.records(_ignore_record if quiet else self.report, count)
+        count(self.size)
+
+    @cached_property
+    def _content(self) -> JsonContent | None:
+        return examine_content(self.open, self.size)
+
+    def report(self, line: int, reason: str, *, skipped: bool = True) -> None:
+        """Report that the record in a line was skipped, or read with the change that `reason` describes."""
+        self._on_problem(ImportProblem(path=self.name, line=line, reason=reason, skipped=skipped))
+
+
+def _find_children(source: ImportSource) -> list[ImportSource]:
+    try:
+        return list(source.children())
+    except RicordoError:
+        return []
+
+
+def _find_size(source: ImportSource) -> int:
+    try:
+        return source.size
+    except RicordoError:
+        return 0
