@@ -108,7 +108,8 @@ class ImportSource:
     def children(self) -> "Iterator[ImportSource]":
         """Give the files and folders directly in a folder, or all files in an archive, by name; none for a file.
 
-        Links to folders are not followed, and folders that hold programs, such as `node_modules`, are left out. Raises: HistoryUnreadable for a broken archive; StorageFailed.
+        Links to folders are not followed, and folders that hold programs, such as `node_modules`, are left out. Raises:
+        HistoryUnreadable for a broken archive; StorageFailed.
         """
         if not self.is_container:
             return

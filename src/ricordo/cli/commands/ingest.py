@@ -148,12 +148,11 @@ async def _next_batch(
 
     from ricordo.importers import describe_formats
 
-    understood = describe_formats()
-
     try:
         return await to_thread.run_sync(next, batches, None)
     except RicordoError as error:
         message = str(error).replace(str(import_file.path), import_file.name)
+        understood = await to_thread.run_sync(describe_formats)
         if message.endswith(understood):
             totals.understood = understood
         totals.unreadable.append((import_file.name, message.removesuffix(understood).strip()))
