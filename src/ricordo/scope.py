@@ -8,18 +8,30 @@ Invariant: two different names never share a folder, even on a file system that 
 
 import hashlib
 import re
+from typing import Literal, TypeAlias, get_args
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["Scope", "encode_folder_name", "name_digest", "owner_part"]
+__all__ = ["Scope", "ScopeName", "encode_folder_name", "name_digest", "owner_part", "wider_scope", "without_session"]
 
 
 _MAX_PART_CHARS = 200
 _UNSAFE = lazy_compile(r"-[0-9a-f]{8}$|\.$|~")
 _RESERVED = lazy_compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _PARTS = ("tenant", "user", "team", "project", "agent", "session")
+ScopeName: TypeAlias = Literal["session", "private", "project", "team", "user"]
+"""Whose a memory is, as seen from an open memory: its session's, its user's in this project, all of the project's, the
+team's, or its user's in all projects."""
+_NAMED_PARTS: dict[str, tuple[str, ...]] = {
+    "session": _PARTS,
+    "private": ("tenant", "user", "project"),
+    "project": ("tenant", "project"),
+    "team": ("tenant", "team"),
+    "user": ("tenant", "user"),
+}
+_NAMED_AFTER = {"private": "user"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +67,25 @@ class Scope:
     def __str__(self) -> str:
         """Return the parts for display, such as `user=me project=shop`."""
         return " ".join(f"{name}={value}" for name, value in self.parts().items())
+
+
+def wider_scope(scope: Scope, name: ScopeName) -> Scope:
+    """Return the scope that `name` means for what is open for `scope`; it has only parts of `scope`.
+
+    Raises: InvalidScope for another name, or if `scope` lacks the part, such as a session.
+    """
+    if name not in get_args(ScopeName):
+        raise InvalidScope(f"The name of a scope is one of {', '.join(get_args(ScopeName))}, not {name!r}.")
+    part, parts = _NAMED_AFTER.get(name, name), scope.parts()
+    if part not in parts:
+        raise InvalidScope(f"This memory is open for no {part}: it has no scope {name!r}.")
+    return Scope(**{each: parts[each] for each in _NAMED_PARTS[name] if each in parts})
+
+
+def without_session(scope: Scope) -> Scope:
+    """Return `scope` without its session, unless it has no other part."""
+    others = {name: value for name, value in scope.parts().items() if name != "session"}
+    return Scope(**others) if others and scope.session is not None else scope
 
 
 def encode_folder_name(name: str) -> str:

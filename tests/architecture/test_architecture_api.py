@@ -57,7 +57,9 @@ ARGUMENTS = {
         "model tools scope memory instructions session builtin_tools approve permissions sub_agents limits strategies"
         " model_settings settings on_event clock disk reductions"
     ),
-    ricordo.MemoryConfig: ("root store required trusted hooks flush refresh closing_summary states incognito"),
+    ricordo.MemoryConfig: (
+        "root store required trusted hooks flush refresh closing_summary states incognito keeps_session"
+    ),
     ricordo.BuiltinTools: "memory opt_in sessions files shell planning working_directory",
     ricordo.TurnLimits: "max_iters tokens cost",
     ricordo.SubAgent: (

@@ -19,6 +19,7 @@ LAZY_IMPORTS = {
     "ricordo.hooks.places._find_user": "Windows has no such module, and few environments lack the login name",
     "ricordo.hooks.switches._read_table": "most files of settings do not name hooks",
     "ricordo.hooks.worker._is_worked_on": "Windows has no such module, and few hooks start a worker",
+    "ricordo.runtime.workspace._WorkspaceOpener._remove_session": "few sessions have a memory of their own",
     "ricordo.lazy.dataclass": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",

@@ -8,7 +8,7 @@ import pytest
 from ricordo import Entry
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.curation.marks import MarkAct
-from ricordo.errors import ReasonRequired
+from ricordo.errors import ReasonRequired, ScopeMismatch
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.messages import Tokens
@@ -140,10 +140,12 @@ async def test_a_text_is_looked_for_in_memories_and_a_query_where_it_says() -> N
 
 
 @pytest.mark.req("HE-C5-required")
-async def test_a_session_is_where_an_entry_comes_from_and_needs_no_reason() -> None:
-    store = Shelf().bind(SHOP)
-    entry = await store.save(Entry(content="Now.", scope=Scope(user="me", session="s1")))
-    assert entry.scope == Scope(user="me", project="shop", session="s1")
+async def test_a_session_is_where_an_entry_comes_from_and_a_simple_store_keeps_nothing_for_it_alone() -> None:
+    store = Shelf().bind(replace(SHOP, session="s1"))
+    entry = await store.save(Entry(content="Now."))
+    assert entry.scope == SHOP
     assert entry.source.session == "s1"
+    with pytest.raises(ScopeMismatch, match="one session alone"):
+        await store.save(Entry(content="For now.", scope=Scope(user="me", session="s1")))
     with pytest.raises(ReasonRequired):
         await store.save(Entry(content="Everywhere.", scope=Scope(user="me")))

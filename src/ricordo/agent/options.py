@@ -150,6 +150,9 @@ class MemoryConfig:
     is left (`"sync"`, the default of a store of session files), by the next agent that is opened (`"background"`), or
     never (`"off"`, the default of the root's own memory). `states` stores the state of the agent elsewhere.
 
+    What the agent remembers for its session alone is erased when the agent is left. With `keeps_session` it stays for
+    the next agent that continues the session, until nobody has used it for a day.
+
     An `incognito` session reads no memory or profile and records nothing, not even messages; the same holds for its
     sub-agents. Rules written by people still apply.
     """
@@ -164,6 +167,7 @@ class MemoryConfig:
     closing_summary: ClosingMode | None = None
     states: StateStore | None = None
     incognito: bool = False
+    keeps_session: bool = False
 
     def __post_init__(self) -> None:
         """Check the types, the address of the store, and the modes. Raises: InvalidSetting."""
@@ -177,7 +181,7 @@ class MemoryConfig:
         )
         if isinstance(self.store, str):
             parse_address(self.store)
-        for name in ("required", "trusted", "hooks", "incognito"):
+        for name in ("required", "trusted", "hooks", "incognito", "keeps_session"):
             check_type(name, getattr(self, name), bool, words="True or False")
         check_type("flush", self.flush, FlushConfig, NoneType, words="a FlushConfig or None")
         if self.closing_summary not in {None, *get_args(ClosingMode)}:

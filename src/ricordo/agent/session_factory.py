@@ -41,6 +41,7 @@ from ricordo.agent.session_state import SessionState, TurnRunner, load_session_s
 from ricordo.agent.sub_agent_workers import LocalWorker, create_workers, load_sub_agent_models
 from ricordo.agent.tools import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.agent.turn_middleware import ExtractionMiddleware, MaintenanceMiddleware, UsageTotals
+from ricordo.concurrency import run_even_if_cancelled
 from ricordo.context.compaction_extraction import CompactionExtraction
 from ricordo.context.config import TurnRecallConfig
 from ricordo.context.contract import ExtractionHandover, StrategyContext
@@ -91,6 +92,11 @@ def choose_reductions(options: AgentOptions, settings: Settings, window: int | N
     return {**on, **options.parent.reductions} if options.parent else on
 
 
+def create_session_name(parts: Dependencies) -> str:
+    """Return a name for a new session, with the time of its start."""
+    return f"{parts.clock.now():%Y-%m-%d-%Hh%M}-{parts.ids.new()[-6:]}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SessionFactory:
     """Creates the sessions of one agent and of its sub-agents."""
@@ -101,7 +107,7 @@ class SessionFactory:
         """Return the open session. Raises: ScopeMismatch if it belongs to another user."""
         options, parts, workspace = self._options, self._parts, self._workspace
         model = self._connect_model()
-        name = options.session or options.scope.session or self._create_name()
+        name = options.session or options.scope.session or create_session_name(parts)
         session_state = await load_session_state(self.resources, name, reader_tool=reader_name(options.tools))
         meter = create_meter(model, ratio=session_state.state.ratio)
         session_state.set_ratio_source(lambda: meter.ratio)
@@ -183,9 +189,6 @@ class SessionFactory:
     @property
     def _memory(self) -> AgentStore:
         return self.resources.memory
-
-    def _create_name(self) -> str:
-        return f"{self._parts.clock.now():%Y-%m-%d-%Hh%M}-{self._parts.ids.new()[-6:]}"
 
     def _create_prompt(self, model: ChatModel) -> PromptBuilder:
         """Return the builder of the system prompt; without memory tools and hooks it has no memory."""
@@ -433,11 +436,15 @@ async def open_session(options: AgentOptions) -> AsyncIterator[AgentSession]:
     model = await _load_model(options, settings)
     parts = replace(parts, model=None if isinstance(model, str) else model)
     sub_agents = await load_sub_agent_models(options.sub_agents, parts)
-    options = replace(options, model=model, model_settings=None, sub_agents=sub_agents)
+    name = options.session or options.scope.session or create_session_name(parts)
+    options = replace(options, model=model, model_settings=None, sub_agents=sub_agents, session=name)
     async with AsyncExitStack() as stack:
         workspace = None
         if not options.memory.incognito:
-            workspace = await _open_workspace(stack, root, options.scope, parts, required=options.memory.required)
+            scope = replace(options.scope, session=name)
+            workspace = await _open_workspace(stack, root, scope, parts, required=options.memory.required)
+        if workspace and not options.memory.keeps_session:
+            stack.push_async_callback(_end_session, workspace)
         folders = [root, workspace.folder] if workspace else []
         is_writable = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
         if workspace and not is_writable:
@@ -569,6 +576,14 @@ async def _open_store(
 
 def _is_writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
+
+
+async def _end_session(workspace: Workspace) -> None:
+    """Erase what was remembered for the session alone; what fails is logged, and the next process does it."""
+    try:
+        await run_even_if_cancelled(workspace.end_session)
+    except StorageError as error:
+        _LOG.warning("What was remembered for the session alone is erased by the next process: %s", error)
 
 
 async def _open_workspace(

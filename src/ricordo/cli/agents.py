@@ -162,7 +162,7 @@ async def open_session_agent(
     blueprint = HarnessAgent.with_recommended_settings(
         model or quoting_model(target),
         scope=await load_scope(target),
-        memory=MemoryConfig(root=target.root, required=True, hooks=with_learning),
+        memory=MemoryConfig(root=target.root, required=True, hooks=with_learning, keeps_session=True),
         session=session,
         builtin_tools=BuiltinTools(planning=model is not None),
         sub_agents=default_sub_agents() if model else (),

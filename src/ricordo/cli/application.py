@@ -99,7 +99,12 @@ _COMMANDS: dict[str, str | _Group] = {
     ),
     "session": _Group(
         help="Look at the conversations that were kept.",
-        commands={"list": "sessions:list_sessions", "show": "sessions:show", "search": "sessions:search"},
+        commands={
+            "list": "sessions:list_sessions",
+            "show": "sessions:show",
+            "search": "sessions:search",
+            "end": "sessions:end",
+        },
     ),
     "store": _Group(
         help="Look at stores, and move between them.",

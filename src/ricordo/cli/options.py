@@ -26,6 +26,7 @@ __all__ = [
     "OptionalEntryId",
     "ProjectOption",
     "RootOption",
+    "SessionOption",
     "SharedOption",
     "SinceOption",
     "TagOption",
@@ -135,6 +136,12 @@ RootOption = Annotated[
         callback=_inherit_value,
         show_default=False,
         help="The root to use, a folder such as .ricordo; else RICORDO_ROOT, else the nearest one at or above here.",
+    ),
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--session", metavar="NAME", show_default=False, help="With what is remembered for this session alone."
     ),
 ]
 SharedOption = Annotated[

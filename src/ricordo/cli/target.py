@@ -73,9 +73,9 @@ class Target:
     """The root that a command works on, there or not, and for whom.
 
     `owner` is whose root it is by its marker, None where there is none that can be read. With `is_shared` the command
-    is for what the project shares, and not for what is the user's alone. `setting_errors` is what keeps settings from
-    being used; `settings` are those that hold without it. `stray_files` counts the files of a memory that lie where no
-    marker says whose root it is.
+    is for what the project shares, and not for what is the user's alone. `session` is the one whose own memory it sees
+    too. `setting_errors` is what keeps settings from being used; `settings` are those that hold without it.
+    `stray_files` counts the files of a memory that lie where no marker says whose root it is.
     """
 
     root: Path
@@ -87,6 +87,7 @@ class Target:
     setting_errors: tuple[RicordoError, ...] = ()
     stray_files: int = 0
     is_shared: bool = False
+    session: str | None = None
 
     @property
     def lost_marker_message(self) -> str:
@@ -122,10 +123,11 @@ class Target:
 
     def folders(self) -> dict[str, Path]:
         """Return the folders of the places that are read, narrowest first, by the label that their hits carry."""
-        from ricordo.runtime.roots import user_root_path
+        from ricordo.runtime.roots import session_folder, user_root_path
 
         users = user_root_path(self.settings.data, self.user, self.tenant)
-        return {"project": self.user_folder, "own": self.user_folder, "shared": self.root, "user": users}
+        session = {"session": session_folder(self.user_folder, self.session)} if self.session else {}
+        return session | {"project": self.user_folder, "own": self.user_folder, "shared": self.root, "user": users}
 
     def display_path(self, path: str, label: str = "project") -> str:
         """Return the file at `path` of a place so that it can be opened from here."""
@@ -176,8 +178,9 @@ def find_root_folder(root: Path | None) -> Path:
 
 
 def find_target(
-    root: Path | None, user: str | None, project: str | None, *, strict: bool = False, shared: bool = False
-) -> Target:
+    root: Path | None, user: str | None, project: str | None, *, strict: bool = False, shared: bool = False,
+    session: str | None = None,
+) -> Target:  # fmt: skip
     """Return the root that was named, else the nearest one, else where a new one would be created.
 
     With `strict` settings that can't be used are raised. With `shared` it is for what the project shares.
@@ -186,7 +189,7 @@ def find_target(
         DocumentInvalid: the files of a memory are there, and the marker of their root is not.
         InvalidInput: the folder holds other things, so that no root can be made of it.
     """
-    target = replace(locate_target(root, user, project), is_shared=shared)
+    target = replace(locate_target(root, user, project), is_shared=shared, session=session)
     if strict and target.setting_errors:
         raise target.setting_errors[0]
     if target.stray_files:
@@ -194,9 +197,11 @@ def find_target(
     return target
 
 
-def require_target(root: Path | None, user: str | None, project: str | None, *, shared: bool = False) -> Target:
+def require_target(
+    root: Path | None, user: str | None, project: str | None, *, shared: bool = False, session: str | None = None
+) -> Target:
     """Return the root that was named or found. Raises `RootNotFound`, and what `find_target` raises."""
-    target = find_target(root, user, project, shared=shared)
+    target = find_target(root, user, project, shared=shared, session=session)
     if not target.exists:
         message = f"There is no memory yet: `ricordo remember` or `ricordo ingest` creates it in {target.root}."
         raise RootNotFound(message)
@@ -228,6 +233,8 @@ async def load_scope(target: Target) -> "Scope":
         parts["project"] = target.project
     if not target.is_shared and ("project" in parts or "team" in parts):
         parts["user"] = target.user
+    if target.session:
+        parts["session"] = target.session
     return Scope(**parts)
 
 

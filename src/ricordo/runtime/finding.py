@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from ricordo import search
+from ricordo import curation, search
 from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble, PreambleItem, SavedEntry, ShownEntry, compose_preamble
 from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageError
@@ -17,6 +17,7 @@ from ricordo.runtime import Settings
 from ricordo.runtime.models import embed_new_passages
 from ricordo.runtime.validation import check_budget
 from ricordo.runtime.workspace import Workspace
+from ricordo.scope import Scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Explanation, Hit, Query, SearchSource
 from ricordo.stores.contract import EntryPage, LayeredMemory, build_preamble, record_shown
 from ricordo.stores.root_reader import skip_to
@@ -31,6 +32,7 @@ __all__ = [
     "compose_past_preamble",
     "find_candidates",
     "list_entries",
+    "open_profile",
     "read_entry_page",
     "read_preamble",
     "record_given",
@@ -45,6 +47,15 @@ _PROFILE_SHARE = 2
 def compose_past_preamble(entries: Iterable[Entry], budget: Tokens | None) -> str:
     """Return the fenced preamble of entries of the past, in their order; None stands for the default budget."""
     return compose_preamble((), [SavedEntry(entry=entry, source="memory") for entry in entries], budget).text
+
+
+def open_profile(workspace: Workspace, scope: Scope, settings: Settings | None) -> "UserProfile":
+    """Return the profile of the user and agent of `scope`. Raises: ScopeMismatch for that of another user."""
+    if scope.user != workspace.scope.user:
+        raise ScopeMismatch(f"This memory is open for {workspace.scope}: it shows no profile of {scope}.")
+    store = workspace.profiles.open_store(scope)
+    config = settings.injection if settings else None
+    return curation.UserProfile(store, clock=workspace.memory_root.clock, config=config)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from ricordo import curation, jobs, models, stores, workspace
 from ricordo.clock import Clock
 from ricordo.concurrency import Opening, run_in_thread
-from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed, ScopeMismatch
+from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
-from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, read_preamble
+from ricordo.runtime.finding import Finder, compose_past_preamble, list_entries, open_profile, read_preamble
 from ricordo.runtime.models import embed_root
 from ricordo.runtime.roots import remove_prepared_preambles
 from ricordo.runtime.validation import (
@@ -29,9 +29,9 @@ from ricordo.runtime.validation import (
     check_texts,
     check_type,
     make_filter,
-)  # fmt: skip
+)
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
-from ricordo.scope import Scope
+from ricordo.scope import Scope, ScopeName, wider_scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage
@@ -147,7 +147,7 @@ class Memory:
         self,
         content: str,
         *,
-        kind: str = "fact", tags: Iterable[str] = (), scope: Scope | None = None, reason: str | None = None,
+        kind: str = "fact", tags: Iterable[str] = (), scope: Scope | ScopeName | None = None, reason: str | None = None,
         rule: str | None = None, since: Moment | None = None, metadata: Mapping[str, str] | None = None,
         by: Author = "user",
     ) -> Entry:  # fmt: skip
@@ -155,8 +155,10 @@ class Memory:
 
         `since` is when it was said or became true, if that was earlier. `metadata` are texts by name, for filters.
 
-        A `scope` without the project, such as `Scope(user="me")`, makes the entry visible in all projects of that user
-        and needs a `reason`. A session in it does not limit visibility; it is stored as the entry's `source.session`.
+        Without a `scope` it is private to the user in the project. With `"session"` it is visible in the session of
+        this memory alone, and erased when that ends; with `"project"` to all who work there. A scope without the
+        project, such as `"user"` or `Scope(user="me")`, makes it visible in all projects of that user and needs a
+        `reason`. The names mean parts of this memory's own scope.
 
         With a `rule`, such as `deny shell(git push --force*)` or `ask write_file(src/*)`, an agent's tool calls are
         checked against it until the entry is forgotten. Only people may set a rule, and a rule can't permit anything.
@@ -165,7 +167,7 @@ class Memory:
         if isinstance(tags, str) or not isinstance(tags, Iterable):
             raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
         if scope is not None:
-            check_scope(scope)
+            scope = wider_scope(self.scope, scope) if isinstance(scope, str) else check_scope(scope)
         for name, value in (("reason", reason), ("rule", rule)):
             check_type(name, value, str, NoneType, words="a text or None", error=InvalidEntry)
         entry = Entry(
@@ -447,11 +449,10 @@ class Memory:
 
         Use does not make an entry fresher; `confirm` does. Raises `EntryNotFound`.
         """
-        check_texts(entry_id, how)
-        entry = await self._layers.get(entry_id)
-        usage_recorder = self._workspace.store.offers(RecordsUsage)
-        if usage_recorder:
-            usage_recorder.record_use("used", [entry.id], how=how, session=self.scope.session or "")
+        check_texts(how)
+        entry, recorder = await self.entry(entry_id), self._workspace.store.offers(RecordsUsage)
+        if recorder:
+            recorder.record_use("used", [entry.id], how=how, session=self.scope.session or "")
         return entry
 
     async def preamble_cut(self, budget: Tokens | None = None) -> "MemoryCut | None":
@@ -466,23 +467,16 @@ class Memory:
 
         Raises `EntryNotFound`.
         """
-        check_texts(entry_id)
-        entry = await self._layers.get(entry_id)
-        usage_recorder = self._workspace.store.offers(RecordsUsage)
-        return await usage_recorder.usage(entry.id) if usage_recorder else MemoryUsage()
+        entry, recorder = await self.entry(entry_id), self._workspace.store.offers(RecordsUsage)
+        return await recorder.usage(entry.id) if recorder else MemoryUsage()
 
     def profile(self, *, scope: Scope | None = None) -> "UserProfile":
         """Return the profile of the user and agent of `scope` to read or edit; by default this memory's scope.
 
         Raises: ScopeMismatch for the profile of another user or of another root.
         """
-        opened = self._workspace
         profile_scope = self.scope if scope is None else check_scope(scope)
-        if profile_scope.user != self.scope.user:
-            raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {profile_scope}.")
-        config = self._settings.injection if self._settings else None
-        store = opened.profiles.open_store(profile_scope)
-        return curation.UserProfile(store, clock=opened.memory_root.clock, config=config)
+        return open_profile(self._workspace, profile_scope, self._settings)
 
     async def ingest(
         self,
@@ -505,6 +499,15 @@ class Memory:
         errors; `drain` waits for it. Raises: InvalidMessage; StorageError.
         """
         return await self._recorder.ingest(self._workspace, messages, session=session, known=known, part_of=part_of)
+
+    async def end_session(self) -> None:
+        """End the session of this memory: what was remembered for it alone is erased from files and index.
+
+        Transcripts stay. What was learned from them in the same words is forgotten too. If another process has the
+        session open, it is erased when that ends it. Without such memories this does nothing. Raises: StorageError.
+        """
+        with self._workspace.emitter.stage("forget", self.scope):
+            await self._workspace.end_session()
 
     async def sessions(self) -> "list[SessionInfo]":
         """Return the sessions that have a stored transcript, newest first."""

@@ -4,6 +4,11 @@
 32 more that identify the root; the latter are replaced when a root is trusted. A root of an earlier version has only
 the first 32.
 
+What is remembered for one session alone has a place of its own, the folder `local/<session>` beside the workspace with
+the session's transcript. It is made by the first such memory, has the layout of a root, and is removed as a whole. A
+session ends when it is ended. It has also ended if only processes used it that have died, or if nobody has used it for
+a day; the next process that opens the memory removes such a place, but for one that continues the same session.
+
 Invariant: a root that belongs to one owner is never opened for another.
 """
 
@@ -14,6 +19,7 @@ import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,12 +33,15 @@ from ricordo.messages.json_text import decode_json
 from ricordo.scope import Scope, encode_folder_name, owner_part
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot
 from ricordo.storage import FileStore
-from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, PROJECT_FILE, USERS, WORKSPACE
+from ricordo.storage.folders import find_folder_use
+from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, LEDGERS, LOCAL, PROJECT_FILE, USERS, WORKSPACE
 
 __all__ = [
+    "ENDED_PREFIX",
     "KEY_LENGTHS",
     "LAYOUT_VERSION",
     "ROOT_FOLDER",
+    "SESSION_LABEL",
     "USER_LABEL",
     "RootLayer",
     "VisibleRoots",
@@ -43,6 +52,7 @@ __all__ = [
     "create_root_key",
     "default_root",
     "digest_key",
+    "find_ended_sessions",
     "find_root",
     "find_workspace",
     "identity_from_key",
@@ -55,6 +65,8 @@ __all__ = [
     "read_version",
     "remove_prepared_preambles",
     "scope_folder",
+    "session_folder",
+    "session_layer",
     "upgrade_version",
     "user_root_path",
 ]
@@ -306,6 +318,8 @@ async def _store_new_key(files: FileStore, note: Callable[[str], Awaitable[None]
 
 USER_LABEL = "user"
 """The label of a user's own root, if it is not the narrowest."""
+SESSION_LABEL = "session"
+"""The label of the place with what is remembered for the session alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,6 +348,58 @@ def list_root_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, .
     )
 
 
+_IDLE = timedelta(days=1)
+ENDED_PREFIX = ".ended-"
+"""The beginning of the name of a session's place that is being removed."""
+
+
+def session_layer(layer: RootLayer, scope: Scope) -> RootLayer | None:
+    """Return the place for the session of `scope` alone in the place `layer`; None without a session."""
+    if scope.session is None or layer.scope.session is not None:
+        return None
+    return RootLayer(
+        label=SESSION_LABEL,
+        folder=session_folder(layer.folder, scope.session),
+        scope=Scope(**layer.scope.parts() | {"session": scope.session}),
+    )
+
+
+def session_folder(folder: Path, session: str) -> Path:
+    """Return the folder of a session's place in the place at `folder`."""
+    return folder / LOCAL / owner_part(session)
+
+
+def find_ended_sessions(folder: Path, continued: RootLayer | None, now: datetime) -> list[Path]:
+    """Return the folders of sessions that have ended in the place at `folder`; the session of `continued` goes on.
+
+    It blocks on the disk. A place without memories of sessions costs one look.
+    """
+    try:
+        places = sorted((folder / LOCAL).iterdir())
+    except OSError:
+        return []
+    own = continued.folder if continued else None
+    return [place for place in places if _has_ended(place, now, is_continued=place == own)]
+
+
+def _has_ended(place: Path, now: datetime, *, is_continued: bool) -> bool:
+    if place.name.startswith(ENDED_PREFIX):
+        return True
+    use = find_folder_use(place)
+    if use == "unused":
+        return now - _last_use(place, now) > _IDLE
+    return use == "abandoned" and not is_continued
+
+
+def _last_use(place: Path, now: datetime) -> datetime:
+    """Return when a document was last written or its folder was made; `now` if that can't be read."""
+    try:
+        times = [path.stat().st_mtime for path in (place / PROJECT_FILE, *(place / LEDGERS).glob("*.md"))]
+    except OSError:
+        return now
+    return datetime.fromtimestamp(max(times), tz=now.tzinfo)
+
+
 class VisibleRoots:
     """The roots of one scope, opened with `open_place`, whose owner closes them."""
 
@@ -342,11 +408,13 @@ class VisibleRoots:
         layers: Sequence[RootLayer],
         narrowest: MemoryRoot,
         open_place: Callable[[RootLayer], Awaitable[MemoryRoot]],
+        close_place: Callable[[MemoryRoot], Awaitable[object]],
     ) -> None:
-        """Start with only `narrowest` open, the root of the first layer."""
+        """Start with only `narrowest` open, the narrowest root that is not of a session alone."""
         self._layers = {layer.label: layer for layer in layers}
         self._open_root = open_place
-        self._roots = {layers[0].label: narrowest}
+        self._close_root = close_place
+        self._roots = {narrowest.label: narrowest}
         self._open_lock = anyio.Lock()
         self.narrowest = narrowest
 
@@ -355,6 +423,17 @@ class VisibleRoots:
         """The open roots, narrowest first."""
         return [self._roots[label] for label in self._layers if label in self._roots]
 
+    @property
+    def may_end(self) -> bool:
+        """Whether a root of a session is open, which another process can end."""
+        return SESSION_LABEL in self._roots
+
+    async def close_session_root(self) -> None:
+        """Close the root of the session if it is open; it is opened again if it exists at the next read."""
+        async with self._open_lock:
+            if place := self._roots.pop(SESSION_LABEL, None):
+                await self._close_root(place)
+
     def has_unopened(self) -> bool:
         """Return whether an existing root is not open yet. It blocks on the disk."""
         return any(_exists(layer) for label, layer in self._layers.items() if label not in self._roots)
@@ -362,8 +441,14 @@ class VisibleRoots:
     async def open_existing(self) -> list[MemoryRoot]:
         """Return the roots that exist, narrowest first."""
         for label, layer in self._layers.items():
-            if label not in self._roots and await run_in_thread(_exists, layer):
+            is_open = label in self._roots
+            if is_open and label != SESSION_LABEL:
+                continue
+            exists = await run_in_thread(_exists, layer)
+            if exists and not is_open:
                 await self._open_layer(layer)
+            elif is_open and not exists:
+                await self.close_session_root()
         return self.open_roots
 
     async def root_for(self, scope: Scope) -> MemoryRoot:
@@ -394,8 +479,10 @@ def _exists(layer: RootLayer) -> bool:
 def _covers(owner: Mapping[str, str], parts: Mapping[str, str]) -> bool:
     """Return whether `parts` has all parts of an owner but the tenant and a project's team, which the root names.
 
-    A shared root does not cover a scope with a user.
+    A shared root does not cover a scope with a user, and only the root of a session one with a session.
     """
+    if "session" in parts and "session" not in owner:
+        return False
     if "user" in parts and "user" not in owner and not {"project", "team"}.isdisjoint(owner):
         return False
     implied = {"tenant"} | ({"team"} if "project" in owner else set())

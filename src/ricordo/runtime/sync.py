@@ -155,6 +155,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
     drain = make_blocking(AsyncMemory.drain)
     embed = make_blocking(AsyncMemory.embed)
     ingest = make_blocking(AsyncMemory.ingest)
+    end_session = make_blocking(AsyncMemory.end_session)
     sessions = make_blocking(AsyncMemory.sessions)
     session = make_blocking(AsyncMemory.session)
     doctor = make_blocking(AsyncMemory.doctor)

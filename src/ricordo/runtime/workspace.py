@@ -5,7 +5,7 @@ A running session keeps forgotten text in its window until its next request.
 Invariant: the stored state of a session holds no forgotten text, except in the newest request of the user.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field, replace
 from datetime import timedelta
@@ -29,14 +29,17 @@ from ricordo.runtime.claiming import claim_trusted_root, read_root_identity
 from ricordo.runtime.models import BackgroundServices, choose_embedder, choose_reranker
 from ricordo.runtime.roots import (
     LAYOUT_VERSION,
+    SESSION_LABEL,
     USER_LABEL,
     RootLayer,
     VisibleRoots,
     cache_folder,
     claim_folder,
     default_root,
+    find_ended_sessions,
     list_root_layers,
     read_version,
+    session_layer,
     upgrade_version,
 )
 from ricordo.runtime.services import Dependencies, RootServices, create_inbox, writable_folder
@@ -50,7 +53,7 @@ from ricordo.search.index import WorkspaceIndex
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot, MonotonicClock
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
-from ricordo.storage.folders import AttachedFolder, FolderHandle
+from ricordo.storage.folders import AttachedFolder, FolderHandle, FolderUse, find_folder_use
 from ricordo.storage.local import LocalFiles
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import LayeredStore
@@ -58,7 +61,7 @@ from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import advance_ids
 from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.history.usage import UsageLog
-from ricordo.workspace.layout import AGENTS_FOLDER, INDEX_FILE, USERS, rename_records
+from ricordo.workspace.layout import AGENTS_FOLDER, INDEX_FILE, LOCAL, USERS, rename_records
 
 if TYPE_CHECKING:
     from ricordo.curation.consolidator import ConsolidationJob
@@ -122,7 +125,8 @@ class Workspace:
     `memory_root` is the narrowest place that the scope sees and holds its sessions. `shared` are the files of the
     root's shared place, None if it is the narrowest. `running_turns` are the active turns in `root`. `services` belong
     to `memory_root`. `open_states` opens the store of session states. `reranker` reorders search results. With
-    `embeds_new`, the embedder is fast enough to embed new passages right before a search.
+    `embeds_new`, the embedder is fast enough to embed new passages right before a search. `end_session` removes what is
+    remembered for the session alone.
     """
 
     root: Path
@@ -134,6 +138,7 @@ class Workspace:
     open_states: "Callable[[], StateStore]"
     running_turns: TurnActivity
     emitter: Emitter
+    end_session: Callable[[], Coroutine[object, object, None]]
     reranker: Reranker | None = None
     shared: FileStore | None = None
     embeds_new: bool = False
@@ -201,8 +206,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
             await opener.claim()
             place = await opener.open_memory_root(layers[0])
             await opener.advance_ids(layers[1:])
+            session = session_layer(layers[0], scope)
+            await opener.remove_ended_sessions(place, session)
         reranker = _guard_reranker(raw_reranker, place.redactor) if raw_reranker is not None else None
-        visible_roots = VisibleRoots(layers, place, opener.open_memory_root)
+        visible_roots = VisibleRoots(
+            (session, *layers) if session else layers, place, opener.open_memory_root, opener.close_session_root
+        )
         clock = MonotonicClock(parts.clock)
         await clock.catch_up(place.files)
         backend = LayeredStore(
@@ -233,6 +242,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
                 shared=opener.files if len(layers) > 1 else None,
                 # one that computes the vector of a query without waiting is local and fast
                 embeds_new=hasattr(embedder, "query_vector"),
+                end_session=partial(opener.end_session, place, session, visible_roots),
             )
     finally:
         await run_even_if_cancelled(opener.close)
@@ -285,6 +295,7 @@ class _WorkspaceOpener:
     _held_folders: list[FolderHandle] = field(default_factory=list)
     _places: list[MemoryRoot] = field(default_factory=list)
     _services: dict[str, RootServices] = field(default_factory=dict)
+    _session_use: FolderUse | None = None
 
     @property
     def files(self) -> FileStore:
@@ -367,6 +378,8 @@ class _WorkspaceOpener:
 
     async def open_memory_root(self, layer: RootLayer) -> MemoryRoot:
         """Open a place."""
+        if layer.label == SESSION_LABEL:
+            return await self._open_session_root(layer)
         key = self._key
         await run_in_thread(self._held_folders[0].check)
         if layer.label == USER_LABEL:
@@ -379,6 +392,47 @@ class _WorkspaceOpener:
         if layer.label == SHARED_LABEL:
             self.shared.add_task(self.services_for(place).worker.serve)
         return place
+
+    async def _open_session_root(self, layer: RootLayer) -> MemoryRoot:
+        """Open the place of a session, which this process uses from now on; nothing of it is recorded elsewhere."""
+        async with LocalFiles(layer.folder.parent.parent, disk=self.parts.disk).lock(LOCAL):
+            place = await _open_memory_root(layer, self._key, self.scope, self.parts, self._held_folders)
+            with suppress(StorageReadOnly):
+                self._session_use = await run_in_thread(FolderUse, layer.folder)
+        self._places.append(place := replace(place, usage=None))
+        return place
+
+    async def close_session_root(self, place: MemoryRoot) -> None:
+        """Close the place of a session; the session goes on."""
+        self._places.remove(place)
+        await place.index.close()
+        if self._session_use:
+            await run_in_thread(self._session_use.end)
+
+    async def end_session(self, place: MemoryRoot, layer: RootLayer | None, visible_roots: VisibleRoots) -> None:
+        """Remove the place of the session, unless another process uses it, which then ends it."""
+        if layer is None or not await run_in_thread(layer.folder.exists):
+            return
+        await visible_roots.close_session_root()
+        async with place.files.lock(LOCAL):
+            if await run_in_thread(find_folder_use, layer.folder) != "used":
+                await self._remove_session(layer.folder, place)
+
+    async def remove_ended_sessions(self, place: MemoryRoot, continued: RootLayer | None) -> None:
+        """Remove the places of sessions that ended without having been ended, such as by a crash."""
+        find_ended = partial(find_ended_sessions, Path(place.folder), continued, self.parts.clock.now())
+        if not await run_in_thread(find_ended):
+            return
+        with suppress(StorageError):
+            async with place.files.lock(LOCAL):
+                for folder in await run_in_thread(find_ended):
+                    await self._remove_session(folder, place)
+
+    async def _remove_session(self, folder: Path, place: MemoryRoot) -> None:
+        from ricordo.runtime.session_places import end_session_place
+
+        index = _index_path(folder, self.parts).parent
+        await end_session_place(folder, LocalFiles(folder, disk=self.parts.disk), place, index)
 
     async def advance_ids(self, layers: Sequence[RootLayer]) -> None:
         """Advance ids past those in these places, because ids of one user's changes are compared across places."""
@@ -423,6 +477,8 @@ class _WorkspaceOpener:
             await place.index.close()
         for folder in self._held_folders:
             folder.close()
+        if self._session_use:
+            await run_in_thread(self._session_use.end)
 
 
 def trust_list_files(parts: Dependencies) -> FileStore:

@@ -12,14 +12,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
+from uuid import uuid4
 from weakref import finalize
 
 from ricordo.errors import FileMissing, RootMoved, StorageFailed
 from ricordo.storage.contract import FileInfo, SupportsFolderCheck
-from ricordo.storage.disk import Disk
+from ricordo.storage.disk import Disk, translate_os_error
 from ricordo.storage.local import LocalFiles, QueuedLock
 
-__all__ = ["AttachedFolder", "FolderHandle", "RequiredFolder"]
+__all__ = ["AttachedFolder", "FolderHandle", "FolderUse", "RequiredFolder", "find_folder_use"]
 
 
 def _do_nothing() -> None:
@@ -61,6 +63,53 @@ class FolderHandle:
             f"The folder {self._path} was moved, removed or replaced while its memory was open: bring it back, or open "
             "the memory again where it is now. Nothing was read or written."
         )
+
+
+_USE_MARKS = ".used-by"
+
+
+class FolderUse:
+    """A mark in a folder that this process uses it; the use ends with the process, however that ends."""
+
+    def __init__(self, folder: Path) -> None:
+        """Mark the folder, which exists. It blocks on the disk. Raises: StorageError."""
+        marks = folder / _USE_MARKS
+        try:
+            marks.mkdir(mode=0o700, exist_ok=True)
+            self._lock = QueuedLock(str(marks / f"{uuid4().hex}.lock"))
+            self._lock.try_acquire()
+        except OSError as error:
+            raise translate_os_error(error, _USE_MARKS) from error
+
+    def end(self) -> None:
+        """Remove the mark; ending it again does nothing. It blocks on the disk."""
+        with suppress(OSError):
+            os.unlink(self._lock.path)
+        self._lock.release()
+
+
+def find_folder_use(folder: Path) -> Literal["used", "abandoned", "unused"]:
+    """Return whether a live process uses a folder, only processes did that have died, or none. It blocks on the disk.
+
+    A folder whose marks can't be read counts as used.
+    """
+    try:
+        marks = sorted((folder / _USE_MARKS).iterdir())
+    except FileNotFoundError:
+        return "unused"
+    except OSError:
+        return "used"
+    return "used" if any(map(_is_locked, marks)) else "abandoned" if marks else "unused"
+
+
+def _is_locked(mark: Path) -> bool:
+    lock = QueuedLock(str(mark))
+    try:
+        return not lock.try_acquire()
+    except OSError:
+        return True
+    finally:
+        lock.release()
 
 
 class AttachedFolder(LocalFiles):

@@ -27,7 +27,7 @@ from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMism
 from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
-from ricordo.scope import Scope
+from ricordo.scope import Scope, without_session
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Query
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry, EntryFilter
@@ -362,18 +362,18 @@ class Store:
     def __init__(self, driver: Driver, scope: Scope, parts: StoreParts) -> None:
         """Use `Backend.bind` instead."""
         self._driver = driver
-        self._parts = parts
-        self._views: dict[type, object] = {}
+        self._parts, self._views = parts, dict[type, object]()
         self._forget_hooks: list[Callable[[Entry, str], Awaitable[object]]] = []
         self.scope = scope
 
     async def save(self, entry: Entry) -> Entry:
         """Save `entry` durably and return it with its id, time and scope.
 
-        An entry without a scope gets the scope of the store. A session does not limit visibility: it is stored as
-        `source.session`. An entry that arrives with an id or a time is refused if it was forgotten here. Raises:
-        InvalidEntry; ScopeMismatch if the entry's scope lies outside the store's; ReasonRequired if the entry is
-        visible beyond the project and has no reason; StorageFull and its siblings.
+        An entry without a scope gets the scope of the store, without its session, which is stored as `source.session`.
+        One whose scope has a session is visible in that session alone, and gone when it ends. An entry that arrives
+        with an id or a time is refused if it was forgotten here. Raises: InvalidEntry; ScopeMismatch if the entry's
+        scope lies outside the store's; ReasonRequired if the entry is visible beyond the project and has no reason;
+        StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
             ready = await self._prepare(entry)
@@ -393,7 +393,7 @@ class Store:
             time=truncate_to_milliseconds(entry.time) if entry.time else self._parts.clock.now(),
             since=truncate_to_milliseconds(entry.since) if entry.since else None,
             scope=scope,
-            source=replace(entry.source, session=entry.source.session or scope.session),
+            source=replace(entry.source, session=entry.source.session or scope.session or self.scope.session),
         )
         if entry.id:
             self._parts.ids.follow(entry.id)
@@ -513,18 +513,19 @@ class Store:
         if isinstance(self._driver, KeepsTombstones) and (tombstone := await self._driver.tombstone_of(entry)):
             raise InvalidEntry(
                 f"The memory {tombstone.id} was forgotten{tombstone.origin} and is not taken in again: save its words "
-                f"without an "
-                "id and a time, as a new memory."
+                "without an id and a time, as a new memory."
             )
 
     def _resolve_scope(self, entry: Entry) -> Scope:
         if entry.scope is None:
-            return self.scope
+            return without_session(self.scope)
         own, requested = self.scope.parts(), entry.scope.parts()
         foreign = [name for name, value in requested.items() if own.get(name) not in {None, value}]
         if foreign:
             raise ScopeMismatch(f"This store is bound to {self.scope}: it can't save for {entry.scope}.")
         if "session" in requested:
+            if not isinstance(self._driver, LayeredMemory):
+                raise ScopeMismatch("This store keeps nothing for one session alone: save it without a session.")
             return Scope(**own | requested)
         if "project" in own and "project" not in requested and not (entry.reason or "").strip():
             raise ReasonRequired

@@ -18,12 +18,11 @@ from ricordo import curation, search, workspace
 from ricordo.clock import Clock, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.context.config import PREAMBLE_BUDGET
-from ricordo.context.preamble import Preamble, SavedEntry, compose_preamble, normalize_words, recent_session_items
+from ricordo.context.preamble import Preamble, SavedEntry, compose_preamble, recent_session_items
 from ricordo.curation.config import ConsolidationConfig
-from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.messages.tokens import Tokens
-from ricordo.scope import Scope
+from ricordo.scope import Scope, without_session
 from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
 from ricordo.stores.base import RootTombstones
@@ -32,7 +31,10 @@ from ricordo.stores.root_reader import (
     EmptyRoots,
     RootReader,
     RootSessions,
+    curated_keys,
+    entry_keys,
     find_facts,
+    has_content,
     merge_duplicates,
     newest_key,
     profile_of,
@@ -43,7 +45,7 @@ from ricordo.stores.root_reader import (
     visible_entries,
 )
 from ricordo.workspace.entry import Entry, EntryFilter, find_contradictions
-from ricordo.workspace.entry_codec import LocatedEntry, render_prompt_lines
+from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
 from ricordo.workspace.history.usage import MemoryUsage, UsageAct
 from ricordo.workspace.layout import MEMORY_PATH, is_profile
@@ -51,6 +53,7 @@ from ricordo.workspace.ledger import append_entries, find_entries, find_ledger_c
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
+    from ricordo.storage import FileStore
     from ricordo.workspace.history.change_sets import Change
     from ricordo.workspace.history.versions import ChangeDiff
 
@@ -58,38 +61,11 @@ __all__ = [
     "LayeredDriver",
     "LayeredStore",
     "RootSet",
-    "curated_keys",
-    "entry_keys",
-    "has_content",
 ]
 
 
 def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
     return SavedEntry(entry=entry, source=place.display_path(source), path=place.label)
-
-
-def has_content(document: bytes) -> bool:
-    """Return whether a document has more than headings; without, all its memories were removed."""
-    return any(not line.startswith("#") for line in render_prompt_lines(document))
-
-
-def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
-    """Return the ids and the words of the entries in curated memory, and the ids of the entries they replace."""
-    keys: set[str] = set()
-    for located in curated:
-        entry = located.entry
-        keys |= {
-            *entry_keys(entry),
-            *field_ids(entry, MERGED_FIELD),
-            *field_ids(entry, REPLACED_FIELD),
-            entry.supersedes or entry.id,
-        }
-    return keys
-
-
-def entry_keys(entry: Entry) -> set[str]:
-    """Return the id and the words of an entry; a prefix tells words from ids."""
-    return {entry.id, f": {normalize_words(entry.content)}"}
 
 
 _RECENT_CHANGES = (1, 32, None)
@@ -112,6 +88,11 @@ class RootSet(Protocol):
     @property
     def open_roots(self) -> list[MemoryRoot]:
         """The places that are open, narrowest first."""
+        ...
+
+    @property
+    def may_end(self) -> bool:
+        """Whether a place is open that can be gone at the next read, such as that of a session."""
         ...
 
     def has_unopened(self) -> bool:
@@ -190,7 +171,7 @@ class LayeredDriver(RootTombstones):
         self._reranker = reranker
         self._has_searched = False
         self._empty_roots = EmptyRoots()
-        self._readers: dict[str, RootReader] = {}
+        self._readers: dict[FileStore, RootReader] = {}
 
     async def places(self) -> list[MemoryRoot]:
         """Return the visible places that exist, narrowest first."""
@@ -228,7 +209,8 @@ class LayeredDriver(RootTombstones):
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
         checks = list[bool]()
-        places = self._roots.open_roots if self._has_searched else await self.places()
+        is_settled = self._has_searched and not self._roots.may_end
+        places = self._roots.open_roots if is_settled else await self.places()
         self._has_searched = True
         searched = self._empty_roots.exclude_empty(places)
         hits = await self._recall(searched, query, limit, lambda: checks.append(self._has_unsearched_root(places)))
@@ -265,7 +247,7 @@ class LayeredDriver(RootTombstones):
                 if has_content(document):
                     curated.append(place.rewrite_links(document))
                     labels.append(place.label)
-            reader = self._readers.setdefault(place.label, RootReader(place))
+            reader = self._readers.setdefault(place.files, RootReader(place))
             await reader.refresh()
             last, more = await reader.recent_entries()
             known_keys = curated_keys(curated_entries := await reader.curated_entries())
@@ -368,7 +350,7 @@ class LayeredDriver(RootTombstones):
 
         Raises: ScopeMismatch; ReasonRequired.
         """
-        place = await self._roots.root_for(scope or self._scope)
+        place = await self._roots.root_for(scope or without_session(self._scope))
         located = [*await read_all_entries(place.files), *await read_facts(place, self._scope)]
         entries = [entry for entry in visible_entries([(place, merge_duplicates(located))]) if wanted.matches(entry)]
         if not entries:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 from anyio.to_thread import run_sync
 
 from ricordo import workspace
-from ricordo.context.preamble import MAX_SAVED
+from ricordo.context.preamble import MAX_SAVED, normalize_words
+from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
 from ricordo.errors import FileMissing, PathRefused, StorageError, VersionConflict
 from ricordo.guard import has_secret
 from ricordo.lazy import dataclass, lazy_compile
@@ -30,7 +31,13 @@ from ricordo.storage import FileInfo, FileStore
 from ricordo.stores.contract import EntryPage, SessionNotes
 from ricordo.stores.parsed_files import ParsedFile, log_damage
 from ricordo.workspace.entry import Entry, contradicted_ids, find_contradictions
-from ricordo.workspace.entry_codec import PINNED_FIELD, LocatedEntry, parse_entries, without_field_comment
+from ricordo.workspace.entry_codec import (
+    PINNED_FIELD,
+    LocatedEntry,
+    parse_entries,
+    render_prompt_lines,
+    without_field_comment,
+)
 from ricordo.workspace.history.change_sets import CURATION_LOCK
 from ricordo.workspace.history.checks import find_damage
 from ricordo.workspace.history.log import count_saved, may_be_saved
@@ -57,7 +64,10 @@ __all__ = [
     "FactView",
     "RootReader",
     "RootSessions",
+    "curated_keys",
+    "entry_keys",
     "find_facts",
+    "has_content",
     "merge_duplicates",
     "newest_key",
     "profile_of",
@@ -528,3 +538,27 @@ async def read_fact_view(places: Sequence[MemoryRoot], scope: Scope) -> FactView
         if facts:
             copies[place.label] = frozenset(await find_ledger_copies(place.files, facts))
     return FactView(facts=rows, copies=copies)
+
+
+def has_content(document: bytes) -> bool:
+    """Return whether a document has more than headings; without, all its memories were removed."""
+    return any(not line.startswith("#") for line in render_prompt_lines(document))
+
+
+def curated_keys(curated: Iterable[LocatedEntry]) -> set[str]:
+    """Return the ids and the words of the entries in curated memory, and the ids of the entries they replace."""
+    keys: set[str] = set()
+    for located in curated:
+        entry = located.entry
+        keys |= {
+            *entry_keys(entry),
+            *field_ids(entry, MERGED_FIELD),
+            *field_ids(entry, REPLACED_FIELD),
+            entry.supersedes or entry.id,
+        }
+    return keys
+
+
+def entry_keys(entry: Entry) -> set[str]:
+    """Return the id and the words of an entry; a prefix tells words from ids."""
+    return {entry.id, f": {normalize_words(entry.content)}"}

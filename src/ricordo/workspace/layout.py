@@ -29,6 +29,7 @@ __all__ = [
     "INDEX_FILE",
     "LARGE_RESULTS",
     "LEDGERS",
+    "LOCAL",
     "MEMORY_PATH",
     "PROJECT_FILE",
     "PROJECT_PREFIX",
@@ -76,6 +77,8 @@ SESSIONS = f"{WORKSPACE}/sessions"
 TRASH = "trash"
 USERS = "users"
 """The folder with the place of each user in a shared root; each place has the layout of a root."""
+LOCAL = "local"
+"""The folder with the place of each session that remembers something for itself alone, beside the workspace."""
 PROJECT_PREFIX = "project"
 """The label of shared memory when a user's own place comes first."""
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"

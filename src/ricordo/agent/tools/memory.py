@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from secrets import token_bytes
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from ricordo.agent.tools.contract import Approval, ApprovalHandler, Tool, ToolContext
 from ricordo.agent.tools.function import tool
@@ -24,6 +24,7 @@ from ricordo.extraction.known_memory import is_from_tools
 from ricordo.guard import FencedItem, Redactor, Trust, render_fence
 from ricordo.lazy import lazy_compile
 from ricordo.messages.tokens import Tokens, cut_text, estimate_text
+from ricordo.scope import wider_scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Neighbour, Query
 from ricordo.search.memory_root import SHARED_LABEL
 from ricordo.search.recall import attach_neighbours, informative_heading
@@ -325,6 +326,8 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
 
 
 _ID_SHOWN = 8
+_ToolScope: TypeAlias = Literal["private", "session", "team"]
+"""The scopes for which an agent can save; people save for a whole project."""
 
 
 def remember_tool(store: Store | None) -> Tool:
@@ -335,6 +338,11 @@ def remember_tool(store: Store | None) -> Tool:
         context: ToolContext,
         kind: Annotated[str, "fact, decision, preference, lesson, convention or goal"] = "fact",
         tags: Annotated[tuple[str, ...], "a few single words to find it by"] = (),
+        *,
+        scope: Annotated[
+            _ToolScope, "private; session: for this one alone, gone at its end; team: give a reason"
+        ] = "private",
+        reason: Annotated[str, "why the team needs it"] = "",
     ) -> str:
         """Save one thing for later sessions.
 
@@ -346,7 +354,13 @@ def remember_tool(store: Store | None) -> Tool:
         source = Source(session=context.session or None)
         outside = await run_in_thread(is_from_tools, content, context.messages)
         extra = (EXTERNAL_TRUST_FIELD,) if outside else ()
-        saved = await store.save(Entry(content=content, kind=kind, tags=tags, by="agent", source=source, extra=extra))
+        wider = None if scope == "private" else wider_scope(store.scope, scope)
+        saved = await store.save(
+            Entry(
+                content=content, kind=kind, tags=tags, by="agent", source=source, extra=extra, scope=wider,
+                reason=reason or None,
+            )
+        )  # fmt: skip
         if not await _holds_entries(store):
             return _MEMORY_OFF
         if saved.state == "quarantined":

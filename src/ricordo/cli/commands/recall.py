@@ -14,6 +14,7 @@ from ricordo.cli.options import (
     LimitOption,
     ProjectOption,
     RootOption,
+    SessionOption,
     SinceOption,
     TagOption,
     UntilOption,
@@ -42,6 +43,7 @@ def recall(
         int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
     ] = None,
     as_of: AsOfOption = None,
+    session: SessionOption = None,
     said: Annotated[
         bool, typer.Option("--said/--no-said", help="Also statements of sessions that match nearer than memories.")
     ] = True,
@@ -59,7 +61,7 @@ def recall(
     """
     if why and as_of is not None:
         raise typer.BadParameter("--why explains what is found now; it does not go with --as-of.")
-    target = require_target(root, user, project)
+    target = require_target(root, user, project, session=session)
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
@@ -97,6 +99,7 @@ def ask(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the next best passages too.")] = False,
     also: Annotated[list[str] | None, typer.Option("--also", hidden=True, help="One more question.")] = None,
     as_of: AsOfOption = None,
+    session: SessionOption = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -107,7 +110,7 @@ def ask(
     The answer is quoted from memory with its file and line, or it is "not in memory". Both are answers: the exit code
     is 0.
     """
-    target = require_target(root, user, project)
+    target = require_target(root, user, project, session=session)
     questions = [question, *(also or [])]
 
     async def answer_all(memory: "Memory") -> "list[Answer]":

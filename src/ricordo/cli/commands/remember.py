@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.doctor import Verb
     from ricordo.runtime.memory import Memory
+    from ricordo.scope import ScopeName
     from ricordo.workspace.entry import Entry
     from ricordo.workspace.history.repetition import Remaining
 
@@ -124,6 +125,10 @@ def remember(
     ] = None,
     metadata: MetadataOption = None,
     shared: SharedOption = False,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="NAME", help="For this session alone, until `ricordo session end NAME`."),
+    ] = None,
     deny: _Deny = None,
     ask: _Ask = None,
     root: RootOption = None,
@@ -138,15 +143,17 @@ def remember(
     """
     from ricordo.scope import Scope
 
-    _check_scope_options(everywhere=everywhere, shared=shared, reason=reason)
+    _check_scope_options(everywhere=everywhere, shared=shared, reason=reason, session=session)
     if not _KIND_PATTERN.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
     rule, metadata_values = _build_rule(deny, ask), last_values(metadata)
-    target = find_target(root, user, project, shared=shared)
+    target = find_target(root, user, project, shared=shared, session=session)
     content = read_text(text)
 
     async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
-        scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
+        scope: Scope | ScopeName | None = "session" if session else None
+        if everywhere:
+            scope = Scope(user=target.user, tenant=memory.scope.tenant)
         entry = await memory.remember(
             content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule, metadata=metadata_values
         )
@@ -172,7 +179,9 @@ def remember(
         print_line(dim(wrap(f"rule: {entry.rule}", "  ")))
 
 
-def _check_scope_options(*, everywhere: bool, shared: bool, reason: str | None) -> None:
+def _check_scope_options(*, everywhere: bool, shared: bool, reason: str | None, session: str | None) -> None:
+    if session is not None and (everywhere or shared):
+        raise typer.BadParameter("What is for one session alone is seen nowhere else: give --session alone.")
     if everywhere and shared:
         raise typer.BadParameter(
             "What is visible in all of your projects is yours alone: --shared does not go with it."

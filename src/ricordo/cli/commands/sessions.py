@@ -21,7 +21,7 @@ from ricordo.cli.options import (
     UserOption,
 )
 from ricordo.cli.render import bold, dim, escape, format_size, highlight, pluralize, print_json, print_line, wrap
-from ricordo.cli.target import Target, load_redactor, load_scope, read_memory, require_target, run_async
+from ricordo.cli.target import Target, load_redactor, load_scope, read_memory, require_target, run_async, with_memory
 from ricordo.clock import format_rfc3339
 from ricordo.errors import SessionNotFound
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         SessionSearchResult,
     )
 
-__all__ = ["list_sessions", "search", "show"]
+__all__ = ["end", "list_sessions", "search", "show"]
 
 
 _MAX_RESULT_CHARS = 400
@@ -124,6 +124,26 @@ def show(
             print_line(wrap(part, "  "))
     for broken in selected.broken_lines:
         print_line(f"\n{broken.line} (this line can't be read: {escape(broken.reason)})")
+
+
+def end(
+    *,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The name of the session.")],
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a session: what was remembered for it alone is erased. Its conversation stays.
+
+    A session also ends when its agent is left, or when nobody has used it for a day.
+    """
+    target = require_target(root, user, project, session=session)
+    with_memory(target, lambda memory: memory.end_session())
+    if as_json:
+        print_json({"ended": session})
+        return
+    print_line(f"Ended {escape(session)}. Nothing is left of what was remembered for it alone.")
 
 
 def search(
