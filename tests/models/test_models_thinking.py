@@ -48,7 +48,13 @@ THOUGHTS = [
 ]
 
 
-NAMES = ("anthropic:claude-sonnet-5", "anthropic:claude-haiku-4-5", "openai:gpt-5", "openai:gpt-4o", "openai-chat:gpt-5")
+NAMES = (
+    "anthropic:claude-sonnet-5",
+    "anthropic:claude-haiku-4-5",
+    "openai:gpt-5",
+    "openai:gpt-4o",
+    "openai-chat:gpt-5",
+)
 
 
 @pytest.mark.anyio
