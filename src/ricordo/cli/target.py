@@ -57,7 +57,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 _MAX_PROJECT_CHARS = 200
-_LOCAL_EMBEDDERS = frozenset({"auto", "static", "minilm", "hashing"})
+_LOCAL_EMBEDDERS = frozenset({"auto", "static", "minilm", "multilingual", "hashing"})
 _EMBEDDING_SECONDS = 0.5
 # what a root holds from its first moments on, and keeps when its making was cut off
 _ROOT_FILES = frozenset(

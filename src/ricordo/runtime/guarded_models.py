@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["GuardedEmbedder", "GuardedModel", "GuardedReranker", "guard_embedder", "prepare_memory_model"]
 
 
-_LOCAL_PROVIDERS = frozenset({"hashing", "minilm", "static"})
+_LOCAL_PROVIDERS = frozenset({"hashing", "minilm", "multilingual", "static"})
 
 
 def prepare_memory_model(

