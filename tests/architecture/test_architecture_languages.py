@@ -6,13 +6,24 @@ import re
 from collections.abc import Iterator
 from typing import get_args
 
-from ricordo.language.packs import LANGUAGES, PhraseKind, RowKind, TableKind, WordKind, pack_words
+from ricordo.language import find_literals
+from ricordo.language.packs import (
+    LANGUAGES,
+    PhraseKind,
+    RowKind,
+    TableKind,
+    WordKind,
+    join_lines,
+    language_packs,
+    pack_words,
+)
 from source_tree import Module, modules
 
 PACKS = "ricordo.language.packs."
 OTHER_LETTERS = {
     "ricordo.agent.tools.memory_files": "characters that look like a slash",
     "ricordo.guard.fence": "characters that look like others",
+    "ricordo.language.literals": "small letters that are one letter where case is ignored",
     "ricordo.guard.scanner": "characters that look like others",
     "ricordo.testing.store_recall": "texts that stores are tried with",
     "ricordo.testing.store_saving": "texts that stores are tried with",
@@ -111,3 +122,13 @@ def test_a_vocabulary_is_seen_in_patterns_lists_and_sets() -> None:
     assert list_words(r"^(?:nicht|kein\w*|nie(?:mals)?|ohne)(?!\w)") >= {"nicht", "kein", "nie", "ohne"}
     assert list_words("der die das " * 8) == {"der", "die", "das"}
     assert find_foreign_words("für|über|[à-ö]|é|没有") == ["für", "über", "没有"]
+
+
+def test_nearly_every_cue_of_a_pack_needs_a_literal_so_that_most_texts_are_not_searched_for_it() -> None:
+    sources = [
+        join_lines(lines, edges=pack.edges)
+        for pack in language_packs()
+        for lines in (*pack.cues.values(), *pack.signals.values())
+    ]
+    unread = [source for source in sources if find_literals(source) is None]
+    assert len(unread) <= len(sources) // 10, unread

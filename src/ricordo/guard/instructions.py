@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from ricordo.guard.fence import LOOKALIKES, escape_tags, is_invisible
 from ricordo.language import split_words
+from ricordo.language.literals import PatternTable
 from ricordo.language.packs.others import OrderKind, order_pattern
 from ricordo.lazy import lazy_compile
 
@@ -50,6 +51,7 @@ INSTRUCTION_REASONS: dict[InstructionKind, str] = {
 MAX_CHARS = 20_000
 """Of a longer text only so many characters are read, from both ends."""
 _WINDOW_SENTENCES = 3
+_PLAIN = lazy_compile(r"[\t\n -~]*")
 _HIDDEN_WORDS = 5
 _SENTENCE_END = lazy_compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _TAG_CHARACTERS = lazy_compile("(?<!\U0001f3f4)[\U000e0020-\U000e007e]{3,}")
@@ -85,17 +87,16 @@ _Span: TypeAlias = tuple[int, int]
 
 
 @cache
-def _pattern(signal: _Signal) -> re.Pattern[str]:
-    if signal == "address":
-        source = _address_source()
-    elif signal == "system_label":
-        label = order_pattern("system_turn")
-        source = rf"(?:^|\n|[.!?。！？\]>]\s?)[\W_]{{0,6}}(?:{label})[\W_]{{0,3}}[:：\]\*)】\-–]"
-    elif signal == "wish_of_user":
-        source = rf"(?:{order_pattern('the_user')})\s?(?:{order_pattern('user_wish')})"
-    else:
-        source = order_pattern(signal)
-    return re.compile(source, re.IGNORECASE)
+def _patterns() -> PatternTable[_Signal]:
+    label = order_pattern("system_turn")
+    return PatternTable(
+        {
+            **{kind: order_pattern(kind) for kind in get_args(OrderKind)},
+            "address": _address_source(),
+            "system_label": rf"(?:^|\n|[.!?。！？\]>]\s?)[\W_]{{0,6}}(?:{label})[\W_]{{0,3}}[:：\]\*)】\-–]",
+            "wish_of_user": rf"(?:{order_pattern('the_user')})\s?(?:{order_pattern('user_wish')})",
+        }
+    )
 
 
 def _address_source() -> str:
@@ -117,13 +118,15 @@ def find_instruction(text: str) -> InstructionKind | None:
     kinds, plain = _find_kinds(text), _show_letters(text)
     if (plain != text and _find_kinds(plain) - kinds) or _hides_sentence(text):
         return "hidden"
-    if any(_pattern("ai_reader").search(part) or _find_kinds(part) for part in _find_unseen(text)):
+    if any(_patterns()["ai_reader"].search(part) or _find_kinds(part) for part in _find_unseen(text)):
         return "hidden"
     return next((kind for kind in get_args(InstructionKind) if kind in kinds), None)
 
 
 def _show_letters(text: str) -> str:
     """Return the text without invisible characters, and with plain letters in the place of lookalikes in words."""
+    if _PLAIN.fullmatch(text):
+        return text
     visible = "".join(char for char in text if char in "\n\t" or not is_invisible(char) or _is_mark(char))
     return re.sub(r"\S+", lambda word: _fold_word(word.group()), visible)
 
@@ -207,12 +210,15 @@ class _Reading:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._possible = _patterns().find_possible(text)
         self._spans: dict[_Signal, list[_Span]] = {}
 
     def spans(self, signal: _Signal) -> list[_Span]:
         """Return where a signal stands, in order."""
+        if signal not in self._possible:
+            return []
         if signal not in self._spans:
-            self._spans[signal] = [match.span() for match in _pattern(signal).finditer(self.text)]
+            self._spans[signal] = [match.span() for match in _patterns()[signal].finditer(self.text)]
         return self._spans[signal]
 
     def has(self, signal: _Signal, window: _Span) -> bool:

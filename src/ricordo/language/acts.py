@@ -11,16 +11,17 @@ any text.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from ricordo.language.languages import UNSEGMENTED, Language, Script, detect_language, script_of
+from ricordo.language.literals import PatternTable
 from ricordo.language.packs import (
     SIGNALS,
     Act,
     LanguagePack,
     Signal,
-    compile_lines,
+    join_lines,
     language_pack,
     language_packs,
     split_lines,
@@ -58,27 +59,30 @@ def is_correction(text: str) -> bool:
     Quoted phrases, code and a mere question ("right?") are no corrections.
     """
     plain = blank_quotes(text[:_MAX_CHARS].replace("’", "'")).strip()
-    return any(pattern.search(plain) for pattern in _correction_patterns())
+    return bool(_corrections().find_matching(plain))
 
 
 @lru_cache(maxsize=4096)
 def _match_acts(sentence: str, language: Language) -> frozenset[Act]:
     plain = blank_quotes(sentence).strip(" \t\n*_-–—\"'“”(")
-    return frozenset(act for act, pattern in _compile_cues(language).items() if pattern.search(plain))
+    return _cues(language).find_matching(plain)
 
 
 @lru_cache(maxsize=32)
-def _compile_cues(language: Language) -> Mapping[Act, re.Pattern[str]]:
+def _cues(language: Language) -> PatternTable[Act]:
     pack = language_pack(language)
-    return {act: compile_lines(lines, edges=pack.edges) for act, lines in pack.cues.items()}
+    return PatternTable({act: join_lines(lines, edges=pack.edges) for act, lines in pack.cues.items()})
 
 
 @lru_cache(maxsize=1)
-def _correction_patterns() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        compile_lines(pack.cues["correction"], edges=pack.edges)
-        for pack in language_packs()
-        if "correction" in pack.cues
+def _corrections() -> PatternTable[str]:
+    """Return the cues of corrections by language."""
+    return PatternTable(
+        {
+            pack.code: join_lines(pack.cues["correction"], edges=pack.edges)
+            for pack in language_packs()
+            if "correction" in pack.cues
+        }
     )
 
 
@@ -148,11 +152,12 @@ class CompiledPack:
     asked: re.Pattern[str] | None = None
     scripts: frozenset[str] | None = None
 
-    def find_signals(self, sentence: str) -> Iterator[Signal]:
-        """Yield each signal that stands in a sentence without quotes, once."""
-        if self.asked and self.asked.search(sentence):
+    def find_signals(self, sentence: str, among: Collection[Signal] = SIGNALS) -> Iterator[Signal]:
+        """Yield each signal of those `among` that stands in a sentence without quotes, once."""
+        if not among or (self.asked and self.asked.search(sentence)):
             return
-        for signal, patterns in self.signals.items():
+        for signal in among:
+            patterns = self.signals.get(signal, ())
             matches = (match for pattern in patterns for match in pattern.finditer(sentence))
             if any(not self._is_negated(sentence, match.start()) for match in matches):
                 yield signal
@@ -177,14 +182,29 @@ class SignalDetector:
         signals: set[Signal] = set()
         for sentence in iter_statements(text):
             scripts = _scripts_of(sentence)
-            for pack in self._compiled_packs:
+            possible = self._table.find_possible(sentence)
+            for code, pack in self._compiled_packs.items():
                 if pack.scripts is None or not pack.scripts.isdisjoint(scripts):
-                    signals.update(pack.find_signals(sentence))
+                    among = [signal for signal in pack.signals if (code, signal) in possible]
+                    signals.update(pack.find_signals(sentence, among))
+            for pack in self.custom:
+                signals.update(pack.find_signals(sentence))
         return frozenset(signals)
 
     @cached_property
-    def _compiled_packs(self) -> tuple[CompiledPack, ...]:
-        return (*(compile_pack(pack) for pack in self.packs), *self.custom)
+    def _compiled_packs(self) -> dict[str, CompiledPack]:
+        return {pack.code: compile_pack(pack) for pack in self.packs}
+
+    @cached_property
+    def _table(self) -> PatternTable[tuple[str, Signal]]:
+        """The patterns of all packs by language and signal."""
+        return PatternTable(
+            {
+                (pack.code, signal): join_lines(lines, edges=pack.edges)
+                for pack in self.packs
+                for signal, lines in pack.signals.items()
+            }
+        )
 
 
 def iter_statements(text: str) -> Iterator[str]:
@@ -197,12 +217,11 @@ def iter_statements(text: str) -> Iterator[str]:
 
 
 def compile_pack(pack: LanguagePack) -> CompiledPack:
-    """Return the patterns of a pack, joined and compiled."""
+    """Return the patterns of a pack, joined; those of signals are compiled at their first use."""
     return CompiledPack(
         signals={
-            signal: (compile_lines(pack.signals[signal], edges=pack.edges),)
-            for signal in SIGNALS
-            if signal in pack.signals
+            signal: (lazy_compile(join_lines(lines, edges=pack.edges), re.IGNORECASE),)
+            for signal, lines in pack.signals.items()
         },
         denied=_compile_optional(pack.denied),
         mentioned=_compile_optional(pack.mentioned),

@@ -25,7 +25,7 @@ __all__ = [
     "Signal",
     "TableKind",
     "WordKind",
-    "compile_lines",
+    "join_lines",
     "language_pack",
     "language_packs",
     "pack_phrases",
@@ -548,12 +548,12 @@ def split_lines(text: str) -> list[str]:
     return [line for line in re.sub(r"\n +", "", text).split("\n") if line]
 
 
-def compile_lines(text: str, *, edges: bool) -> re.Pattern[str]:
-    """Compile the patterns of a cue or signal into one; with `edges`, each starts and ends at the edge of a word."""
+def join_lines(text: str, *, edges: bool) -> str:
+    """Return one pattern of all those of a cue or signal; with `edges`, each starts and ends at the edge of a word."""
     options = []
     for line in split_lines(text):
         anchored, body = line.startswith("^"), line.removeprefix("^")
         before = "^" if anchored else (r"(?<!\w)" if edges and (body[0].isalnum() or body[0] == "(") else "")
         after = r"(?!\w)" if edges and re.search(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$", body) else ""
         options.append(f"{before}(?:{body}){after}")
-    return re.compile("|".join(options), re.IGNORECASE)
+    return "|".join(options)
