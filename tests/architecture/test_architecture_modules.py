@@ -24,6 +24,7 @@ LAZY_IMPORTS = {
     "ricordo.lazy._compile_init": "importing only the package needs no dataclasses",
     "ricordo.lazy._compile_method": "importing only the package needs no dataclasses",
     "ricordo.lazy._check_is_open": "importing only the package needs no dataclasses",
+    "ricordo.language.packs.PatternTable.find_possible": "reading literals pays for many texts only",
     "ricordo.search.index.WorkspaceIndex._searcher_for": "numpy is loaded by the first search",
     "ricordo.search.index._create_index_embedder": "numpy is loaded by the first search",
     "ricordo.guard._message_redactor": "the redactor takes a hundred patterns, and few messages need one",

@@ -75,7 +75,13 @@ class StepDisk(Disk):
         super().sync_folder(path)
 
     def commit(self, connection: sqlite3.Connection) -> None:
-        self._step("commit")
+        try:
+            self._step("commit")
+        except OSError as error:
+            # as SQLite tells it
+            failed = sqlite3.OperationalError(error.strerror)
+            failed.sqlite_errorcode = sqlite3.SQLITE_FULL if error.errno == errno.ENOSPC else sqlite3.SQLITE_IOERR
+            raise failed from error
         super().commit(connection)
 
 
@@ -90,14 +96,6 @@ class FailingDisk(StepDisk):
                 raise OSError(code, os.strerror(code))
 
         super().__init__(reached, halves=halves)
-
-    def commit(self, connection: sqlite3.Connection) -> None:
-        try:
-            super().commit(connection)
-        except OSError as error:
-            failed = sqlite3.OperationalError(error.strerror)
-            failed.sqlite_errorcode = sqlite3.SQLITE_FULL if error.errno == errno.ENOSPC else sqlite3.SQLITE_IOERR
-            raise failed from error
 
 
 class KillingDisk(StepDisk):

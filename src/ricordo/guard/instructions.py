@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from ricordo.guard.fence import LOOKALIKES, escape_tags, is_invisible
 from ricordo.language import split_words
-from ricordo.language.literals import PatternTable
+from ricordo.language.packs import PatternTable
 from ricordo.language.packs.others import OrderKind, order_pattern
 from ricordo.lazy import lazy_compile
 

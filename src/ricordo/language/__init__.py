@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         is_unsegmented,
         script_of,
     )
-    from ricordo.language.literals import PatternTable, find_literals
+    from ricordo.language.literals import find_literals
     from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
+    from ricordo.language.packs import PatternTable
     from ricordo.language.sentences import (
         Sentence,
         SentenceKind,
@@ -128,7 +129,8 @@ __getattr__ = lazy_exports(
         ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_lead_in strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
         "lacks_subject mentions_name name_listener opens_with_pronoun points_back tells_event to_third_person",
-        ".literals": "PatternTable find_literals",
+        ".literals": "find_literals",
+        ".packs": "PatternTable",
         ".words": "containment content_words coverage drop_questions is_stop_word jaccard overlap repeats_sentence "
         "split_identifier split_words stem strip_accents text_similarity",
     },

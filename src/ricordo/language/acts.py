@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from ricordo.language.languages import UNSEGMENTED, Language, Script, detect_language, script_of
-from ricordo.language.literals import PatternTable
 from ricordo.language.packs import (
     SIGNALS,
     Act,
     LanguagePack,
+    PatternTable,
     Signal,
     join_lines,
     language_pack,

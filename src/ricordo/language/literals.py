@@ -10,21 +10,19 @@ A pattern of which no literal is known counts as one that can match any text. Th
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
 
 from ricordo.lazy import lazy_compile
 
-__all__ = ["PatternTable", "find_literals"]
+__all__ = ["LiteralIndex", "find_literals"]
 
 
 _Literals: TypeAlias = frozenset[str]
 _Key = TypeVar("_Key", bound=Hashable)
 _GRAM = 4
 """The letters by which literals are looked up; shorter ones, as in Chinese, are few."""
-_TEXTS_BEFORE_INDEX = 50
-"""Reading the literals takes about as long as matching so many sentences without them."""
 _EDGE = "\0"
 """Stands at each edge of a word, in texts and literals, so that "ai" is not found in "said"."""
 _START, _END = "\1", "\2"
@@ -54,43 +52,11 @@ def find_literals(source: str) -> _Literals | None:
     return frozenset(literal.strip(_START + _END) for literal in literals)
 
 
-class PatternTable(Generic[_Key]):
-    """Patterns by key, which ignore case. A pattern is compiled at its first use; most texts need few of them.
-
-    After some texts the literals of the patterns are read, which takes as long as matching that many texts.
-    """
+class LiteralIndex(Generic[_Key]):
+    """The keys of patterns, which ignore case, by the literals that the patterns need."""
 
     def __init__(self, sources: Mapping[_Key, str]) -> None:
-        """Keep the sources of the patterns."""
-        self._sources = sources
-        self._compiled: dict[_Key, re.Pattern[str]] = {}
-        self._texts = 0
-        self._index: _LiteralIndex[_Key] | None = None
-
-    def __getitem__(self, key: _Key) -> re.Pattern[str]:
-        """Return the pattern of a key."""
-        if key not in self._compiled:
-            self._compiled[key] = re.compile(self._sources[key], re.IGNORECASE)
-        return self._compiled[key]
-
-    def find_possible(self, text: str) -> Collection[_Key]:
-        """Return the keys whose patterns can match `text`, in no order; any other pattern surely doesn't."""
-        self._texts += 1
-        if self._texts <= _TEXTS_BEFORE_INDEX:
-            return self._sources.keys()
-        if self._index is None:
-            self._index = _LiteralIndex(self._sources)
-        return self._index.find_possible(text)
-
-    def find_matching(self, text: str) -> frozenset[_Key]:
-        """Return the keys whose patterns occur in `text`."""
-        return frozenset(key for key in self.find_possible(text) if self[key].search(text))
-
-
-class _LiteralIndex(Generic[_Key]):
-    """The keys of patterns by the literals that the patterns need."""
-
-    def __init__(self, sources: Mapping[_Key, str]) -> None:
+        """Read the patterns of all keys."""
         self._always: set[_Key] = set()
         self._short: list[tuple[str, _Key]] = []
         self._long: dict[str, list[tuple[str, _Key]]] = defaultdict(list)
@@ -104,6 +70,7 @@ class _LiteralIndex(Generic[_Key]):
         self._short_ascii = [(literal, key) for literal, key in self._short if literal.isascii()]
 
     def find_possible(self, text: str) -> set[_Key]:
+        """Return the keys whose patterns can match `text`; any other pattern surely doesn't."""
         folded = _mark_edges(_fold(text))
         candidates = list(self._short_ascii if text.isascii() else self._short)
         grams = {folded[start : start + _GRAM] for start in range(len(folded) - _GRAM + 1)}

@@ -5,13 +5,16 @@ human language stands outside the packs.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, get_args
 
 from ricordo.lazy import dataclass
+
+if TYPE_CHECKING:
+    from ricordo.language.literals import LiteralIndex
 
 __all__ = [
     "LANGUAGES",
@@ -19,6 +22,7 @@ __all__ = [
     "Act",
     "Language",
     "LanguagePack",
+    "PatternTable",
     "PhraseKind",
     "RowKind",
     "Script",
@@ -557,3 +561,38 @@ def join_lines(text: str, *, edges: bool) -> str:
         after = r"(?!\w)" if edges and re.search(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$", body) else ""
         options.append(f"{before}(?:{body}){after}")
     return "|".join(options)
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class PatternTable(Generic[_Key]):
+    """Patterns by key, which ignore case, each compiled at its first use. After many texts their literals are used."""
+
+    def __init__(self, sources: Mapping[_Key, str]) -> None:
+        """Keep the sources of the patterns."""
+        self._sources = sources
+        self._compiled: dict[_Key, re.Pattern[str]] = {}
+        self._texts = 0
+        self._index: LiteralIndex[_Key] | None = None
+
+    def __getitem__(self, key: _Key) -> re.Pattern[str]:
+        """Return the pattern of a key."""
+        if key not in self._compiled:
+            self._compiled[key] = re.compile(self._sources[key], re.IGNORECASE)
+        return self._compiled[key]
+
+    def find_possible(self, text: str) -> Collection[_Key]:
+        """Return the keys whose patterns can match `text`, in no order; any other pattern surely doesn't."""
+        self._texts += 1
+        if self._texts <= 50:  # reading the literals takes as long as matching so many texts
+            return self._sources.keys()
+        if self._index is None:
+            from ricordo.language.literals import LiteralIndex
+
+            self._index = LiteralIndex(self._sources)
+        return self._index.find_possible(text)
+
+    def find_matching(self, text: str) -> frozenset[_Key]:
+        """Return the keys whose patterns occur in `text`."""
+        return frozenset(key for key in self.find_possible(text) if self[key].search(text))
