@@ -11,7 +11,7 @@ import measure_house
 from measure_house import House, is_bare_participle
 from source_tree import ROOT
 
-MAX_FILES = {"send": 75, "remember": 37, "recall": 41, "consolidate": 67}
+MAX_FILES = {"send": 75, "remember": 37, "recall": 41, "consolidate": 68}
 """How many source files each act may enter; a change that needs more has to say why."""
 
 
