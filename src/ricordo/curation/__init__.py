@@ -7,7 +7,15 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
-    from ricordo.curation.marks import EntryUpdate, mark_entry, mark_fact, merge_into, update_entry, update_fact
+    from ricordo.curation.marks import (
+        EntryUpdate,
+        mark_entry,
+        mark_fact,
+        merge_into,
+        supersede_entries,
+        update_entry,
+        update_fact,
+    )
     from ricordo.curation.profile.storage import FileProfileStore, InMemoryProfileStore
     from ricordo.curation.profile.updater import ProfileUpdater
     from ricordo.curation.profile.updates import NewFact, ProfileUpdate, UpdateLabels, UpdateResult
@@ -44,6 +52,7 @@ __all__ = [
     "merge_into",
     "propose",
     "resolve_history_item",
+    "supersede_entries",
     "undo_change",
     "update_entry",
     "update_fact",
@@ -54,7 +63,7 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
-        ".marks": "EntryUpdate mark_entry mark_fact merge_into update_entry update_fact",
+        ".marks": "EntryUpdate mark_entry mark_fact merge_into supersede_entries update_entry update_fact",
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",

@@ -36,7 +36,7 @@ from ricordo.workspace.entry import (
 from ricordo.workspace.entry_codec import LocatedEntry, collect_again, parse_entries, render_entry
 from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.layout import MEMORY_PATH, TOPICS, WORKSPACE, is_profile, long_entry_path
-from ricordo.workspace.ledger import find_entries, find_entry, is_long
+from ricordo.workspace.ledger import find_entries, find_entry, is_long, read_all_entries
 from ricordo.workspace.markdown import has_any_id
 from ricordo.workspace.profile import category_for_kind, format_profile_time, kind_for_category, parse_profile
 from ricordo.workspace.redaction import guarded_length, redact_entry, screen_entry
@@ -51,6 +51,7 @@ __all__ = [
     "mark_entry",
     "mark_fact",
     "merge_into",
+    "supersede_entries",
     "update_entry",
     "update_fact",
 ]
@@ -124,7 +125,7 @@ async def mark_entry(
     async def plan() -> list[Edit]:
         located_entries = await _locate(files, located.entry.id)
         edits = [
-            await _rewrite_bullets(files, path, located.entry.id, apply_mark)
+            await _rewrite_bullets(files, path, {located.entry.id}, apply_mark)
             for path in dict.fromkeys(_document_paths(located_entries))
         ]
         if act != "unpin":
@@ -160,7 +161,7 @@ async def update_entry(
         located_entries = await _locate(files, name)
         long, long_edits = await _plan_long_file(files, located_entries, name, new_content)
         edits = [
-            await _rewrite_bullets(files, path, name, apply_update, long=long)
+            await _rewrite_bullets(files, path, {name}, apply_update, long=long)
             for path in dict.fromkeys(_document_paths(located_entries))
         ]
         if new_content is not None:
@@ -197,25 +198,36 @@ async def merge_into(
     """Let the entry `new_id` take the place of `old`, which stays as superseded; a fact leaves its profile."""
 
     async def plan() -> list[Edit]:
-        if is_profile(old.path):
-            stored = await files.read(old.path)
-            data = without_facts(stored.data, old.path, {old.entry.id}, learned_only=False)
-            return [Edit(path=old.path, expected_hash=stored.version, data=data)]
-        located_entries = await _locate(files, old.entry.id)
-        return [
-            await _rewrite_bullets(
-                files,
-                path,
-                old.entry.id,
-                lambda entry: supersede(
-                    replace(_without_outdated_mark(entry), id=old.entry.id), new_id, end=now.date()
-                ),
-            )
-            for path in dict.fromkeys(_document_paths(located_entries))
-        ]
+        stored = await files.read(old.path)
+        data = without_facts(stored.data, old.path, {old.entry.id}, learned_only=False)
+        return [Edit(path=old.path, expected_hash=stored.version, data=data)]
 
+    if not is_profile(old.path):
+        await _locate(files, old.entry.id)
+        await supersede_entries(files, changes, {old.entry.id: new_id}, now=now, who=who)
+        return
     async with files.lock(CURATION_LOCK):
         await changes.rebase(plan, act="merge", who=who)
+
+
+async def supersede_entries(
+    files: FileStore, changes: ChangeSets, successors: Mapping[str, str], *, now: datetime, who: str, part_of: str = ""
+) -> None:
+    """Let other entries take the place of these, each by the id of its successor; they stay as superseded.
+
+    It is one change, which belongs to the change `part_of`. One that was forgotten meanwhile is left out.
+    """
+
+    def rewrite(entry: Entry) -> Entry:
+        return supersede(_without_outdated_mark(entry), successors[entry.id], end=now.date())
+
+    async def plan() -> list[Edit]:
+        located = await read_all_entries(files, only=has_any_id(successors))
+        paths = dict.fromkeys(one.path for one in located if one.entry.id in successors)
+        return [await _rewrite_bullets(files, path, successors, rewrite) for path in paths]
+
+    async with files.lock(CURATION_LOCK):
+        await changes.rebase(plan, act="merge", who=who, part_of=part_of)
 
 
 async def update_fact(
@@ -240,7 +252,7 @@ async def update_fact(
         for name in copies:
             for path in dict.fromkeys(_document_paths(await _locate(files, name))):
                 rewrite = partial(_apply_to_copy, update=update, now=now, redactor=redactor)
-                edits.append(await _rewrite_bullets(files, path, name, rewrite))
+                edits.append(await _rewrite_bullets(files, path, {name}, rewrite))
         return edits + await build_session_edits(files, [old.content], {old.id, *copies})
 
     async with files.lock(CURATION_LOCK):
@@ -339,9 +351,9 @@ def _without_outdated_mark(entry: Entry) -> Entry:
 
 
 async def _rewrite_bullets(
-    files: FileStore, path: str, name: str, rewrite: Callable[[Entry], Entry], *, long: str | None = ""
+    files: FileStore, path: str, names: Collection[str], rewrite: Callable[[Entry], Entry], *, long: str | None = ""
 ) -> Edit:
-    """Return the edit that rewrites the bullets of one entry in a document; every other byte stays.
+    """Return the edit that rewrites the bullets of some entries in a document; every other byte stays.
 
     `long` is the path of the file with the full content, None without one; an empty path leaves it as it is.
     """
@@ -349,8 +361,8 @@ async def _rewrite_bullets(
 
     def rewritten() -> bytes:
         data = stored.data
-        for located in reversed(parse_entries(data, path, only=has_any_id({name}))):
-            if located.entry.id == name:
+        for located in reversed(parse_entries(data, path, only=has_any_id(names))):
+            if located.entry.id in names:
                 long_path = located.long_path if long == "" else long
                 bullet = render_entry(rewrite(located.entry), long=long_path).encode("utf-8", "surrogatepass")
                 data = data[: located.offset] + bullet + data[located.offset + located.length :]

@@ -84,7 +84,7 @@ async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, las
     occurrences = await run_sync(_locate_entries, old, removed)
     _check_untouched(occurrences, removed)
     retraction = await run_sync(_retract_entries, old, removed, occurrences)
-    retraction = replace(retraction, reopened=[await _restore_curated(files, one) for one in retraction.reopened])
+    retraction = replace(retraction, reopened=await _restore_curated(files, retraction.reopened))
     after = await run_sync(_reconsolidate, retraction, last_run)
     empty_ledgers = {
         path for path, data in after.items() if path in occurrences and not is_curated(path) and _is_empty_ledger(data)
@@ -269,15 +269,24 @@ def _iter_active(documents: Mapping[str, bytes], names: Collection[str]) -> Iter
                     yield CandidateEntry(entry=located.entry, long=located.long_path)
 
 
-async def _restore_curated(files: FileStore, one: CandidateEntry) -> CandidateEntry:
-    """Return the last version of an entry in curated memory, with the entries merged into it; else the entry itself."""
+async def _restore_curated(files: FileStore, reopened: Sequence[CandidateEntry]) -> list[CandidateEntry]:
+    """Return the last version of each entry in curated memory, with what was merged into it; else the entry itself."""
+    versions = dict[str, CandidateEntry]()
+    missing = {one.entry.id: one for one in reopened}
+    if not missing:
+        return []
     async for path, data in iter_replaced_memory(files):
-        if is_curated(path) and f"^{one.entry.id}".encode() in data:
-            for located in await run_sync(partial(parse_entries, data, path, only=has_any_id({one.entry.id}))):
-                if located.entry.id == one.entry.id and located.entry.state == "active":
-                    source = replace(located.entry.source, quote=one.entry.source.quote)
-                    return CandidateEntry(entry=replace(located.entry, source=source), long=located.long_path)
-    return one
+        names = missing.keys() & find_marked_ids(data) if is_curated(path) else frozenset[str]()
+        for located in await run_sync(partial(parse_entries, data, path, only=has_any_id(names))) if names else ():
+            one = missing.get(located.entry.id)
+            if one is not None and located.entry.state == "active":
+                source = replace(located.entry.source, quote=one.entry.source.quote)
+                entry = replace(located.entry, source=source)
+                versions[entry.id] = CandidateEntry(entry=entry, long=located.long_path)
+                del missing[entry.id]
+        if not missing:
+            break
+    return [versions.get(one.entry.id, one) for one in reopened]
 
 
 def _reconsolidate(retraction: _Retraction, last_run: str) -> dict[str, bytes | None]:

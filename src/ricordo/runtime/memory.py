@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING
 
 from ricordo import curation, jobs, models, stores, workspace
 from ricordo.clock import Clock
 from ricordo.concurrency import Opening, run_in_thread
-from ricordo.errors import InvalidEntry, InvalidQuery, MemoryClosed
+from ricordo.errors import InvalidQuery, MemoryClosed
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
@@ -21,6 +20,7 @@ from ricordo.runtime.validation import (
     MetadataFilter,
     check_after,
     check_budget,
+    check_entries,
     check_limit,
     check_metadata,
     check_scope,
@@ -28,6 +28,7 @@ from ricordo.runtime.validation import (
     check_several,
     check_texts,
     check_type,
+    make_entry,
     make_filter,
 )
 from ricordo.runtime.workspace import Dependencies, open_located_workspace
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ricordo.messages import Message
     from ricordo.models import Embedder
     from ricordo.runtime.doctor import Verb
+    from ricordo.runtime.entry_import import EntryImport
     from ricordo.runtime.extraction import IngestReport, RecordedSession, SessionRecorder
     from ricordo.search import Answer, Explanation, Hit, Reranker
     from ricordo.workspace import ChangeDiff, EraseResult
@@ -164,16 +166,8 @@ class Memory:
         checked against it until the entry is forgotten. Only people may set a rule, and a rule can't permit anything.
         Raises: InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
-        if isinstance(tags, str) or not isinstance(tags, Iterable):
-            raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
-        if scope is not None:
-            scope = wider_scope(self.scope, scope) if isinstance(scope, str) else check_scope(scope)
-        for name, value in (("reason", reason), ("rule", rule)):
-            check_type(name, value, str, NoneType, words="a text or None", error=InvalidEntry)
-        entry = Entry(
-            content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, rule=rule, by=by,
-            since=parse_moment("since", since),
-        )  # fmt: skip
+        place = wider_scope(self.scope, scope) if isinstance(scope, str) else scope
+        entry = make_entry(content, kind, tags, scope=place, reason=reason, rule=rule, since=since, by=by)
         return await self._workspace.store.save(with_metadata(entry, check_metadata(metadata)))
 
     async def remember_many(self, entries: Iterable[Entry | str]) -> list[Entry]:
@@ -184,10 +178,25 @@ class Memory:
         entry without a scope belongs to the narrowest place. Raises what `remember` raises; then nothing is saved in
         the place where it happened.
         """
-        to_save = [Entry(content=each) if isinstance(each, str) else each for each in check_several(entries)]
-        for each in to_save:
-            check_type("An entry to remember", each, Entry, words="an `Entry` or a text", error=InvalidEntry)
-        return await self._layers.write_many(to_save)
+        return await self._layers.write_many(check_entries(entries))
+
+    async def import_entries(self, entries: Iterable[Entry | str], *, part_of: str = "") -> "EntryImport":
+        """Save entries that come from another system, each once, and return which of them are new.
+
+        They are by `import`, so their trust is low: they take the place of nothing that a person said, and one that
+        gives orders to an assistant waits in quarantine. The `origin` of their source begins with the name of the
+        system, such as `mem0:export.json`; their metadata `import-id` is their id there, if they have one. By these and
+        their words they are known the next time. If the words have changed there, the new entry takes the place of the
+        one that was imported before. One that was forgotten here is not taken in again.
+
+        All are one change that one `undo` reverts; `part_of` is the `change_id` of an earlier call to undo together
+        with this one. An entry that can't be saved is `refused`, and the others are saved. Raises: InvalidEntry for
+        what is no entry; StorageError.
+        """
+        from ricordo.runtime.entry_import import import_entries
+
+        check_texts(part_of)
+        return await import_entries(self._workspace, self._layers, check_entries(entries), part_of=part_of)
 
     async def update(
         self,
@@ -274,12 +283,9 @@ class Memory:
         self,
         query: str | Query,
         *,
-        limit: int = 5,
-        rejected: int = 10,
-        budget: Tokens | None = None,
-        around: bool = False,
-        said: bool | None = None,
-    ) -> "Explanation":
+        limit: int = 5, rejected: int = 10,
+        budget: Tokens | None = None, around: bool = False, said: bool | None = None,
+    ) -> "Explanation":  # fmt: skip
         """Return the hits for `query` with the share of each signal, and the best rejected candidates with reasons.
 
         A text finds what `recall` finds; a `Query` what is in its `document_types`, by default everything, and with
@@ -482,10 +488,8 @@ class Memory:
         self,
         messages: Iterable["Message"],
         *,
-        session: str,
-        known: Mapping[str, int] | None = None,
-        part_of: str = "",
-    ) -> "IngestReport":
+        session: str, known: Mapping[str, int] | None = None, part_of: str = "",
+    ) -> "IngestReport":  # fmt: skip
         """Record messages of a session and learn from them; messages already recorded are not added again.
 
         Give the whole conversation each time, or its end from any message on. Messages without ids are matched by

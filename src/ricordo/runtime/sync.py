@@ -129,6 +129,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
 
     remember = make_blocking(AsyncMemory.remember)
     remember_many = make_blocking(AsyncMemory.remember_many)
+    import_entries = make_blocking(AsyncMemory.import_entries)
     update = make_blocking(AsyncMemory.update)
     recall = make_blocking(AsyncMemory.recall)
     search = make_blocking(AsyncMemory.search)

@@ -3,18 +3,19 @@
 import math
 from collections.abc import Iterable, Mapping
 from types import NoneType
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry, InvalidInput, InvalidQuery, InvalidScope, InvalidSetting, ScopeRequired
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import parse_moment, parse_names
-from ricordo.workspace.entry import Entry, EntryFilter, EntryState
+from ricordo.workspace.entry import Author, Entry, EntryFilter, EntryState
 
 __all__ = [
     "MetadataFilter",
     "check_after",
     "check_budget",
+    "check_entries",
     "check_limit",
     "check_metadata",
     "check_scope",
@@ -22,6 +23,7 @@ __all__ = [
     "check_several",
     "check_texts",
     "check_type",
+    "make_entry",
     "make_filter",
     "parse_metadata_filter",
     "short_repr",
@@ -83,6 +85,42 @@ def check_several(values: object) -> tuple[Any, ...]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InvalidEntry(f"Several values are expected, such as [{short_repr(values)}], not one.")
     return tuple(values)
+
+
+def make_entry(
+    content: str,
+    kind: str,
+    tags: object,
+    *,
+    scope: Scope | None,
+    reason: object,
+    rule: object,
+    since: object,
+    by: Author,
+) -> Entry:
+    """Return the entry of these arguments of `Memory.remember`. Raises: InvalidEntry; InvalidScope; InvalidQuery."""
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
+    for name, value in (("reason", reason), ("rule", rule)):
+        check_type(name, value, str, NoneType, words="a text or None", error=InvalidEntry)
+    return Entry(
+        content=content,
+        kind=kind,
+        tags=tuple(tags),
+        scope=None if scope is None else check_scope(scope),
+        reason=cast("str | None", reason),
+        rule=cast("str | None", rule),
+        since=parse_moment("since", since),
+        by=by,
+    )
+
+
+def check_entries(entries: object) -> list[Entry]:
+    """Return several entries, one with the kind `fact` for each text. Raises: InvalidEntry for anything else."""
+    given = [Entry(content=each) if isinstance(each, str) else each for each in check_several(entries)]
+    for each in given:
+        check_type("An entry to remember", each, Entry, words="an `Entry` or a text", error=InvalidEntry)
+    return given
 
 
 def make_filter(

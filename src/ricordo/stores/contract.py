@@ -246,8 +246,8 @@ class EntryPage:
 class WritesMany(Protocol):
     """A backend that stores several entries in one durable write."""
 
-    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Store `entries` and return them as stored, in the same order; empty for none.
+    async def write_many(self, entries: Sequence[Entry], *, part_of: str = "") -> list[Entry]:
+        """Store `entries`, with the change `part_of` if one is given, and return them as stored, in the same order.
 
         A driver gets them as for `Driver.write`. Through `Store.offers` each is checked and completed as by
         `Store.save`, all before the first one is written. Raises what `Store.save` raises.
@@ -467,7 +467,7 @@ class Store:
         if name == "forget" and isinstance(self._driver, Forgets):
             return partial(self._forget_and_notify, self._driver)
         if name == "write_many" and isinstance(self._driver, WritesMany):
-            return partial(self._prepare_and_write, self._driver)
+            return partial(self._write_many, self._driver)
         if name == "forget_matching" and isinstance(self._driver, LayeredMemory):
             return partial(self._forget_many_and_notify, self._driver)
         if name in _RETURNING_ENTRIES and isinstance(self._driver, Lists):
@@ -488,11 +488,11 @@ class Store:
         redactor = self._parts.redactor
         return await run_sync(lambda: [redact_for_display(entry, redactor) for entry in found])
 
-    async def _prepare_and_write(self, bound: WritesMany, entries: Sequence[Entry]) -> list[Entry]:
+    async def _write_many(self, bound: WritesMany, entries: Sequence[Entry], *, part_of: str = "") -> list[Entry]:
         with self._parts.emitter.stage("save", self.scope) as progress:
             ready = [await self._prepare(entry) for entry in entries]
             progress.counts["entries"] = len(ready)
-            return await bound.write_many(ready) if ready else []
+            return await bound.write_many(ready, part_of=part_of) if ready else []
 
     async def _forget_and_notify(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
         (removed,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])

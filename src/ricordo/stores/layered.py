@@ -181,7 +181,7 @@ class LayeredDriver(RootTombstones):
         """Append `entry` durably to today's ledger of its place, and index it. Raises `ScopeMismatch`."""
         return (await self.write_many([entry]))[0]
 
-    async def write_many(self, entries: Sequence[Entry]) -> list[Entry]:
+    async def write_many(self, entries: Sequence[Entry], *, part_of: str = "") -> list[Entry]:
         """Append `entries` durably, in one write and one change for each of their places. Raises `ScopeMismatch`."""
         places = [await self._roots.root_for(entry.scope or self._scope) for entry in entries]
         saved: dict[str, Entry] = {}
@@ -193,18 +193,18 @@ class LayeredDriver(RootTombstones):
                 place.files, self._clock.today(), stored_entries, place.redactor, through=place.index
             )
             written = [await place.outward_async(entry) for entry in block.entries]
-            await self._record_authors(place, written)
+            await self._record_authors(place, written, part_of)
             saved |= {entry.id: entry for entry in written}
             if self._on_saved:
                 await self._on_saved(place)
         return [saved[entry.id] for entry in entries]
 
-    async def _record_authors(self, place: MemoryRoot, saved: Sequence[Entry]) -> None:
+    async def _record_authors(self, place: MemoryRoot, saved: Sequence[Entry], part_of: str) -> None:
         """Record several entries as one change, and who saved to a shared place if neither line nor place says so."""
         is_unsigned = bool(place.changes.user) and not (saved[0].scope and saved[0].scope.user)
-        if len(saved) > 1 or is_unsigned:
-            ids, first = [entry.id for entry in saved], saved[0]
-            await place.changes.apply([], act="save", who=first.by, entries=ids, why=first.reason or "")
+        if len(saved) > 1 or is_unsigned or part_of:
+            ids, who, why = [entry.id for entry in saved], saved[0].by, saved[0].reason or ""
+            await place.changes.apply([], act="save", who=who, entries=ids, why=why, part_of=part_of)
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
