@@ -22,11 +22,12 @@ import anyio
 import ricordo
 from disks import KillingDisk
 from forking import Emit, in_child
-from ricordo import Memory, Message, Scope
+from ricordo import Entry, Memory, Message, Scope
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 from ricordo.storage import Disk
 from ricordo.storage.local import LocalFiles
+from ricordo.workspace import Source
 
 Act = Callable[[Path, Disk, Emit], Awaitable[None]]
 Look = Callable[[Path], Awaitable[dict[str, object]]]
@@ -150,7 +151,35 @@ async def file_left(root: Path) -> dict[str, object]:
     }
 
 
+def exported(*texts: str) -> list[Entry]:
+    source = Source(origin="notes:export.json")
+    return [
+        Entry(content=text, source=source, extra=(("import-id", str(number)),)) for number, text in enumerate(texts)
+    ]
+
+
+async def import_once(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        await memory.import_entries(exported("The door is red.", "The lock is old."))
+
+
+async def import_later(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        await memory.import_entries(exported("The door is green.", "The lock is old.", "The key is lost. " * 300))
+        emit("ack imported")
+
+
+async def imports(root: Path) -> dict[str, object]:
+    async with open_memory(root) as memory:
+        entries = await memory.entries()
+        return {
+            "entries": sorted([entry.content[:20], entry.state, len(entry.content)] for entry in entries),
+            "unwell": [check.name for check in await memory.doctor() if not check.ok],
+        }
+
+
 SCENARIOS = {
+    "import": Scenario(prepare=import_once, act=import_later, look=imports),
     "ingest": Scenario(prepare=claimed, act=ingest, look=contents),
     "forget": Scenario(prepare=remember_two, act=forget_long, look=memories),
     "undo": Scenario(prepare=remember_two, act=undo_last, look=memories),

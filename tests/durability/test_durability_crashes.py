@@ -109,6 +109,35 @@ def test_an_ingest_killed_at_any_step_is_completed_by_the_next_and_doubles_nothi
     _check_ingest(told)
 
 
+def test_an_import_killed_at_any_sixth_step_is_completed_by_the_next(crashes: Crashes) -> None:
+    told = crashes("import", every=6)
+    assert len(told) > 8
+    _check_imports(told)
+
+
+@pytest.mark.soak
+def test_an_import_killed_at_any_step_is_completed_by_the_next(crashes: Crashes) -> None:
+    _check_imports(crashes("import"))
+
+
+def _check_imports(told: list[dict[str, Any]]) -> None:
+    whole = [
+        ["The door is green.", "active", 18],
+        ["The door is red.", "superseded", 16],
+        ["The key is lost. The", "active", 5100],
+        ["The lock is old.", "active", 16],
+    ]
+    assert not told[-1]["killed"]
+    for case in told:
+        where = (case["at"], case["step"], case["half"])
+        if case["acked"]:
+            assert case["left"]["entries"] == whole, where
+        before = {text for text, *_ in case["left"]["entries"]}
+        assert {"The door is red.", "The lock is old."} <= before, where
+        assert [row for row in case["again"]["entries"] if row[0] in {text for text, *_ in whole}] == whole, where
+        assert len(case["again"]["entries"]) - len(whole) <= case["half"], where
+
+
 @pytest.mark.req("GO-I7", "GO-D9", "GO-G6")
 def test_a_kill_at_any_third_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
     told = crashes("remember", every=3)

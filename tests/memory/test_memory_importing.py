@@ -34,6 +34,11 @@ TOLD = [
 ]
 
 
+def holding(text: str, folder: Path) -> list[Path]:
+    """Return the files below a folder that hold a text."""
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
 def texts(entries: list[Entry], state: str = "active") -> set[str]:
     return {entry.content for entry in entries if entry.state == state}
 
@@ -52,7 +57,8 @@ async def test_an_export_that_comes_twice_adds_nothing_and_each_entry_names_its_
         stored = kept[entry.content]
         assert (stored.source.origin, stored.by, stored.since) == ("mem0:export.json", "import", DAY)
         assert stored.metadata == entry.metadata
-        assert stored.time is not None and datetime.now(UTC) - stored.time < timedelta(hours=1)
+        assert stored.time
+        assert datetime.now(UTC) - stored.time < timedelta(hours=1)
     assert len(kept) == 3
 
 
@@ -149,8 +155,7 @@ async def test_no_secret_of_an_export_is_stored_and_it_is_known_the_next_time(op
     async with opened() as memory:
         await memory.import_entries([entry])
         assert (await memory.import_entries([entry])).known_count == 1
-    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-    assert not [data for data in files if secret.encode() in data]
+    assert not holding(secret, tmp_path)
 
 
 async def test_a_memory_that_an_export_has_twice_counts_as_it_stands_last(opened: Opened) -> None:

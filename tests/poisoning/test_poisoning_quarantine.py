@@ -103,7 +103,7 @@ async def save_for_agent(root: Path) -> None:
 
 async def import_entries(root: Path) -> None:
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
-        await memory.remember_many([Entry(content=ORDER, kind="preference", by="import")])
+        await memory.import_entries([Entry(content=ORDER, kind="preference")])
 
 
 WAYS = [learn_from_page, learn_from_paste, save_by_agent, save_for_agent, import_entries]

@@ -6,7 +6,8 @@ the other system has changed a memory, its new words take the place of the impor
 said, confirmed or pinned.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -67,12 +68,12 @@ class EntryImport:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """The entries to save with their ids, and the stored entries whose place they take, by the new id."""
+    """The entries to save, with ids, and the stored entries whose place one takes, each with the id of that one."""
 
-    fresh: Sequence[Entry] = ()
-    replaced: Mapping[str, Entry]
-    known_count: int = 0
-    refused: Sequence[ImportRefusal] = ()
+    fresh: Sequence[Entry]
+    replaced: Sequence[tuple[Entry, str]]
+    known_count: int
+    refused: Sequence[ImportRefusal]
 
 
 async def import_entries(
@@ -86,12 +87,10 @@ async def import_entries(
     stored = await _read_imported(place)
     plan = await run_in_thread(partial(_plan_import, entries, stored, place))
     fresh = await _without_forgotten(plan.fresh, workspace)
-    result = EntryImport(
-        known_count=plan.known_count,
-        forgotten_count=len(plan.fresh) - len(fresh),
-        refused=tuple(plan.refused),
-    )
-    if not fresh:
+    skipped = {entry.id for entry in plan.fresh}.difference(entry.id for entry in fresh)
+    replaced = {old.id: new_id for old, new_id in plan.replaced if new_id not in skipped}
+    result = EntryImport(known_count=plan.known_count, forgotten_count=len(skipped), refused=tuple(plan.refused))
+    if not fresh and not replaced:
         return result
     # the change comes first, so that an import that is interrupted can be undone too
     change_id = part_of or (await place.changes.apply([], act=IMPORT_ACT, who=PERSON)).id
@@ -100,14 +99,17 @@ async def import_entries(
         now = place.clock.now()
         batch = [replace(entry, time=now) for entry in fresh[start : start + _BATCH]]
         saved += await layers.write_many(batch, part_of=change_id)
-    replaced = {entry.id: plan.replaced[entry.id] for entry in saved if entry.id in plan.replaced}
     if replaced:
         await curation.supersede_entries(
-            place.files, place.changes, {old.id: new_id for new_id, old in replaced.items()},
-            now=place.clock.now(), who=IMPORT_ACT, part_of=change_id,
-        )  # fmt: skip
+            place.files, place.changes, replaced, now=place.clock.now(), who=IMPORT_ACT, part_of=change_id
+        )
         await place.index.refresh()
-    return replace(result, entries=tuple(saved), replaced=tuple(replaced.values()), change_id=change_id)
+    return replace(
+        result,
+        entries=tuple(saved),
+        replaced=tuple(old for old, _ in plan.replaced if old.id in replaced),
+        change_id=change_id,
+    )
 
 
 async def _read_imported(place: MemoryRoot) -> list[Entry]:
@@ -116,39 +118,38 @@ async def _read_imported(place: MemoryRoot) -> list[Entry]:
     return [one.entry for one in located if one.entry.by == "import"]
 
 
-def _plan_import(entries: Iterable[Entry], stored: Iterable[Entry], place: MemoryRoot) -> _Plan:
-    """Decide which entries are new, and whose place they take."""
-    known_ids, current = set[str](), dict[tuple[str, str], Entry]()
+def _plan_import(entries: Sequence[Entry], stored: Iterable[Entry], place: MemoryRoot) -> _Plan:
+    """Decide which entries are new, and whose place they take; of a memory that comes twice the last one counts."""
+    known_ids = set[str]()
+    current: defaultdict[tuple[str, str], dict[str, Entry]] = defaultdict(dict)
     for entry in stored:
         known_ids.add(entry.id)
-        if entry.state == "active" and entry.is_external and (foreign_id := _foreign_id(entry)):
-            current[_system_name(entry), foreign_id] = entry
-    fresh: dict[str, Entry] = {}
-    replaced: dict[str, Entry] = {}
-    refused: list[ImportRefusal] = []
-    known_count = 0
+        if entry.state == "active" and entry.is_external and (key := _foreign_key(entry)):
+            current[key][entry.id] = entry
+    prepared, refused = list[Entry](), list[ImportRefusal]()
     for position, entry in enumerate(entries):
         try:
-            named = _prepare(entry, place)
+            prepared.append(_prepare(entry, place))
         except (InvalidEntry, InvalidScope) as error:
             refused.append(ImportRefusal(position=position, reason=str(error)))
+    last = {key: entry.id for entry in prepared if (key := _foreign_key(entry))}
+    fresh: dict[str, Entry] = {}
+    replaced = dict[str, tuple[Entry, str]]()
+    for entry in prepared:
+        key = _foreign_key(entry)
+        if key is not None and last[key] != entry.id:
             continue
-        if named.id in known_ids:
-            known_count += 1
-            continue
-        known_ids.add(named.id)
-        fresh[named.id] = named
-        if foreign_id := _foreign_id(named):
-            key = _system_name(named), foreign_id
-            earlier = current.get(key)
-            if earlier is not None and earlier.id in fresh:
-                # the same memory twice in one export: the last one counts
-                del fresh[earlier.id]
-                earlier = replaced.pop(earlier.id, None)
-            if earlier is not None:
-                replaced[named.id] = earlier
-            current[key] = named
-    return _Plan(fresh=[*fresh.values()], replaced=replaced, known_count=known_count, refused=refused)
+        if entry.id not in known_ids:
+            fresh[entry.id] = entry
+        if key is not None and (entry.id in fresh or entry.id in current[key]):
+            # an import that was interrupted may have left several
+            replaced |= {old.id: (old, entry.id) for old in current[key].values() if old.id != entry.id}
+    return _Plan(
+        fresh=[*fresh.values()],
+        replaced=[*replaced.values()],
+        known_count=len(prepared) - len(fresh),
+        refused=refused,
+    )
 
 
 def _prepare(entry: Entry, place: MemoryRoot) -> Entry:
@@ -160,15 +161,17 @@ def _prepare(entry: Entry, place: MemoryRoot) -> Entry:
 
 def _derive_id(entry: Entry, key: bytes) -> str:
     """Return the id of an entry: 125 bits of a digest that nobody without the key can test a guess with."""
-    foreign_id = _foreign_id(entry)
-    names = [_system_name(entry), foreign_id, "" if foreign_id else entry.kind, content_digest(entry.content, key)]
+    system, foreign_id = _foreign_key(entry) or (_system_name(entry), "")
+    names = [system, foreign_id, "" if foreign_id else entry.kind, content_digest(entry.content, key)]
     text = "\0".join(names).encode("utf-8", "surrogatepass")
     digest = blake2b(text, key=key, digest_size=_ID_BYTES).digest()
     return f"{_ID_START}{encode_id(int.from_bytes(digest, 'big'))[1:]}"
 
 
-def _foreign_id(entry: Entry) -> str:
-    return dict(entry.extra).get(IMPORT_ID_FIELD, "")
+def _foreign_key(entry: Entry) -> tuple[str, str] | None:
+    """Return the system that an entry comes from and its id there; None if it has none."""
+    foreign_id = dict(entry.extra).get(IMPORT_ID_FIELD, "")
+    return (_system_name(entry), foreign_id) if foreign_id else None
 
 
 def _system_name(entry: Entry) -> str:

@@ -181,17 +181,15 @@ class Memory:
         return await self._layers.write_many(check_entries(entries))
 
     async def import_entries(self, entries: Iterable[Entry | str], *, part_of: str = "") -> "EntryImport":
-        """Save entries that come from another system, each once, and return which of them are new.
+        """Save entries of another system, each once, and return which of them are new.
 
-        They are by `import`, so their trust is low: they take the place of nothing that a person said, and one that
-        gives orders to an assistant waits in quarantine. The `origin` of their source begins with the name of the
-        system, such as `mem0:export.json`; their metadata `import-id` is their id there, if they have one. By these and
-        their words they are known the next time. If the words have changed there, the new entry takes the place of the
-        one that was imported before. One that was forgotten here is not taken in again.
+        They are by `import`: their trust is low, they replace nothing that a person said, and orders to an assistant
+        wait in quarantine. The `origin` of the source begins with the name of the system, such as `mem0:export.json`;
+        the metadata `import-id` is the id there. By these and their words they are known the next time. If the words
+        changed there, the new entry takes the place of the imported one. What was forgotten here is left out.
 
-        All are one change that one `undo` reverts; `part_of` is the `change_id` of an earlier call to undo together
-        with this one. An entry that can't be saved is `refused`, and the others are saved. Raises: InvalidEntry for
-        what is no entry; StorageError.
+        It is one change that one `undo` reverts, with the earlier one whose `change_id` is `part_of`. An entry that
+        can't be saved is `refused`, and the others are saved. Raises: InvalidEntry for what is no entry; StorageError.
         """
         from ricordo.runtime.entry_import import import_entries
 
@@ -546,8 +544,8 @@ class Memory:
         """
         from ricordo.runtime.doctor import check_memory
 
-        bounds = self._settings.consolidation if self._settings else None
-        return await check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
+        consolidation = self._settings and self._settings.consolidation
+        return await check_memory(self._workspace, await self._layers.places(), consolidation=consolidation)
 
     async def review(self, *, kinds: Iterable[str] = (), limit: int | None = None) -> "list[Doubt]":
         """Return at most `limit` doubtful memories (all if None) of these kinds, or of all, the most urgent first.
