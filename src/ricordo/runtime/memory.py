@@ -36,7 +36,7 @@ from ricordo.scope import Scope, ScopeName, wider_scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage
-from ricordo.workspace.entry import Author, Entry, with_metadata
+from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.history.usage import MemoryUsage
 from ricordo.workspace.ledger import resolve_id
@@ -167,8 +167,8 @@ class Memory:
         Raises: InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
         place = wider_scope(self.scope, scope) if isinstance(scope, str) else scope
-        entry = make_entry(content, kind, tags, scope=place, reason=reason, rule=rule, since=since, by=by)
-        return await self._workspace.store.save(with_metadata(entry, check_metadata(metadata)))
+        entry = make_entry(content, kind, tags, metadata, scope=place, reason=reason, rule=rule, since=since, by=by)
+        return await self._workspace.store.save(entry)
 
     async def remember_many(self, entries: Iterable[Entry | str]) -> list[Entry]:
         """Save several entries at once, in this order, and return them with their ids; empty for none.
@@ -185,11 +185,9 @@ class Memory:
 
         They are by `import`: their trust is low, they replace nothing that a person said, and orders to an assistant
         wait in quarantine. The `origin` of the source begins with the name of the system, such as `mem0:export.json`;
-        the metadata `import-id` is the id there. By these and their words they are known the next time. If the words
-        changed there, the new entry takes the place of the imported one. What was forgotten here is left out.
-
-        It is one change that one `undo` reverts, with the earlier one whose `change_id` is `part_of`. An entry that
-        can't be saved is `refused`, and the others are saved. Raises: InvalidEntry for what is no entry; StorageError.
+        the metadata `import-id` is the id there. By these and their words they are known again; other words under the
+        same id take the place of the imported ones. What was forgotten here is left out, what can't be saved `refused`.
+        All are one change for `undo`, with the earlier one `part_of`. Raises: InvalidEntry for no entry; StorageError.
         """
         from ricordo.runtime.entry_import import import_entries
 
@@ -544,8 +542,8 @@ class Memory:
         """
         from ricordo.runtime.doctor import check_memory
 
-        consolidation = self._settings and self._settings.consolidation
-        return await check_memory(self._workspace, await self._layers.places(), consolidation=consolidation)
+        bounds = self._settings.consolidation if self._settings else None
+        return await check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
 
     async def review(self, *, kinds: Iterable[str] = (), limit: int | None = None) -> "list[Doubt]":
         """Return at most `limit` doubtful memories (all if None) of these kinds, or of all, the most urgent first.

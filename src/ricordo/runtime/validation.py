@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping
 from types import NoneType
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, TypeAlias, get_args
 
 from ricordo.errors import InvalidEntry, InvalidInput, InvalidQuery, InvalidScope, InvalidSetting, ScopeRequired
 from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import parse_moment, parse_names
-from ricordo.workspace.entry import Author, Entry, EntryFilter, EntryState
+from ricordo.workspace.entry import Author, Entry, EntryFilter, EntryState, with_metadata
 
 __all__ = [
     "MetadataFilter",
@@ -91,10 +91,11 @@ def make_entry(
     content: str,
     kind: str,
     tags: object,
+    metadata: object,
     *,
     scope: Scope | None,
-    reason: object,
-    rule: object,
+    reason: str | None,
+    rule: str | None,
     since: object,
     by: Author,
 ) -> Entry:
@@ -103,16 +104,17 @@ def make_entry(
         raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
     for name, value in (("reason", reason), ("rule", rule)):
         check_type(name, value, str, NoneType, words="a text or None", error=InvalidEntry)
-    return Entry(
+    entry = Entry(
         content=content,
         kind=kind,
         tags=tuple(tags),
         scope=None if scope is None else check_scope(scope),
-        reason=cast("str | None", reason),
-        rule=cast("str | None", rule),
+        reason=reason,
+        rule=rule,
         since=parse_moment("since", since),
         by=by,
     )
+    return with_metadata(entry, check_metadata(metadata))
 
 
 def check_entries(entries: object) -> list[Entry]:
