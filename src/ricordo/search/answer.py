@@ -30,7 +30,7 @@ from ricordo.language.dates import find_validity
 from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
-from ricordo.search.contract import TOOL_SPEAKER, Answer, Chunk, Hit, Query, SearchSource
+from ricordo.search.contract import TOOL_SPEAKER, Answer, Hit, Query, SearchSource
 from ricordo.search.query_context import core_words, named_words, parse_question, past_day
 from ricordo.search.recall import search
 from ricordo.search.signals import is_tool_call
@@ -87,7 +87,6 @@ def _is_question_sentence(sentence: str, found: frozenset[Act], *, memory: bool)
 
 
 _ECHO_CANDIDATES = 12
-_MAX_ECHO_CHARS = 600
 _MIN_PRINTED_SHARE = 0.5
 """The minimum share of a sentence's words in tool output for the sentence to count as repeated from the tool."""
 
@@ -102,14 +101,18 @@ async def is_echo(sources: Sequence[SearchSource], hit: Hit) -> bool:
     is_own = hit.is_in_agent_file or (session and (hit.speaker == "assistant" or entry.by == "agent"))
     if not is_own or hit.trust is not Trust.AGENT:
         return False
-    query = Query(text=entry.content[:_MAX_ECHO_CHARS], session=session or "", document_types=("transcript", "result"))
+    query = Query(text=entry.content[:_MAX_CHARS], session=session or "", document_types=("transcript", "result"))
     printed = False
     for source in (each for each in sources if each.label == hit.source):
         try:
             matches = await source.index.search(query, _ECHO_CANDIDATES)
         except StorageError:
             continue
-        earlier = [each.chunk for each in matches if not _is_said_later(each.chunk, entry)]
+        earlier = [
+            chunk
+            for chunk in (each.chunk for each in matches)
+            if not (chunk.time and entry.time and chunk.time > entry.time)
+        ]
         users = [chunk.content for chunk in earlier if chunk.speaker not in {"", "assistant", TOOL_SPEAKER}]
         tools = [chunk.content for chunk in earlier if chunk.speaker == TOOL_SPEAKER or chunk.document_type == "result"]
         if any(repeats_sentence(entry.content, drop_questions(text)) for text in users):
@@ -128,10 +131,6 @@ def _paraphrases_tool(text: str, tools: Sequence[str], users: Sequence[str]) -> 
     return printed >= _MIN_PRINTED_SHARE and printed > coverage(text, users)
 
 
-def _is_said_later(chunk: Chunk, entry: Entry) -> bool:
-    return bool(chunk.time and entry.time and chunk.time > entry.time)
-
-
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 _MAX_CHARS = 600
 _MIN_SHARED_WORDS = 2
@@ -139,6 +138,7 @@ _STATEMENT_MARGIN = 1.5
 _MIN_SUBJECT_OVERLAP = 0.5
 _MIN_SAME_OVERLAP = 0.7
 _MIN_COVERED_SHARE = 0.66
+_USUAL_MEANING = 0.23
 _DIGIT = lazy_compile(r"\d")
 _ERROR_CODE = lazy_compile(r"\b(?:[A-Z]+-?\d+|\d{3,4})\b")
 _IDENTIFIER = lazy_compile(r"\S*\w[._/@]\w\S*")
@@ -159,9 +159,10 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
         return None
     best, chosen = fit[0][0], _best_statement(fit, config)
     for near, hit in fit[1:]:
-        if best - near <= config.tie_margin and _is_plainer(hit, chosen):
+        is_plainer = _speaker_rank(hit) < _speaker_rank(chosen) and set(hit.matched_words) >= set(chosen.matched_words)
+        if best - near <= config.tie_margin and is_plainer:
             chosen = hit
-    # a question about a change asks for the change, not for what followed
+    # a question about a change asks for the change
     about_change = _CHANGE.search(question[:_MAX_CHARS]) is not None
     for near, hit in fit:
         if (best - near <= config.tie_margin and _restates(hit, chosen, core)) or (
@@ -176,25 +177,25 @@ def choose_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tu
     return _current_version(_superseded_memory(rests, hits, core), hits), best
 
 
-def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str, config: RecallConfig) -> Hit | None:
-    """Return the next best passage if it answers nearly as well as `chosen` and says something else; else None.
+def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str, config: RecallConfig) -> list[Hit]:
+    """Return the passages that answer nearly as well as `chosen` and each say something else, best first.
 
-    A statement that `chosen` restates or takes back is left out, and so is what the messages of `chosen` say.
+    A statement that `chosen` restates or takes back is left out, and so is what the messages of those before it say.
     """
     core = core_words(question, [hit.speaker for hit in hits])
-    fit = _by_fitness([hit for hit in hits if not hit.superseded_by], question, core, config)
-    least = config.further * best
-    words, messages = set(content_words(chosen.entry.content[:_MAX_CHARS])), set(chosen.entry.source.messages)
-    further = (
-        hit
-        for fitness, hit in fit
-        if fitness >= least
-        and not messages & set(hit.entry.source.messages)
-        and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
-        and overlap(words, set(content_words(hit.entry.content[:_MAX_CHARS]))) < _MIN_SAME_OVERLAP
-        and not (_restates(chosen, hit, core) or _retracts(chosen, hit, core))
-    )
-    return next(further, None)
+    told, messages = [chosen], {*chosen.entry.source.messages}
+    for fitness, hit in _by_fitness([hit for hit in hits if not hit.superseded_by], question, core, config):
+        if (
+            fitness >= config.further * best
+            and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
+            and hit.entry.id not in chosen.contradicts
+            and not (_restates(chosen, hit, core) or _retracts(chosen, hit, core))
+            and messages.isdisjoint(hit.entry.source.messages)
+            and all(_overlap(hit, each) < _MIN_SAME_OVERLAP for each in told)
+        ):
+            told.append(hit)
+            messages.update(hit.entry.source.messages)
+    return told[1:]
 
 
 def _by_fitness(hits: Sequence[Hit], question: str, core: Set[str], config: RecallConfig) -> list[tuple[float, Hit]]:
@@ -252,12 +253,13 @@ def fitness(
 ) -> float:
     """Return how well a hit answers, in 0..1.
 
-    The fitness is the score plus the coverage of the question, less a penalty if the hit ends with a question. It is
-    reduced by a share for the strongest sign that the answer was never said. `core` are the words that name what the
-    question is about; with `counts` the question asks for a number; `names` are the names in it.
+    The fitness is the score plus the coverage of the question and, with an embedder, the nearness in meaning, less a
+    penalty if the hit ends with a question. It is reduced by a share for the strongest sign that the answer was never
+    said. `core` are the words that name what it is about, `names` its names; with `counts` it asks for a number.
     """
     maximum = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _ends_with_question(hit)
+    fit += config.meaning * (hit.signals.get("dense", _USUAL_MEANING) - _USUAL_MEANING)
     penalty = max(
         config.missing_words * hit.signals.get("missing_words", 0.0),
         config.other_speaker * hit.signals.get("other_speaker", 0.0),
@@ -412,11 +414,6 @@ def _replaces_memory(chosen: Hit, older: Hit, core: Set[str]) -> bool:
     return _says_change(chosen) and bool(shared & core) and bool(older_words & left) and not older_words & new
 
 
-def _is_plainer(hit: Hit, other: Hit) -> bool:
-    """Return whether `hit` covers all that `other` does of the question, and its speaker is nearer to a person."""
-    return _speaker_rank(hit) < _speaker_rank(other) and set(hit.matched_words) >= set(other.matched_words)
-
-
 def _speaker_rank(hit: Hit) -> int:
     """Return 0 for a memory or a person, 1 for an assistant, 2 for a tool."""
     return {"assistant": 1, "tool": 2}.get(hit.speaker, 0)
@@ -439,8 +436,7 @@ def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
     shared = core & set(other.matched_words)
     if len(shared) >= min(_MIN_SHARED_WORDS, len(core)):
         return True
-    left, right = (set(content_words(each.entry.content[:_MAX_CHARS])) for each in (hit, other))
-    return overlap(left, right) >= _MIN_SUBJECT_OVERLAP
+    return _overlap(hit, other) >= _MIN_SUBJECT_OVERLAP
 
 
 def _retracts(hit: Hit, other: Hit, core: Set[str]) -> bool:
@@ -468,6 +464,10 @@ def _replaced_words(text: str) -> set[str]:
     return {word for match in _REPLACED_PHRASE.finditer(text) for word in content_words(match[1])}
 
 
+def _overlap(hit: Hit, other: Hit) -> float:
+    return overlap(*(set(content_words(each.entry.content[:_MAX_CHARS])) for each in (hit, other)))
+
+
 def _is_later(hit: Hit, other: Hit) -> bool:
     return _hit_time(hit) > _hit_time(other)
 
@@ -481,6 +481,7 @@ _QUOTE_CANDIDATES = 12
 _NO_LEARNED_MERGE = 2.0
 _OVERFETCH = 5
 _MAX_OTHERS = 4
+_MAX_FURTHER = 2
 _MAX_CURATED = 200
 _MAX_QUOTE_CHARS = 600
 
@@ -556,10 +557,9 @@ async def answer_question(
 async def _find_further(
     sources: Sequence[SearchSource], best: tuple[Hit, float], hits: Sequence[Hit], question: str, weights: RecallConfig
 ) -> tuple[Hit, ...]:
-    """Return the one further passage to quote; empty if there is none, or if it only repeats the output of a tool."""
-    further = await run_in_thread(choose_further, *best, hits, question, weights)
-    contradicts = further is not None and further.entry.id in best[0].contradicts
-    return () if further is None or contradicts or await is_echo(sources, further) else (further,)
+    """Return at most two further passages to quote, none of which only repeats the output of a tool."""
+    further = (await run_in_thread(choose_further, *best, hits, question, weights))[:_MAX_FURTHER]
+    return tuple([hit for hit in further if not await is_echo(sources, hit)])
 
 
 async def _stating(hits: Sequence[Hit], question: str) -> list[Hit]:

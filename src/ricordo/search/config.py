@@ -103,7 +103,8 @@ class RecallConfig:
     `breadth` is the penalty of each further passage of the same session if a question of few words may have its answer
     in several sessions; the session share counts less for such a question.
 
-    An answer adds `coverage` of the question's words and subtracts `asking` if the passage is a question itself.
+    An answer adds `coverage` of the question's words and `meaning` times the nearness in meaning beyond the usual one,
+    and subtracts `asking` if the passage is a question itself.
 
     Penalties of an answer: `missing_words` times the share of the question's words that memory does not contain,
     `other_speaker` if the speaker is not the person whom the question names, `one_word` if the passage contains only
@@ -143,6 +144,7 @@ class RecallConfig:
     breadth: float = 0.02
     decay: DecayConfig = DEFAULT_DECAY
     coverage: float = 0.2
+    meaning: float = 0.2
     asking: float = 0.05
     missing_words: float = 0.3
     other_speaker: float = 0.3
@@ -152,7 +154,7 @@ class RecallConfig:
     scattered_words: float = 0.3
     unnamed: float = 0.5
     call: float = 0.3
-    further: float = 0.6
+    further: float = 0.5
     candidates: int = 200
     min_fitness: float = 0.29
     tie_margin: float = 0.08

@@ -495,8 +495,8 @@ class Answer:
 
     `text` is for people: the quote with its file and line, then those of `further`, the memories that contradict it and
     those that it superseded, or "not in memory". External content, such as tool output or its repetition by an
-    assistant, is never an answer; if nothing else fits, `unconfirmed` holds at most one such hit. `further` is at most
-    one more passage that answers nearly as well and says something else. `contradicting` are hits that conflict with
+    assistant, is never an answer; if nothing else fits, `unconfirmed` holds at most one such hit. `further` are at most
+    two more passages that answer nearly as well and say something else. `contradicting` are hits that conflict with
     the quoted one while the conflict is open. `superseded` are former statements that the quoted one replaced, newest
     first. `others` are the next best hits, best first, also if nothing was found.
     """
