@@ -164,7 +164,7 @@ class NotFound(RicordoError, LookupError):
 
 
 class RootNotFound(NotFound):
-    """There is no Ricordo root here or above: `ricordo remember` or `ricordo ingest` creates one."""
+    """There is no Ricordo root here or above: `ricordo remember` or `ricordo import` creates one."""
 
 
 class FileMissing(NotFound):

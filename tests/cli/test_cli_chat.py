@@ -223,7 +223,7 @@ def test_what_can_not_be_done_is_a_wrong_use(options: list[str]) -> None:
 def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_command_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ricordo("ingest", conversation(Path("chat.jsonl"), session="monday"))
+    ricordo("import", conversation(Path("chat.jsonl"), session="monday"))
     keeps = Call("remember", {"content": "Vesna waters the plants.", "kind": "errand"})
     with loopback_model(lambda request: keeps if request.number == 1 else Say("Noted."), monkeypatch):
         _chat("Hello there.", options=["--session", "tuesday", "--model", "openai-chat:gpt-4o"])
@@ -636,7 +636,7 @@ def test_what_another_chat_of_the_same_session_taught_is_not_counted(monkeypatch
             with pytest.MonkeyPatch.context() as patch:
                 # the chat holds its session until its turn ends
                 patch.setenv("RICORDO_FLUSH__CLOSING_SECONDS", "0")
-                others.append(ricordo("ingest", source))
+                others.append(ricordo("import", source))
         return Say("All right.")
 
     def chat_file(said: Sequence[tuple[str, str]]) -> Path:

@@ -31,7 +31,7 @@ FACTS = [
 def session() -> str:
     """Take in a conversation that is long enough to be summed up; return its session."""
     talk = [each for said in FACTS for each in (said, ("assistant", "Noted. " + "It is written down, as asked. " * 6))]
-    ricordo("ingest", chat(Path("talk.jsonl"), [(role, text) for role, text in talk][:40]))
+    ricordo("import", chat(Path("talk.jsonl"), [(role, text) for role, text in talk][:40]))
     found: str = ricordo("session", "list", "--json").document["sessions"][0]["id"]
     return found
 

@@ -19,7 +19,7 @@ READING = [
     ["session", "show", "monday"],
     ["session", "search", "deploy"],
     ["doctor"],
-    ["ingest", "chat.jsonl"],
+    ["import", "chat.jsonl"],
     ["remember", "A."],
     ["undo"],
     ["--version"],
@@ -33,11 +33,10 @@ FAILING = [
     (["remember", " "], 1, "InvalidEntry"),
     (["memory", "track"], 1, "InvalidInput"),
     (["recall", "a", "--project", "other"], 1, "ScopeMismatch"),
-    (["ingest", "."], 1, "HistoryUnreadable"),
+    (["import", "."], 1, "FileMissing"),
     (["recall"], 2, "UsageError"),
     (["recall", "a", "--since", "never"], 2, "UsageError"),
     (["recall", "a", "--limit", "0"], 2, "UsageError"),
-    (["ingest"], 2, "UsageError"),
     (["nothing"], 2, "UsageError"),
     (["memory"], 2, "UsageError"),
     (["memory", "list", "--scope", "bla"], 2, "UsageError"),
@@ -49,7 +48,7 @@ NAMES = [" ".join(command) for command, _, _ in FAILING]
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_with_json_a_command_prints_one_document_and_nothing_else(command: list[str]) -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     done = ricordo(*command, "--json")
     assert (done.code, done.err) == (0, "")
     assert isinstance(done.document, dict)
@@ -112,7 +111,7 @@ def test_a_wrong_use_of_a_command_repeats_no_secret_that_was_typed(command: list
 
 @pytest.mark.req("FC-DOCTOR")
 def test_doctor_is_content_with_a_healthy_root() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl")))
+    ricordo("import", chat(Path("chat.jsonl")))
     done = ricordo("doctor", "--json")
     assert (done.code, done.document["ok"]) == (0, True)
     assert len(done.document["checks"]) >= 5
@@ -121,7 +120,7 @@ def test_doctor_is_content_with_a_healthy_root() -> None:
 
 @pytest.mark.req("FC-DOCTOR")
 def test_doctor_finds_a_torn_line_and_fails() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     log = next(Path(".ricordo").rglob("monday.log.jsonl"))
     log.write_bytes(log.read_bytes()[:-20] + b"\n")
     done = ricordo("doctor")

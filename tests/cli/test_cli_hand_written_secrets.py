@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     """A root whose files of all kinds hold secrets that a person wrote, those that are shared and one user's."""
     root = tmp_path / "root"
     of_it = ("--root", root, "--user", "me")
-    assert ricordo("ingest", chat(tmp_path / "talk.jsonl"), *of_it).code == 0
+    assert ricordo("import", chat(tmp_path / "talk.jsonl"), *of_it).code == 0
     assert ricordo("remember", "We push the gondola on Mondays.", *of_it).code == 0
     assert ricordo("profile", "add", "pushes the gondola", *of_it).code == 0
     for place, entry_id, first in ((place_of(root), OWN_ID, 0), (root, SHARED_ID, 20)):

@@ -95,7 +95,7 @@ def test_recall_passes_its_filters_on() -> None:
 
 
 def test_an_answer_is_quoted_and_what_was_never_said_is_not_in_memory() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl")))
+    ricordo("import", chat(Path("chat.jsonl")))
     found = ricordo("ask", "On which port does the staging database run?")
     assert (found.code, "5433" in found.out) == (0, True)
     unknown = ricordo("ask", "Who won the chess tournament in Zagreb?")
@@ -104,7 +104,7 @@ def test_an_answer_is_quoted_and_what_was_never_said_is_not_in_memory() -> None:
 
 @pytest.mark.req("HE-O-audit-list")
 def test_the_list_can_be_filtered_by_id_kind_age_scope_source_and_tag() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     decision = _remember("We use uv.", "--kind", "decision", "--tag", "tooling")
     _remember("I like tea.", "--everywhere", "--reason", "so it is")
     everything = _contents()
@@ -136,7 +136,7 @@ def test_a_row_of_the_list_has_id_kind_source_and_scope() -> None:
 
 @pytest.mark.req("HE-C1-transcript")
 def test_a_learned_memory_shows_the_line_of_the_conversation_that_it_rests_on() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     learned = next(
         each for each in ricordo("memory", "list", "--json").document["entries"] if "5433" in each["content"]
     )
@@ -195,7 +195,7 @@ def test_the_newest_write_is_undone_and_the_history_tells() -> None:
 
 
 def test_everything_is_searched_and_sessions_only_where_asked() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     _remember("The staging database is backed up at night.")
     everything = ricordo("memory", "search", "deployments come from main; staging database", "--json").document["hits"]
     assert {"message"} < {hit["entry"]["kind"] for hit in everything}
@@ -206,7 +206,7 @@ def test_everything_is_searched_and_sessions_only_where_asked() -> None:
 
 @pytest.mark.req("HE-C1-transcript")
 def test_a_session_is_shown_with_the_line_of_each_message() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     shown = ricordo("session", "show", "mon").out
     assert [line.split()[:2] for line in shown.splitlines() if " 2026-11-02" in line] == [
         ["1", "user"],
@@ -217,7 +217,7 @@ def test_a_session_is_shown_with_the_line_of_each_message() -> None:
 
 
 def test_without_a_command_it_counts_what_there_is() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl")))
+    ricordo("import", chat(Path("chat.jsonl")))
     _remember("We use uv.", "--kind", "decision")
     figures = ricordo("--json").document
     assert figures["exists"] is True
@@ -233,7 +233,7 @@ def test_without_a_command_it_counts_what_there_is() -> None:
 
 
 def test_without_a_command_it_tells_what_is_curated_and_what_waits() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl")))
+    ricordo("import", chat(Path("chat.jsonl")))
     topics = place_of(Path(".ricordo")) / "workspace/memory/topics"
     topics.mkdir()
     (topics / "tea.md").write_text("- Tea is in the kitchen.\n", encoding="utf-8")
@@ -337,7 +337,7 @@ def test_the_list_ends_with_an_ending_that_names_its_first_memory() -> None:
 
 
 def test_a_long_message_is_cut_with_a_note_and_shown_whole_where_asked() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), [("user", "word " * 200_000)], session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), [("user", "word " * 200_000)], session="monday"))
     shown = ricordo("session", "show", "monday").out
     assert len(shown) < 10_000
     assert "more characters: --full shows all" in shown

@@ -61,7 +61,7 @@ run()
 
 def test_a_reader_that_leaves_early_is_no_failure_to_talk_about() -> None:
     chat(Path("chat.jsonl"), [("user", f"Thought {number} about something long. " * 40) for number in range(100)])
-    run_here("ingest", "chat.jsonl", "--session", "s")
+    run_here("import", "chat.jsonl", "--session", "s")
     with subprocess.Popen(
         [*COMMAND, "session", "show", "s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -84,7 +84,7 @@ def test_text_is_kept_as_it_was_typed_where_the_locale_can_not_read_it(monkeypat
     for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
         monkeypatch.setenv(name, value)
     _run("remember", "Frau Müller mag 猫", "--tag", "größe")
-    _run("ingest", "Müller.jsonl")
+    _run("import", "Müller.jsonl")
     found = json.loads(_run("recall", "Müller", "--tag", "größe", "--json").stdout)
     assert found["query"] == "Müller"
     assert found["hits"][0]["entry"]["content"] == "Frau Müller mag 猫"
@@ -103,8 +103,8 @@ def test_colour_is_for_terminals_and_not_when_it_is_unwanted(plain: bool, monkey
 
 def test_progress_is_shown_on_a_terminal_only() -> None:
     chat(Path("chat.jsonl"))
-    assert "Reading" in _on_terminal("ingest", "chat.jsonl")
-    assert "Reading" not in run_warm(["ricordo", "ingest", "chat.jsonl"]).stderr
+    assert "Importing" in _on_terminal("import", "chat.jsonl")
+    assert "Importing" not in run_warm(["ricordo", "import", "chat.jsonl"]).stderr
 
 
 def _on_terminal(*arguments: str) -> str:

@@ -131,7 +131,7 @@ def test_what_holds_everywhere_needs_a_reason() -> None:
 @pytest.mark.req("GO-PRIV", "GO-AT7", "GO-D13")
 def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() -> None:
     _git("init", "-q", ".")
-    ricordo("ingest", chat(Path("chat.jsonl")), "--shared")
+    ricordo("import", chat(Path("chat.jsonl")), "--shared")
     ricordo("remember", "A.", "--shared")
     ricordo("remember", "B.")
     (place_of(Path(".ricordo")) / "workspace" / "MEMORY.md").write_text("- This is mine.\n", encoding="utf-8")
@@ -156,7 +156,7 @@ def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() ->
     assert _git(*untracked) == "?? chat.jsonl\n"
 
 
-@pytest.mark.parametrize("command", [["remember", "A."], ["ingest", "chat.jsonl"], ["recall", "a"], []], ids=str)
+@pytest.mark.parametrize("command", [["remember", "A."], ["import", "chat.jsonl"], ["recall", "a"], []], ids=str)
 def test_a_folder_with_other_things_in_it_is_no_root_and_stays_as_it_is(command: list[str]) -> None:
     chat(Path("chat.jsonl"))
     Path(".gitignore").write_text("build\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def test_a_clone_with_only_curated_memory_becomes_a_root_that_has_it_once_it_is_
 
 
 @pytest.mark.parametrize(
-    "command", [["recall", "deploy"], ["remember", "B."], ["ingest", "../chat.jsonl"], []], ids=str
+    "command", [["recall", "deploy"], ["remember", "B."], ["import", "../chat.jsonl"], []], ids=str
 )
 def test_a_root_without_its_marker_is_said_to_be_one_and_is_not_made_anew(
     command: list[str], monkeypatch: pytest.MonkeyPatch

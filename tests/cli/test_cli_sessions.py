@@ -29,8 +29,8 @@ def _calls(path: Path) -> Path:
 
 @pytest.mark.req("AS-BUG-28")
 def test_nobody_sees_the_sessions_of_another_user() -> None:
-    ricordo("ingest", chat(Path("monday.jsonl"), session="monday"), "--user", "ana")
-    ricordo("ingest", chat(Path("tuesday.jsonl"), session="tuesday"), "--user", "ben")
+    ricordo("import", chat(Path("monday.jsonl"), session="monday"), "--user", "ana")
+    ricordo("import", chat(Path("tuesday.jsonl"), session="tuesday"), "--user", "ben")
     for user, own, other in (("ana", "monday", "tuesday"), ("ben", "tuesday", "monday")):
         assert [each["id"] for each in ricordo("session", "list", "--user", user, "--json").document["sessions"]] == [
             own
@@ -42,7 +42,7 @@ def test_nobody_sees_the_sessions_of_another_user() -> None:
 
 @pytest.mark.parametrize("last", [1, 2, 3, 99])
 def test_the_newest_messages_are_shown_where_asked(last: int) -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    ricordo("import", chat(Path("chat.jsonl"), session="monday"))
     shown = ricordo("session", "show", "monday", "--last", str(last), "--json").document["conversation"]
     assert [each["line"] for each in shown] == [1, 2, 3][-last:]
     assert ricordo("session", "show", "monday", "--last", str(last)).out.count(" 2026-11-02 ") == min(last, 3)
@@ -52,7 +52,7 @@ def test_the_newest_messages_are_shown_where_asked(last: int) -> None:
     ("query", "sort", "line"), [("LOOK at", "text", 1), ("café.PY", "call", 2), ("brew(): POUR", "result", 3)]
 )
 def test_words_are_found_as_they_stand_in_arguments_and_results_too(query: str, sort: str, line: int) -> None:
-    ricordo("ingest", _calls(Path("calls.jsonl")))
+    ricordo("import", _calls(Path("calls.jsonl")))
     document = ricordo("session", "search", query, "--exact", "--json").document
     assert (document["total"], document["whole"]) == (1, True)
     (found,) = document["findings"]
@@ -66,7 +66,7 @@ def test_words_are_found_as_they_stand_in_arguments_and_results_too(query: str, 
 def test_words_that_were_forgotten_are_not_found_as_they_stand_either() -> None:
     said = "Remember that the walrus Bartholomew lives in the garage."
     ricordo(
-        "ingest",
+        "import",
         chat(
             Path("chat.jsonl"),
             [("user", said), ("assistant", "Noted: the walrus Bartholomew lives in the garage.")],
@@ -80,7 +80,7 @@ def test_words_that_were_forgotten_are_not_found_as_they_stand_either() -> None:
 
 
 def test_what_does_not_fit_is_counted() -> None:
-    ricordo("ingest", chat(Path("chat.jsonl"), [("user", f"Pear {number}.") for number in range(5)]))
+    ricordo("import", chat(Path("chat.jsonl"), [("user", f"Pear {number}.") for number in range(5)]))
     shown = ricordo("session", "search", "PEAR", "--exact", "--limit", "2").out
     assert [line[:10] for line in shown.splitlines() if line[0] in "12…"] == ["1. Pear 4.", "2. Pear 3.", "… and 3 mo"]
     done = ricordo("session", "search", " ", "--exact")
@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_counted() -> None:
 def test_a_search_word_for_word_is_narrowed_paged_and_shown_with_what_was_said_beside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ricordo("ingest", chat(Path("talk.jsonl"), session="talk"))
+    ricordo("import", chat(Path("talk.jsonl"), session="talk"))
     search = ("session", "search", "main", "--exact")
     document = ricordo(*search, "--json").document
     newest, oldest = document["findings"]

@@ -30,16 +30,16 @@ def test_conversations_that_were_taken_in_are_undone_together_and_can_be_taken_i
     chat(folder / "a.jsonl")
     chat(folder / "b.jsonl", (("user", "Paul owns billing."), ("assistant", "Noted.")))
     ricordo("remember", "We use uv for environments.")
-    first = ricordo("ingest", folder, "--json").document
+    first = ricordo("import", folder, "--json").document
     assert first["sessions"] == 2
     assert first["entries"] > 2
     shown = ricordo("history", "--json").document["changes"]
-    assert [item["action"] for item in shown if item["action"] in {"ingest", "extract", "save"}] == ["ingest", "save"]
-    assert "ingest" in ricordo("undo").out
+    assert [item["action"] for item in shown if item["action"] in {"import", "extract", "save"}] == ["import", "save"]
+    assert "import" in ricordo("undo").out
     assert ricordo("memory", "list", "--json").document["total"] == 1
-    again = ricordo("ingest", folder, "--json").document
-    assert (again["entries"], again["messages"]["new"]) == (first["entries"], 0)
-    assert ricordo("ingest", folder, "--json").document["entries"] == 0
+    again = ricordo("import", folder, "--json").document
+    assert (again["entries"], again["messages"]) == (first["entries"], first["messages"])
+    assert ricordo("import", folder, "--json").document["entries"] == 0
     assert ricordo("memory", "list", "--json").document["total"] == first["entries"] + 1
 
 
@@ -56,13 +56,13 @@ def test_a_store_that_was_copied_here_is_undone_as_one_and_can_be_copied_again()
     assert ricordo(*copy).document["copied"] == 2
 
 
-@pytest.mark.parametrize("act", ["remember", "ingest", "pin", "forget"])
+@pytest.mark.parametrize("act", ["remember", "import", "pin", "forget"])
 def test_what_a_person_does_for_the_whole_project_is_their_newest_act(act: str) -> None:
     ricordo("remember", "Nadia owns the staging database.", "--user", "ann")
     ricordo("remember", "We deploy only from main.", "--shared", "--user", "ben")
     shared = ricordo("remember", "The build runs on Sundays.", "--shared", "--user", "ann", "--json").document["entry"]
-    if act == "ingest":
-        ricordo("ingest", chat(Path("chat.jsonl"), session="one"), "--shared", "--user", "ann")
+    if act == "import":
+        ricordo("import", chat(Path("chat.jsonl"), session="one"), "--shared", "--user", "ann")
     elif act != "remember":
         ricordo(act, shared["id"], "--user", "ann")
     told = ricordo("history", "--user", "ann").out

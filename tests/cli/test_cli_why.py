@@ -19,7 +19,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RICORDO_CONSOLIDATION", "off")
     folder = tmp_path / "shop" / ".ricordo"
     folder.parent.mkdir()
-    ricordo("ingest", chat(tmp_path / "talk.jsonl"), "--session", "talk", "--root", folder)
+    ricordo("import", chat(tmp_path / "talk.jsonl"), "--session", "talk", "--root", folder)
     ricordo("remember", "The staging cluster is called harbour.", "--root", folder)
     ricordo("remember", "Deploys of the harbour wait for Nadia.", "--root", folder)
     return folder

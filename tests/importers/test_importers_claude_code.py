@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importing import json_lines, take
-from ricordo.importers import find_claude_code
-from ricordo.importers.claude_code import find_chain, transcript_folder_name
+from ricordo.importers import find_histories
+from ricordo.importers.claude_code import find_chain
 from ricordo.importers.records import JsonRecord
-from ricordo.messages import JsonValue
+from ricordo.messages import JsonValue, get_mark
 
 SESSION = "5b0e3f6a-1111-4222-8333-444455556666"
 
@@ -148,37 +148,51 @@ def test_the_chain_ends_however_the_rows_point_at_each_other(parents: list[int])
     assert str(len(parents) - 1) in find_chain(rows)
 
 
-def put(home: Path, project: Path, name: str, *, cwd: str, age: int) -> Path:
-    folder = home / ".claude" / "projects" / transcript_folder_name(project)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(json.dumps({**row("u1", None, "Hello"), "cwd": cwd}))
+def put(home: Path, name: str, *, cwd: Path | None, age: int) -> Path:
+    path = home / ".claude" / "projects" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**row("u1", None, "Hello"), "cwd": str(cwd)} if cwd else row("u1", None, "Hello")))
     os.utime(path, (1_790_000_000 - age, 1_790_000_000 - age))
     return path
 
 
-def test_the_folder_of_a_project_is_its_path_with_dashes() -> None:
-    assert transcript_folder_name(Path("/home/ines/src/my.shop_2/é")) == "-home-ines-src-my-shop-2--"
+def test_the_whole_history_is_found_oldest_first_with_the_folder_of_each_session(tmp_path: Path) -> None:
+    home, shop, club = tmp_path / "home", tmp_path / "my.shop", tmp_path / "my" / "shop"
+    # two folders whose names differ in dots and slashes alone share one of Claude Code's
+    new = put(home, "-my-shop/a.jsonl", cwd=shop, age=10)
+    old = put(home, "-my-shop/b.jsonl", cwd=club, age=90)
+    sub_agent = put(home, "-my-shop/a/subagents/agent-77.jsonl", cwd=shop, age=5)
+    found = find_histories("claude-code", home, {})
+    assert [(each.source.path, each.folder) for each in found] == [(old, club), (new, shop), (sub_agent, shop)]
+    assert find_histories("claude-code", tmp_path / "nobody", {}) == []
 
 
-def test_the_transcripts_of_a_project_come_newest_last_and_without_sub_agents(tmp_path: Path) -> None:
-    home, project = tmp_path / "home", tmp_path / "my.shop"
-    project.mkdir(parents=True)
-    new = put(home, project, "a.jsonl", cwd=str(project), age=10)
-    old = put(home, project, "b.jsonl", cwd=str(project), age=90)
-    put(home, project, "agent-77.jsonl", cwd=str(project), age=5)
-    inside = new.parent / "a" / "subagents"
-    inside.mkdir(parents=True)
-    (inside / "c.jsonl").write_text("{}")
-    assert find_claude_code(project, home) == [old, new]
+def test_the_history_is_found_where_the_environment_says(tmp_path: Path) -> None:
+    path = put(tmp_path, "-shop/a.jsonl", cwd=tmp_path, age=1)
+    elsewhere = {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    assert [each.source.path for each in find_histories("claude-code", tmp_path / "home", elsewhere)] == [path]
 
 
-def test_a_transcript_of_another_directory_with_the_same_folder_name_is_left_out(tmp_path: Path) -> None:
-    home, project = tmp_path / "home", tmp_path / "my-shop"
-    ours = put(home, project, "a.jsonl", cwd=str(project), age=1)
-    put(home, project, "b.jsonl", cwd=str(tmp_path / "my" / "shop"), age=2)
-    assert find_claude_code(project, home) == [ours]
+def test_notes_of_a_project_and_of_the_person_are_found_with_whose_they_are(tmp_path: Path) -> None:
+    home, shop = tmp_path / "home", tmp_path / "shop"
+    put(home, "-shop/a.jsonl", cwd=shop, age=1)
+    paths = [home / ".claude/projects/-shop/memory/MEMORY.md", shop / "CLAUDE.md", home / ".claude/CLAUDE.md"]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("- Boots run small.\n")
+    notes = [each for each in find_histories("claude-code", home, {}) if each.form and each.form.name == "notes"]
+    assert [(each.source.path, each.folder, each.everywhere) for each in notes] == [
+        (paths[0], shop, False),
+        (paths[1], shop, False),
+        (paths[2], None, True),
+    ]
 
 
-def test_a_project_without_transcripts_has_none(tmp_path: Path) -> None:
-    assert find_claude_code(tmp_path / "shop", tmp_path / "home") == []
+def test_a_sub_agent_has_a_session_of_its_own_and_what_it_was_asked_was_said_by_nobody(tmp_path: Path) -> None:
+    records: list[JsonValue] = [
+        row("u1", None, "Find every boot.", isSidechain=True, agentId="77"),
+        row("a1", "u1", "There are nine boots.", by="assistant", isSidechain=True, agentId="77"),
+    ]
+    taken = take(tmp_path / "agent-77.jsonl", json_lines(records))
+    assert taken.sessions == [f"{SESSION}-agent-77"] * 2
+    assert [get_mark(each.message) for each in taken.imported] == ["notice", None]

@@ -380,7 +380,7 @@ def test_the_command_says_that_it_is_not_in_memory_and_points_to_the_place_outsi
     lines += [{"role": "assistant", "content": "", "tool_calls": [_call()]}]
     lines += [{"role": "tool", "tool_call_id": "call_1", "content": PLANTED}, {"role": "assistant", "content": "Done."}]
     Path("chat.json").write_text(json.dumps(lines), encoding="utf-8")
-    assert ricordo("ingest", "chat.json").code == 0
+    assert ricordo("import", "chat.json").code == 0
     told = ricordo("ask", "-v", ASKED).out
     assert told.startswith("not in memory\nUnconfirmed, from outside: ")
     assert "release-blue" not in told

@@ -42,7 +42,7 @@ async def test_a_time_range_and_a_look_back_go_by_when_it_was_said(opened: Opene
 
 
 def test_the_commands_go_by_when_it_was_said(tmp_path: Path) -> None:
-    ricordo("ingest", chat(tmp_path / "old.jsonl", (("user", "Nadia owns staging."), ("assistant", "Noted."))))
+    ricordo("import", chat(tmp_path / "old.jsonl", (("user", "Nadia owns staging."), ("assistant", "Noted."))))
     ricordo("remember", "Paul owns billing.")
 
     def listed(*options: str) -> list[str]:
@@ -236,7 +236,7 @@ def test_every_command_that_looks_back_shows_imported_months_as_they_were_said(t
     ]
     path = tmp_path / "months.jsonl"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    ricordo("ingest", path)
+    ricordo("import", path)
     ricordo("consolidate")
     root = Path(ricordo("memory", "list", "--json").document["entries"] and ricordo("--json").document["root"])
     ids = {each["content"]: each["id"] for each in ricordo("memory", "list", "--json").document["entries"]}

@@ -36,7 +36,7 @@ class _Group:
 _COMMANDS: dict[str, str | _Group] = {
     "chat": "chat:chat",
     "demo": "demo:demo",
-    "ingest": "ingest:ingest",
+    "import": "importing:import_",
     "replay": "replay:replay",
     "remember": "remember:remember",
     "recall": "recall:recall",

@@ -203,7 +203,7 @@ def require_target(
     """Return the root that was named or found. Raises `RootNotFound`, and what `find_target` raises."""
     target = find_target(root, user, project, shared=shared, session=session)
     if not target.exists:
-        message = f"There is no memory yet: `ricordo remember` or `ricordo ingest` creates it in {target.root}."
+        message = f"There is no memory yet: `ricordo remember` or `ricordo import` creates it in {target.root}."
         raise RootNotFound(message)
     return target
 

@@ -17,6 +17,7 @@ from ricordo.curation.cascade import add_room_edits, add_topic_list_edits, build
 from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.consolidator import CONSOLIDATE_ACT
 from ricordo.curation.importance import MERGED_FIELD, REPLACED_FIELD, field_ids
+from ricordo.curation.imported import find_imported, find_imported_entries
 from ricordo.curation.memory_document import parse_memory_document
 from ricordo.curation.placement import SECTIONS, fits_bounds, is_movable
 from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
@@ -37,6 +38,7 @@ from ricordo.workspace.entry_codec import (
 )
 from ricordo.workspace.history.change_sets import (
     CURATION_LOCK,
+    IMPORT_ACT,
     Change,
     ChangeSets,
     Edit,
@@ -72,17 +74,31 @@ class _Retraction:
         return {path: data for path, data in self.documents.items() if ledger_date(path) is not None}
 
 
-async def retract_append(files: FileStore, block: Sequence[LocatedEntry], *, last_run: str) -> list[Edit]:
+async def retract_append(
+    files: FileStore, block: Sequence[LocatedEntry], *, last_run: str, keeps_touched: bool = False
+) -> list[Edit]:
     """Return the edits that remove the entries of one append from all of memory.
 
-    Raises: UndoRefused if a person reworded or pinned one of them in curated memory, or if the checks of a
-    consolidation fail for the remaining documents; then the consolidation `last_run` must be undone first.
+    With `keeps_touched` the entries stay that a person reworded or pinned in curated memory. Raises: UndoRefused if
+    there is such an entry otherwise, or if the checks of a consolidation fail for the remaining documents; then the
+    consolidation `last_run` must be undone first.
     """
     stored = await _read_documents(files)
     old = {path: one.data for path, one in stored.items()}
     removed = {located.entry.id: located for located in block}
     occurrences = await run_sync(_locate_entries, old, removed)
-    _check_untouched(occurrences, removed)
+    touched = _find_touched(occurrences, removed)
+    if keeps_touched:
+        rows = [row for each in occurrences.values() for row in each]
+        touched |= {row.entry.id: row.path for row in rows if row.entry.pinned}
+    for name, path in touched.items():
+        if not keeps_touched:
+            raise UndoRefused(
+                f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
+                " everything."
+            )
+        del removed[name]
+        occurrences = {path: [row for row in rows if row.entry.id != name] for path, rows in occurrences.items()}
     retraction = await run_sync(_retract_entries, old, removed, occurrences)
     retraction = replace(retraction, reopened=await _restore_curated(files, retraction.reopened))
     after = await run_sync(_reconsolidate, retraction, last_run)
@@ -131,7 +147,11 @@ def _locate_entries(
     return {path: located for path, located in rows.items() if located}
 
 
-def _check_untouched(occurrences: Mapping[str, Sequence[LocatedEntry]], removed: Mapping[str, LocatedEntry]) -> None:
+def _find_touched(
+    occurrences: Mapping[str, Sequence[LocatedEntry]], removed: Mapping[str, LocatedEntry]
+) -> dict[str, str]:
+    """Return the ids of entries that a person changed in curated memory, with the path of the document."""
+    touched = dict[str, str]()
     written = {
         located.entry.id: located.entry
         for path, rows in occurrences.items()
@@ -147,10 +167,8 @@ def _check_untouched(occurrences: Mapping[str, Sequence[LocatedEntry]], removed:
                 replace(located.entry, content=ledger_entry.content) if is_reworded(located.entry) else located.entry
             )
             if is_curated(path) and _person_fields(curated_entry) != _person_fields(ledger_entry):
-                raise UndoRefused(
-                    f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
-                    " everything."
-                )
+                touched[name] = path
+    return touched
 
 
 def _person_fields(entry: Entry) -> tuple[str, bool, str | None]:
@@ -347,15 +365,9 @@ async def undo_change(
         undone = find_undone_ids(records)
         if item.id in undone:
             raise UndoRefused(f"The change {item.id} is undone already.")
-        if item.entries:
-            remaining = await _find_remaining_entries(files, item)
-            if not remaining:
-                raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
+        if item.entries or item.action == IMPORT_ACT:
             runs = (change.id for change in records if change.action == CONSOLIDATE_ACT and change.id not in undone)
-            edits = await retract_append(files, remaining, last_run=next(runs, ""))
-            entries = [located.entry for located in remaining]
-            edits += await build_session_edits(files, [entry.content for entry in entries], item.entries)
-            edits += await build_profile_edits(files, entries, by_hand=False)
+            edits = await _plan_retraction(files, item, last_run=next(runs, ""))
             return await add_room_edits(files, await add_topic_list_edits(files, edits, bounds), bounds)
         try:
             reversals = [
@@ -375,6 +387,28 @@ async def undo_change(
     # would write what they read before the undo
     async with files.lock(_UNDO_LOCK), files.lock(CURATION_LOCK):
         return await changes.rebase(plan, act="undo", who=who, undoes=item.id, part_of=part_of)
+
+
+async def _plan_retraction(files: FileStore, item: HistoryItem, *, last_run: str) -> list[Edit]:
+    """Return the edits that remove what `item` appended: entries, and the messages of an import. Raises `UndoRefused`.
+
+    Entries of an import that a person changed since stay.
+    """
+    is_import = item.action == IMPORT_ACT
+    if is_import:
+        imported = await find_imported(files, item.id)
+        learned = [entry.id for entry in await find_imported_entries(files, imported.ids)]
+        item = replace(item, entries=tuple(dict.fromkeys((*item.entries, *learned))), paths=())
+    remaining = await _find_remaining_entries(files, item) if item.entries else []
+    if not remaining and not (is_import and imported.edits):
+        raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
+    edits = [*imported.edits] if is_import else []
+    if remaining:
+        entries = [located.entry for located in remaining]
+        edits += await retract_append(files, remaining, last_run=last_run, keeps_touched=is_import)
+        edits += await build_session_edits(files, [entry.content for entry in entries], item.entries)
+        edits += await build_profile_edits(files, entries, by_hand=False)
+    return edits
 
 
 def resolve_history_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:

@@ -40,6 +40,7 @@ from ricordo.language import find_validity, split_words
 from ricordo.language.acts import SignalDetector, default_detector
 from ricordo.lazy import dataclass
 from ricordo.messages import Message, get_mark
+from ricordo.messages.types import get_origin
 from ricordo.scope import Scope
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, UNTIL_FIELD, Entry, Source, with_validity
@@ -357,6 +358,7 @@ class Flusher:
         """Return the entries of `findings` about `new`, without those that the conversation saved itself."""
         new_ids = {message.id for message in new}
         saved_words = collect_saved_words([*context, *new])
+        origins = {message.id: origin for message in new if (origin := get_origin(message))}
         now = self.clock.now()
         entries = [
             Entry(
@@ -372,7 +374,12 @@ class Flusher:
                 ),
                 scope=scope,
                 by="flush",
-                source=Source(session=session, messages=finding.message_ids, quote=_distinct_quote(finding)),
+                source=Source(
+                    session=session,
+                    messages=finding.message_ids,
+                    quote=_distinct_quote(finding),
+                    origin=next((origins[name] for name in finding.message_ids if name in origins), None),
+                ),
                 confidence=finding.confidence,
             )
             for finding in findings

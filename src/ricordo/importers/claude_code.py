@@ -1,40 +1,37 @@
-"""Claude Code transcripts: where they are, and the one chain of rows in them that is the conversation.
+"""Claude Code: the transcripts of its sessions and sub-agents, and the notes that it keeps.
 
-They lie in a folder named after the working directory. The chain is followed from the last row up to the first, across
-compactions; rewound attempts are not on it, the parts and results of parallel calls are. A row whose parent can't be
-found follows the row before it, so one torn line costs that line only. Only the ids of rows are held in memory.
+Of a transcript the one chain of rows is read that is the conversation. It is followed from the last row up to the
+first, across compactions; rewound attempts are not on it, the parts and results of parallel calls are. A row whose
+parent can't be found follows the row before it, so one torn line costs that line only. Only the ids of rows are held in
+memory.
+
+A sub-agent has a transcript and a session of its own. What it was asked was written by a model, so it is marked as a
+notice, from which nothing is learned.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.importers.chat_message import read_content_message
-from ricordo.importers.contract import ImportedMessage
+from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
 from ricordo.importers.records import JsonRecord
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import loads
-from ricordo.messages.types import JsonValue, Message
+from ricordo.messages.types import JsonValue, Message, with_mark
 
-__all__ = [
-    "TranscriptRow",
-    "find_chain",
-    "find_claude_code",
-    "read",
-    "read_message",
-    "read_rows",
-    "recognizes",
-    "transcript_folder_name",
-]
+__all__ = ["TranscriptRow", "find", "find_chain", "read", "read_message", "read_rows", "recognizes"]
 
 
 _ROW_TYPES = ("user", "assistant", "system", "attachment")
 _CONVERSATION = ("user", "assistant")
-_HIDDEN_FLAGS = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
+_SUB_AGENT = "agent-"
+_HIDDEN_FLAGS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _MACHINE_TAGS = (
     "<command-",
     "<local-command-",
@@ -55,6 +52,7 @@ class TranscriptRow:
     uuid: str
     parent: str | None
     session: str | None
+    agent: str | None
     time: JsonValue
 
 
@@ -73,14 +71,20 @@ def recognizes(source: ImportSource) -> bool:
 
 def read(source: ImportSource) -> Iterator[ImportedMessage]:
     """Give the messages on the chain; the source is read twice."""
-    chain = find_chain(source.records(progress=(0.0, 0.5)))
+    is_sub_agent = source.filename.startswith(_SUB_AGENT)
+    chain = find_chain(source.records(progress=(0.0, 0.5)), is_sub_agent=is_sub_agent)
+    stem = Path(source.filename).stem
     for row in read_rows(source.records(quiet=True, progress=(0.5, 1.0)), chain):
         try:
             message = read_message(row)
         except InvalidMessage as error:
             source.report(row.line, str(error))
-        else:
-            yield ImportedMessage(session=row.session or Path(source.filename).stem, message=message, line=row.line)
+            continue
+        session = row.session or stem
+        if is_sub_agent:
+            session = f"{session}-{_SUB_AGENT}{row.agent or stem.removeprefix(_SUB_AGENT)}"
+            message = with_mark(message, "notice") if message.role == "user" else message
+        yield ImportedMessage(session=session, message=message, line=row.line)
 
 
 def read_message(row: TranscriptRow) -> Message:
@@ -102,14 +106,17 @@ def _is_row(value: JsonValue) -> bool:
     )
 
 
-def find_chain(records: Iterable[JsonRecord]) -> frozenset[str]:
-    """Return the ids of the rows that make up the conversation; empty when there is none."""
+def find_chain(records: Iterable[JsonRecord], *, is_sub_agent: bool = False) -> frozenset[str]:
+    """Return the ids of the rows that make up the conversation; empty when there is none.
+
+    Rows of sub-agents count only where the transcript is that of one: early versions wrote them between the others.
+    """
     nodes: dict[str, _Node] = {}
     before: str | None = None
     last: str | None = None
     for record in records:
         row = record.value
-        if not isinstance(row, dict) or not _is_row(row) or row.get("isSidechain") is True:
+        if not isinstance(row, dict) or not _is_row(row) or (row.get("isSidechain") is True and not is_sub_agent):
             continue
         uuid = str(row["uuid"])
         if uuid in nodes:
@@ -139,6 +146,7 @@ def read_rows(records: Iterable[JsonRecord], chain: frozenset[str]) -> Iterator[
             uuid=uuid,
             parent=_parent(row),
             session=read_identifier(row.get("sessionId")),
+            agent=read_identifier(row.get("agentId")),
             time=row.get("timestamp"),
         )
 
@@ -193,74 +201,47 @@ def _opening_text(message: Mapping[str, JsonValue]) -> str:
     return text if isinstance(text, str) else ""
 
 
-_FOLDER_LENGTH = 200
-_LINES_TO_A_DIRECTORY = 50
+_LINES_TO_A_FOLDER = 50
+_PROJECT_NOTES = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md")
 
 
-def find_claude_code(project: Path, home: Path) -> list[Path]:
-    """Return the transcripts of sessions begun in `project`, oldest first by modification time; empty without any.
-
-    `home` is the user's home directory. Transcripts of sub-agents are left out: what they found is in the session's
-    own.
-    """
-    directories = dict.fromkeys([project.absolute(), project.resolve()])
-    transcripts = {
-        path: path.stat().st_mtime_ns
-        for directory in directories
-        for folder in _find_folders(home / ".claude" / "projects", directory)
-        for path in sorted(folder.glob("*.jsonl"))
-        if path.is_file() and not path.name.startswith("agent-") and _started_in(path, directories)
-    }
-    return sorted(transcripts, key=lambda path: (transcripts[path], path.name))
-
-
-def transcript_folder_name(directory: Path) -> str:
-    """Return the name of the folder for sessions begun in `directory`; a character beyond 16 bits counts as two."""
-    units = "".join("--" if ord(character) > 0xFFFF else character for character in str(directory))
-    return re.sub("[^A-Za-z0-9]", "-", units)
+def find(home: Path, environment: Mapping[str, str]) -> Iterator[FoundHistory]:
+    """Give the transcripts, oldest first by their last change, then the notes of each project and of the person."""
+    base = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    folders: dict[Path, Path] = {}
+    transcripts = _sort_by_age([*base.glob("projects/*/*.jsonl"), *base.glob("projects/*/*/subagents/**/*.jsonl")])
+    for path in transcripts:
+        project = base / "projects" / path.relative_to(base / "projects").parts[0]
+        folder = _read_first_folder(path)
+        if folder is not None:
+            folders.setdefault(project, folder)
+        # a transcript without a folder in it was begun where the others beside it were
+        yield FoundHistory(source=ImportSource(path), form="claude-code", folder=folder or folders.get(project))
+    for project, folder in folders.items():
+        notes = [*sorted((project / "memory").glob("*.md")), *(folder / name for name in _PROJECT_NOTES)]
+        for path in notes:
+            if path.is_file():
+                yield FoundHistory(source=ImportSource(path), form="notes", folder=folder)
+    if (base / "CLAUDE.md").is_file():
+        yield FoundHistory(source=ImportSource(base / "CLAUDE.md"), form="notes", everywhere=True)
 
 
-def _find_folders(projects: Path, directory: Path) -> list[Path]:
-    name = transcript_folder_name(directory)
-    if len(name) <= _FOLDER_LENGTH:
-        return [projects / name] if (projects / name).is_dir() else []
-    # a longer name is cut and ends in a digest of the whole
-    return sorted(path for path in projects.glob(f"{name[:_FOLDER_LENGTH]}-*") if path.is_dir())
+def _sort_by_age(paths: Iterable[Path]) -> list[Path]:
+    times: dict[Path, int] = {}
+    for path in paths:
+        with suppress(OSError):
+            if path.is_file():
+                times[path] = path.stat().st_mtime_ns
+    return sorted(times, key=lambda path: (times[path], path))
 
 
-def _started_in(path: Path, directories: dict[Path, None]) -> bool:
-    start_directory = _read_first_directory(path)
-    return (
-        start_directory is None
-        or start_directory in directories
-        or any(_is_same_path(start_directory, directory) for directory in directories)
-    )
-
-
-def _is_same_path(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
-
-
-def _read_first_directory(path: Path) -> Path | None:
-    try:
-        for position, line in enumerate(ImportSource(path).lines()):
-            if position == _LINES_TO_A_DIRECTORY:
-                break
-            directory = _read_directory(line.content)
-            if directory is not None:
-                return directory
-    except RicordoError:
-        return None
+def _read_first_folder(path: Path) -> Path | None:
+    """Return the folder in which a session was begun; None if its first rows name none."""
+    with suppress(RicordoError):
+        for line in islice(ImportSource(path).lines(), _LINES_TO_A_FOLDER):
+            with suppress(InvalidMessage):
+                row = loads(line.content)
+                folder = row.get("cwd") if isinstance(row, dict) else None
+                if isinstance(folder, str) and folder and "\0" not in folder:
+                    return Path(folder)
     return None
-
-
-def _read_directory(content: bytes) -> Path | None:
-    try:
-        row = loads(content)
-    except InvalidMessage:
-        return None
-    directory = row.get("cwd") if isinstance(row, dict) else None
-    return Path(directory) if isinstance(directory, str) and "\0" not in directory else None

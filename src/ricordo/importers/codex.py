@@ -5,20 +5,23 @@ instructions of a repository, was said by nobody and is left out, as are summari
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
-from ricordo.errors import InvalidMessage
+from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.importers.chat_message import read_chat_message, with_time
-from ricordo.importers.contract import ImportedMessage
+from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
 from ricordo.importers.records import JsonRecord
 from ricordo.importers.sessions import safe_session_id
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
+from ricordo.messages.json_text import loads
 from ricordo.messages.types import JsonValue, Message
 
-__all__ = ["RolloutItem", "read", "read_items", "read_message", "recognizes"]
+__all__ = ["RolloutItem", "find", "read", "read_items", "read_message", "recognizes"]
 
 
 # tuples, as a value in the JSON of another program may have no hash
@@ -126,3 +129,30 @@ def _read_output(output: JsonValue) -> JsonValue:
     if isinstance(output, dict):
         output = output.get("content", output.get("output"))
     return output if isinstance(output, str) else _read_blocks(output)
+
+
+_LINES_TO_A_FOLDER = 5
+
+
+def find(home: Path, environment: Mapping[str, str]) -> Iterator[FoundHistory]:
+    """Give the rollouts, oldest first by their names, and the notes of the person."""
+    base = Path(environment.get("CODEX_HOME") or home / ".codex")
+    rollouts = [*base.glob("sessions/**/rollout-*.jsonl"), *base.glob("archived_sessions/**/rollout-*.jsonl")]
+    for path in sorted(rollouts, key=lambda path: path.name):
+        yield FoundHistory(source=ImportSource(path), form="codex", folder=_read_folder(path))
+    for path in (base / "AGENTS.md", base / "memories" / "MEMORY.md"):
+        if path.is_file():
+            yield FoundHistory(source=ImportSource(path), form="notes", everywhere=True)
+
+
+def _read_folder(path: Path) -> Path | None:
+    """Return the folder in which a session was begun; None if its first lines name none."""
+    with suppress(RicordoError):
+        for line in islice(ImportSource(path).lines(), _LINES_TO_A_FOLDER):
+            with suppress(InvalidMessage):
+                row = loads(line.content)
+                payload = row.get("payload") if isinstance(row, dict) else None
+                folder = payload.get("cwd") if isinstance(payload, dict) else None
+                if isinstance(folder, str) and folder and "\0" not in folder:
+                    return Path(folder)
+    return None

@@ -8,13 +8,14 @@ in the table of `ricordo.importers.registry`, or in an installed package as an e
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.types import JsonValue, Message
 
-__all__ = ["ImportedItem", "ImportedMemory", "ImportedMessage", "Importer"]
+__all__ = ["FoundHistory", "HistoryFinder", "ImportedItem", "ImportedMemory", "ImportedMessage", "Importer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,4 +71,28 @@ class Importer(Protocol):
 
         A record that is not understood is given to `source.report` with its line, and the reading goes on. Raises:
         HistoryUnreadable, FileMissing, StorageFailed, as `source` does.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundHistory:
+    """A file or folder that a program wrote on this machine, and the name of its format.
+
+    `folder` is where the program worked when it wrote it, None if unknown. With `everywhere` it is about the person and
+    holds for all projects.
+    """
+
+    source: ImportSource
+    form: str
+    folder: Path | None = None
+    everywhere: bool = False
+
+
+class HistoryFinder(Protocol):
+    """What an importer has besides, if its program keeps a history on this machine."""
+
+    def find(self, home: Path, environment: Mapping[str, str], /) -> Iterator[FoundHistory]:
+        """Give everything that the program wrote, oldest sessions first; nothing if it was never used here.
+
+        `home` is the user's home folder; `environment` may say that the program keeps its files elsewhere.
         """

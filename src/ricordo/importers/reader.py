@@ -19,7 +19,7 @@ from ricordo.lazy import dataclass
 __all__ = ["FoundSource", "find_sources", "read_history", "read_items"]
 
 
-_SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".zip"})
+_SUFFIXES = frozenset({".db", ".json", ".jsonl", ".md", ".ndjson", ".zip"})
 
 
 def read_history(
@@ -62,18 +62,24 @@ def _read_messages(source: ImportSource) -> Iterator[ImportedMessage]:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundSource:
-    """A source and its format; without one `reason` says why it can't be imported, empty if no format is its own."""
+    """A source and its format; without one `reason` says why it can't be imported, empty if no format is its own.
+
+    `folder` is the folder in which a program worked when it wrote the source, None if unknown. With `everywhere` its
+    memories are about the person and hold for all projects.
+    """
 
     source: ImportSource
     form: ImportFormat | None
     reason: str = ""
+    folder: Path | None = None
+    everywhere: bool = False
 
 
 def find_sources(source: ImportSource) -> Iterator[FoundSource]:
     """Give what can be imported of `source`; of a folder or an archive each file or folder in it that has a format.
 
-    Files of a folder are given by name, and those with another ending than .json, .jsonl, .ndjson or .zip are left out.
-    Below a folder, a file that can't be read is given with the reason. A single file
+    Files of a folder are given by name, and those with another ending than .db, .json, .jsonl, .md, .ndjson or .zip are
+    left out. Below a folder, a file that can't be read is given with the reason. A single file
     with an unknown format is read as a chat, which tells what is wrong with it. Raises: the errors of `ImportSource`.
     """
     formats = list_formats()
@@ -90,7 +96,8 @@ def find_sources(source: ImportSource) -> Iterator[FoundSource]:
             yield FoundSource(source=each, form=None, reason=str(error))
             continue
         if form is not None or not each.is_container:
-            yield FoundSource(source=each, form=form)
+            # a folder may hold thousands, and the beginning of each was read
+            yield FoundSource(source=each.reopened(), form=form)
         waiting += reversed(children)
 
 

@@ -51,6 +51,9 @@ class ImportFormat:
 _BUILT_IN: Mapping[str, tuple[str, str]] = {
     "claude-code": ("claude_code", "a transcript of Claude Code"),
     "codex": ("codex", "a rollout of Codex"),
+    "gemini": ("gemini", "a chat of Gemini CLI"),
+    "opencode": ("opencode", "the database of opencode, or its folder of files"),
+    "notes": ("notes", "notes of coding agents, such as CLAUDE.md and the files of a memory folder"),
     "chatgpt": ("chatgpt", "ChatGPT's conversations.json"),
     "dialogue": ("dialogue", "a dialogue with speaker_a and session_1"),
     "chat": (

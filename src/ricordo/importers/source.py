@@ -64,15 +64,34 @@ class ImportSource:
         on_problem: ProblemHandler = _ignore_problem,
         on_bytes: Callable[[int], None] = _ignore_progress,
         member: ZipInfo | None = None,
+        part: str = "",
     ) -> None:
         """Name the file or folder at `path`; `name` is what people call it, by default its path.
 
         `on_problem` gets what `report` is given, `on_bytes` how many bytes more have been read. With `member` it is
-        that file in the archive at `path`.
+        that file in the archive at `path`. With a `part` only that part of it is meant, as its importer names parts.
         """
         self.path = path
         self.name = name or str(path)
+        self.part = part
         self._on_problem, self._on_bytes, self._member = on_problem, on_bytes, member
+
+    def watched(
+        self, *, on_problem: ProblemHandler | None = None, on_bytes: Callable[[int], None] | None = None
+    ) -> "ImportSource":
+        """Return the same source with other handlers; a handler that is not given stays."""
+        return ImportSource(
+            self.path,
+            name=self.name,
+            on_problem=on_problem or self._on_problem,
+            on_bytes=on_bytes or self._on_bytes,
+            member=self._member,
+            part=self.part,
+        )
+
+    def reopened(self) -> "ImportSource":
+        """Return the same source with nothing of it in memory."""
+        return self.watched()
 
     @property
     def filename(self) -> str:
@@ -219,6 +238,10 @@ class ImportSource:
     @cached_property
     def _content(self) -> JsonContent | None:
         return examine_content(self.open, self.size)
+
+    def add_progress(self, more: int) -> None:
+        """Report that so many bytes more have been read; for who reads with `open` or `lines`."""
+        self._on_bytes(more)
 
     def report(self, line: int, reason: str, *, skipped: bool = True) -> None:
         """Report that the record in a line was skipped, or read with the change that `reason` describes."""

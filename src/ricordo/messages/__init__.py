@@ -1,4 +1,4 @@
-"""Messages of a conversation, tool specifications, token counts, formats and importers."""
+"""Messages of a conversation, tool specifications, token counts and formats."""
 
 from typing import TYPE_CHECKING
 

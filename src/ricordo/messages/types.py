@@ -45,13 +45,16 @@ __all__ = [
     "find_cut_points",
     "find_orphan_results",
     "find_safe_cut",
+    "get_import",
     "get_mark",
+    "get_origin",
     "is_pinned",
     "pair_calls",
     "split_groups",
     "volatile_end",
     "with_delivered_results",
     "with_mark",
+    "with_origin",
     "with_pin",
     "with_volatile_end",
 ]
@@ -205,6 +208,8 @@ _MARK_KEY = "ricordo"
 _PINNED_KEY = "ricordo.pinned"
 _DELIVERED_KEY = "ricordo.told"
 _VOLATILE_KEY = "ricordo.volatile"
+_ORIGIN_KEY = "origin"
+_IMPORT_KEY = "import"
 
 
 def with_mark(message: Message, mark: Mark) -> Message:
@@ -254,6 +259,23 @@ def volatile_end(message: Message) -> str:
     """Return the end of a system prompt that differs between sessions; empty for other messages."""
     end = message.metadata.get(_VOLATILE_KEY)
     return end if isinstance(end, str) and message.role == "system" else ""
+
+
+def with_origin(message: Message, origin: str, act: str) -> Message:
+    """Return `message` with the name of the source that it was imported from, and the id of that import."""
+    return replace(message, metadata={**message.metadata, _ORIGIN_KEY: origin, _IMPORT_KEY: act})
+
+
+def get_origin(message: Message) -> str | None:
+    """Return the name of the source that a message was imported from; None for one that was not."""
+    origin = message.metadata.get(_ORIGIN_KEY)
+    return origin if isinstance(origin, str) and _IMPORT_KEY in message.metadata else None
+
+
+def get_import(message: Message) -> str | None:
+    """Return the id of the import that brought a message; None for one that no import brought."""
+    act = message.metadata.get(_IMPORT_KEY)
+    return act if isinstance(act, str) and _ORIGIN_KEY in message.metadata else None
 
 
 def append_new(window: Sequence[Message], messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -295,7 +295,8 @@ async def ingest_messages(
 ) -> IngestReport:
     """Append the messages to the transcript, then run the flush `job` of their session or put it into the inbox.
 
-    All learned entries are one change by `actor`, undone together with the change `part_of`. Raises: StorageError.
+    All learned entries are one change by `actor`, undone together with the change `part_of`; without an `actor` the
+    caller records the change. Raises: StorageError.
     """
     with workspace.emitter.stage("record", workspace.scope) as progress:
         recorded = await transcript.append(messages, known=known, again=known is None)
@@ -311,8 +312,8 @@ async def ingest_messages(
     else:
         result = await (workspace.worker.run_now if recorded.added else workspace.flush)(job)
     result = result.combine(await _relearn_undone(workspace, recorded, job))
-    if not result.entries:
-        return replace(report, is_queued=is_queued)
+    if not result.entries or not actor:
+        return replace(report, is_queued=is_queued, entries=result.entries)
     added = [entry.id for entry in result.entries]
     change = await workspace.memory_root.changes.apply([], act="ingest", who=actor, entries=added, part_of=part_of)
     return replace(report, is_queued=is_queued, entries=result.entries, change_id=change.id)
@@ -345,9 +346,13 @@ class SessionRecorder:
         *,
         session: str,
         known: Mapping[str, int] | None,
-        part_of: str,
+        part_of: str = "",
+        actor: str = PERSON,
     ) -> IngestReport:
-        """Check the arguments of `Memory.ingest`, record the messages, and learn from them."""
+        """Check the arguments of `Memory.ingest`, record the messages, and learn from them.
+
+        Without an `actor` the caller records the change.
+        """
         # a single message instead of several is refused below
         given_messages: list[Message] = list(messages) if isinstance(messages, Iterable) else [messages]
         check_type("session", session, str, words="the id of a session", error=InvalidMessage)
@@ -359,7 +364,7 @@ class SessionRecorder:
         job = Job(kind="flush", agent=agent, session=session, user=workspace.scope.user or "")
         transcript = self._open_transcript(workspace.memory_root, transcript_path(agent, session), session)
         return await ingest_messages(
-            workspace, transcript, given_messages, job, known=known, part_of=part_of, actor=PERSON
+            workspace, transcript, given_messages, job, known=known, part_of=part_of, actor=actor
         )
 
     async def read(self, place: MemoryRoot, session_id: str, *, agent: str | None) -> RecordedSession:

@@ -284,7 +284,7 @@ def _show_next_steps(demo_root: _DemoRoot, *, is_kept: bool) -> None:
     else:
         print_line("   ricordo demo --keep     keep the files, to look at them")
         print_line("   ricordo replay FILE --root trial      the same with a conversation of yours")
-    print_line("   ricordo ingest FILE     begin a memory here")
+    print_line("   ricordo import PATH     begin a memory here")
 
 
 def _run(demo_root: _DemoRoot, *arguments: str) -> tuple[int, Any]:

@@ -441,7 +441,7 @@ _MIN_BUDGET = 500
 
 def replay(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A conversation, in any form that `ingest` takes.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A conversation, in any form that `import` takes.")],
     budget: Annotated[
         int, typer.Option("--budget", metavar="TOKENS", min=_MIN_BUDGET, help="How large the window may get.")
     ] = _BUDGET,

@@ -64,7 +64,7 @@ def list_sessions(
         )
         return
     if not sessions:
-        print_line("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
+        print_line("No conversation was kept yet: `ricordo import PATH` brings one along.")
     owned = len({info.user for info in sessions if info.user}) > 1
     for info in sessions[:limit]:
         days = f"{info.started_at.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"

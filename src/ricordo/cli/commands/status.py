@@ -232,20 +232,19 @@ def _format_inbox(inbox: "Check") -> str:
 
 def _next_steps(figures: _RootSummary | None) -> list[str]:
     chat_step = "ricordo chat                   talk to an agent that remembers"
-    ingest = "ricordo ingest FILE            take in a conversation"
+    import_step = "ricordo import                 bring along what other programs know"
     if figures is None:
-        return ["ricordo demo                   see it work, in a folder of its own", ingest, chat_step]
+        return ["ricordo demo                   see it work, in a folder of its own", import_step, chat_step]
     if not figures.kinds and not figures.sessions:
         advice = [
-            ingest,
-            "ricordo ingest --claude-code   take in this project's coding sessions",
+            import_step,
             chat_step,
         ]
     else:
         advice = [
             'ricordo ask "QUESTION"         an answer with its source',
             chat_step,
-            "ricordo memory list            everything that is remembered" if figures.sessions else ingest,
+            "ricordo memory list            everything that is remembered" if figures.sessions else import_step,
         ]
     doctor = "ricordo doctor                 see what is wrong"
     return advice if figures.is_healthy else [doctor, *advice[:2]]

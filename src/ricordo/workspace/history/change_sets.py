@@ -41,6 +41,7 @@ __all__ = [
     "CHANGES_FOLDER",
     "CHANGES_LOCK",
     "CURATION_LOCK",
+    "IMPORT_ACT",
     "OBJECTS_FOLDER",
     "PENDING_FOLDER",
     "Change",
@@ -132,6 +133,8 @@ OBJECTS_FOLDER = "history/objects"
 CHANGES_LOCK = "changes"
 CURATION_LOCK = "consolidate"
 """Lock for writers that change memory based on earlier reads, and for `forget`; take it before CHANGES_LOCK."""
+IMPORT_ACT = "import"
+"""The act of an import. Its messages name the id of its change, so that an undo finds them."""
 _MAX_TRIES = 24
 _MAX_PAUSE_MS = 20
 _AT_ONCE = 50_000
@@ -219,6 +222,11 @@ class ChangeSets:
             # a random pause, so that two writers do not collide again
             await anyio.sleep(randbelow(min(2 + tried, _MAX_PAUSE_MS)) / 1000)
         return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes, part_of=part_of)
+
+    async def discard(self, change_id: str) -> None:
+        """Remove the record of a change that turned out to have changed nothing. Raises: StorageError."""
+        with suppress(FileMissing):
+            await self._files.delete(f"{CHANGES_FOLDER}/{change_id}.json")
 
     async def recover(self) -> int:
         """Roll back interrupted change sets and return how many there were."""
