@@ -153,6 +153,29 @@ def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None
     assert {"announce", "expire"} <= {change["action"] for change in ricordo("history", "--json").document["changes"]}
 
 
+def test_what_has_faded_is_shown_before_it_goes_to_the_archive_and_before_it_returns() -> None:
+    workspace = place_of(ROOT) / "workspace"
+    workspace.mkdir(parents=True)
+    faded, fresh = "01k6yvgewd8dp5gr1g9vsf0000", "01k6yvgewd8dp5gr1g9vsf0001"
+    said = f"[at:: {datetime.now(UTC):%Y-%m-%dT%H:%M:%S.000Z}]"
+    (workspace / "MEMORY.md").write_text(
+        "# Memory\n\n## Facts\n\n"
+        f"- The walnut tree is at the gate. [kind:: fact] [at:: 2015-02-03T10:00:00.000Z] [by:: user] ^{faded}\n"
+        f"- The walnut oil is in the cellar. [kind:: fact] {said} [by:: user] ^{fresh}\n",
+        encoding="utf-8",
+    )
+    shown = ricordo("maintain", "--dry-run").out
+    assert f"memory {faded}  goes to the archive  decay.archive_below = 0.125" in shown
+    assert fresh not in shown
+    assert ricordo("maintain").code == 0
+    assert "walnut tree" not in (workspace / "MEMORY.md").read_text(encoding="utf-8")
+    assert ricordo("maintain", "--dry-run", "--json").document["old"] == []
+    (ROOT / "config.toml").write_text("[decay]\narchive_below = 0\n", encoding="utf-8")
+    assert ricordo("maintain", "--dry-run", "--json").document["old"] == [
+        {"path": f"memory {faded}", "action": "return", "rule": "decay.archive_below = 0"}
+    ]
+
+
 def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
     async def live() -> None:
         async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:

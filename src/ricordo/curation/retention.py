@@ -70,6 +70,7 @@ __all__ = [
     "archive_faded",
     "find_expired_ledgers",
     "find_faded",
+    "list_faded",
     "plan_pruning",
     "plan_retention",
     "prune_session_files",
@@ -144,7 +145,7 @@ _PRUNE_AUTHOR = "maintenance"
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedPruning:
-    """The planned act for a file: `announce`, `trash` or `delete`, and the rule for it."""
+    """The planned act for a file or a memory, such as `announce`, `trash` or `return`, and the rule for it."""
 
     path: str
     action: str
@@ -503,20 +504,47 @@ async def archive_faded(
 
     async def plan() -> list[Edit]:
         nonlocal moved
-        memory, archive = await read_or_empty(files, MEMORY_PATH), await read_or_empty(files, FADED_TOPIC)
-        entries = [
-            located.entry
-            for path, (data, _) in ((MEMORY_PATH, memory), (FADED_TOPIC, archive))
-            for located in await run_sync(parse_entries, data, path)
-        ]
-        faded = find_faded(entries, usage, decay, now) if decay.archive_below else frozenset[str]()
-        before = archived_ids(archive[0])
-        edits = await plan_archive_edits(files, memory, archive, faded, config)
-        after = next((archived_ids(edit.data or b"") for edit in edits if edit.path == FADED_TOPIC), before)
-        moved = len(before ^ after)
+        edits, left, returned = await _plan_archive(files, usage, decay, now, config)
+        moved = len(left) + len(returned)
         return edits
 
     async with files.lock(CURATION_LOCK):
         if await plan():
             await changes.rebase(plan, act=ARCHIVE_ACT, who=_PRUNE_AUTHOR, why="faded, or fresh again")
     return moved
+
+
+async def list_faded(
+    files: FileStore,
+    *,
+    usage: Mapping[str, MemoryUsage],
+    decay: DecayConfig,
+    now: datetime,
+    config: ConsolidationConfig | None,
+) -> list[PlannedPruning]:
+    """Return what `archive_faded` would move, sorted by id; empty without consolidation. Raises: StorageError."""
+    if config is None:
+        return []
+    _, left, returned = await _plan_archive(files, usage, decay, now, config)
+    rule = f"decay.archive_below = {decay.archive_below:g}"
+    return [
+        *(PlannedPruning(path=f"memory {name}", action="archive", rule=rule) for name in sorted(left)),
+        *(PlannedPruning(path=f"memory {name}", action="return", rule=rule) for name in sorted(returned)),
+    ]
+
+
+async def _plan_archive(
+    files: FileStore, usage: Mapping[str, MemoryUsage], decay: DecayConfig, now: datetime, config: ConsolidationConfig
+) -> tuple[list[Edit], frozenset[str], frozenset[str]]:
+    """Return the edits that archive what has faded, the ids that leave MEMORY.md, and those that return to it."""
+    memory, archive = await read_or_empty(files, MEMORY_PATH), await read_or_empty(files, FADED_TOPIC)
+    entries = [
+        located.entry
+        for path, (data, _) in ((MEMORY_PATH, memory), (FADED_TOPIC, archive))
+        for located in await run_sync(parse_entries, data, path)
+    ]
+    faded = find_faded(entries, usage, decay, now) if decay.archive_below else frozenset[str]()
+    before = frozenset(archived_ids(archive[0]))
+    edits = await plan_archive_edits(files, memory, archive, faded, config)
+    after = next((frozenset(archived_ids(edit.data or b"")) for edit in edits if edit.path == FADED_TOPIC), before)
+    return edits, after - before, before - after

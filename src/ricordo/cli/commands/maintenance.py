@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ricordo.curation.types import Proposal
     from ricordo.extraction.cursor import OverdueWork
     from ricordo.hooks.drainer import DrainReport
-    from ricordo.jobs import Job, JobQueue, JobRecord
+    from ricordo.jobs import Job, JobRecord
     from ricordo.messages.types import JsonValue
     from ricordo.models.config import SpendingConfig
     from ricordo.models.spending import RequestRecord, SpendingTotal
@@ -50,6 +50,7 @@ _FATE_TEXTS = {
     "archive": "goes to the archive",
     "delete": "is deleted from the trash",
     "forget": "is forgotten",
+    "return": "returns to MEMORY.md",
     "trash": "goes to the trash",
 }
 
@@ -177,38 +178,40 @@ async def _maintain_place(
         await workspace.inbox.put(Job(kind=MAINTAIN_KIND, key=MAINTAIN_KIND))
         await resume_overdue_work(workspace.inbox, overdue, retry=retry)
         remaining = await workspace.worker.drain_all(seconds=seconds)
-        ended_jobs = [each for each in await _list_ended_jobs(workspace.inbox) if each.changed_at >= started_at]
+        ended_jobs = await workspace.inbox.jobs(states={"done", "failed"}, limit=1_000)
+        ended_jobs = [each for each in ended_jobs if each.changed_at >= started_at]
         return overdue, expiring, _WorkResult(ended=ended_jobs, left=remaining)
 
 
 async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPruning]":
     """Return what is past its time, and what the next cycle does with it."""
     from ricordo.clock import SystemClock
-    from ricordo.curation.retention import PlannedPruning, find_expired_ledgers, plan_pruning, plan_retention
+    from ricordo.curation import retention
+    from ricordo.workspace.history.usage import UsageLog
 
     config, clock = target.settings.maintenance, SystemClock()
+    usage = await UsageLog(files, clock).read_all()
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
-    ledgers = await find_expired_ledgers(files, today=clock.today(), days=days)
-    expiring = await plan_retention(
+    ledgers = await retention.find_expired_ledgers(files, today=clock.today(), days=days)
+    expiring = await retention.plan_retention(
         files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
     )
     return [
-        *(PlannedPruning(path=path, action="archive", rule=rule) for path in ledgers),
-        *await plan_pruning(files, now=clock.now(), config=config),
+        *(retention.PlannedPruning(path=path, action="archive", rule=rule) for path in ledgers),
+        *await retention.plan_pruning(files, now=clock.now(), config=config),
+        *await retention.list_faded(
+            files, usage=usage, decay=target.settings.decay, now=clock.now(), config=target.settings.consolidation
+        ),
         *(
-            PlannedPruning(path=f"memory {each.entry.id}", action="forget", rule=each.rule.text)
+            retention.PlannedPruning(path=f"memory {each.entry.id}", action="forget", rule=each.rule.text)
             for each in expiring.memories
         ),
         *(
-            PlannedPruning(path=f"transcript {each.session}", action="trash", rule=each.rule.text)
+            retention.PlannedPruning(path=f"transcript {each.session}", action="trash", rule=each.rule.text)
             for each in expiring.sessions
         ),
     ]
-
-
-async def _list_ended_jobs(inbox: "JobQueue") -> "Sequence[JobRecord]":
-    return await inbox.jobs(states={"done", "failed"}, limit=1_000)
 
 
 def _print_overdue(overdue: "OverdueWork", expiring: "Sequence[PlannedPruning]") -> None:
