@@ -175,3 +175,30 @@ async def test_a_dream_leaves_the_archive_alone_and_what_is_said_again_returns(r
         assert "The walnut tree is at the gate." in after
         assert IDS["old"] not in archive
         assert IDS["goal"] in archive
+
+
+@pytest.mark.parametrize(
+    ("content", "days_ago", "stays"),
+    [
+        ("The concert is on Saturday 24 October (2026-10-24), at nine.", 40, False),
+        ("The concert is on Saturday 24 October (2026-10-24), at nine.", 10, True),
+        ("The fair is next week (2026-10-26 to 2026-11-01), in the old hall.", 30, False),
+        ("The concert is on Saturday 14 November (2026-11-14), at nine.", 40, True),
+        ("From Monday the 19th (2026-10-19) the choir sings on Thursdays.", 40, True),
+        ("The tower fell on 3 May (2026-99-99).", 40, True),
+    ],
+    ids=["two weeks over", "said again since then", "a week that is over", "over last week", "holds on", "no day"],
+)
+async def test_an_appointment_that_is_over_goes_to_the_archive(
+    root: Path, opened: Opened, content: str, days_ago: int, stays: bool
+) -> None:
+    memory_file = place_of(root) / "workspace" / "MEMORY.md"
+    memory_file.write_text(f"# Memory\n\n## Facts\n\n{bullet('new', content, days_ago, kind='fact')}", encoding="utf-8")
+    async with opened() as memory:
+        assert await maintain(memory) == (0 if stays else 1)
+        assert (IDS["new"] in texts(root)[0]) is stays
+        assert [entry.id for entry in await memory.entries(states=("active",))] == [IDS["new"]]
+        if not stays:
+            await memory.confirm(IDS["new"])
+            assert await maintain(memory) == 0
+            assert IDS["new"] in texts(root)[0]

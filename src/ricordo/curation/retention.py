@@ -30,7 +30,8 @@ from ricordo.curation.forget import forget
 from ricordo.curation.run_state import find_unread_entries, load_cursor
 from ricordo.curation.topics import FADED_TOPIC
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionConflict
-from ricordo.lazy import dataclass
+from ricordo.language.dates import find_validity
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
 from ricordo.scope import Scope, encode_folder_name
 from ricordo.search.config import DecayConfig, measure_decay
@@ -465,6 +466,8 @@ async def _trash_session(files: FileStore, changes: ChangeSets, session: Expired
             await files.delete(path, expected=stored.version)
 
 
+_NOTED_DAYS = lazy_compile(r"\((\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?\)")
+_AFTER_APPOINTMENT = timedelta(days=14)
 ARCHIVE_ACT = "archive"
 """The act of a change set that moves memories between MEMORY.md and the archive of what has faded."""
 
@@ -481,9 +484,23 @@ def _has_faded(entry: Entry, usage: MemoryUsage | None, decay: DecayConfig, now:
         return False
     known = measure_decay(entry, now, decay)
     used = usage.used.last if usage else None
+    if _is_over(entry, max(filter(None, (entry.time, entry.confirmed, used)), default=now), now):
+        return True
     if known.since is not None and used is not None and used > known.since:
         known = measure_decay(replace(entry, confirmed=used), now, decay)
     return known.state == "ended" or (known.since is not None and known.weight < decay.archive_below)
+
+
+def _is_over(entry: Entry, last_meant: datetime, now: datetime) -> bool:
+    """Return whether a fact is an appointment that was over two weeks ago, and was not meant since then.
+
+    Extraction notes the days of an appointment behind its words. What begins on such a day holds on.
+    """
+    last_day = max((last or first for first, last in _NOTED_DAYS.findall(entry.content)), default="")
+    is_over = f"{last_meant:%Y-%m-%d}" <= last_day < f"{now - _AFTER_APPOINTMENT:%Y-%m-%d}"
+    if entry.kind != "fact" or not is_over:
+        return False
+    return find_validity(entry.content, entry.time or now).start is None
 
 
 async def archive_faded(
