@@ -133,6 +133,11 @@ async def test_a_focus_is_told_as_what_a_person_asks_and_can_not_leave_its_block
     assert "the port {messages}" in block
     assert block.count("</focus>") == 1
     assert "<system>" not in block
+    narrow = Scripted(window=4_000)
+    wide = ModelSummarizer(narrow, CompactionConfig(summary_prompt=prompt))
+    await wide(talk(12, words="wide " * 500), limit_tokens=400, focus="the port")
+    assert len(narrow.asked) > 1
+    assert all("the port" in asked for asked in narrow.asked), "in the request for each part"
 
 
 @pytest.mark.req("AS-BUG-01")

@@ -81,6 +81,9 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert len(huge.asked) <= 8
     assert all(estimate_text(prompt) + 300 <= 4_000 for prompt in huge.asked)
     assert any("left out here" in prompt for prompt in huge.asked)
+    alone = Scripted(window=4_000)
+    assert (await ModelSummarizer(alone)([said("宽" * 500_000)], limit_tokens=300)).text == SUMMARY
+    assert [estimate_text(prompt) + 300 <= 4_000 for prompt in alone.asked] == [True], "also of one message alone"
 
     class Timed(Scripted):
         async def complete(self, *args: Any, **kwargs: Any) -> Reply:

@@ -28,6 +28,7 @@ from ricordo.messages import Text, with_mark
 from ricordo.runtime import Settings
 from ricordo.storage import ABSENT, Disk
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from ricordo.workspace import Transcript, cursor_path, transcript_path
 from ricordo.workspace.layout import cursor_path_for
 
@@ -197,6 +198,26 @@ async def test_an_ingest_is_settled_when_it_returns(root: Path, opened: Opened) 
         assert [record.state for record in await inbox_jobs(root)] == ["done"]
         await memory.ingest(ingested.messages, session="s1")
     assert len(await inbox_jobs(root)) == 1
+
+
+@pytest.mark.req("DF-C18")
+async def test_a_model_is_asked_about_an_ingest_at_once(root: Path, tmp_path: Path) -> None:
+    asked = list[anyio.Event]()
+
+    def answer(_: RecordedRequest) -> Say:
+        asked[-1].set()
+        return Say('{"lessons": []}')
+
+    flush = FlushConfig(model=ScriptedModel(answer))
+    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache", flush=flush)
+    talk = [said("We deploy only from main."), Message(role="assistant", parts=(Text(text="Noted."),))]
+    async with Memory.open(root, scope=SCOPE, settings=settings) as memory:
+        for session in ("s1", "s2"):
+            asked.append(anyio.Event())
+            assert (await memory.ingest(talk, session=session)).is_queued
+            with anyio.fail_after(20):
+                await asked[-1].wait()
+            await memory.drain(seconds=20)
 
 
 class Blocked:

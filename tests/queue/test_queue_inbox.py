@@ -349,6 +349,20 @@ async def test_of_several_jobs_that_failed_for_good_each_stays_on_the_list(inbox
     assert [record.job.session for record in await inbox.jobs(states={"failed"})] == ["c", "b", "a"]
 
 
+@pytest.mark.req("DF-B1")
+async def test_what_failed_for_good_is_not_pushed_off_the_list_by_what_is_done(tmp_path: Path, clock: Clock) -> None:
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), limits=InboxLimits(max_ended=3))
+    for name in ("a", "b"):
+        await inbox.put(flush(name))
+        for _ in range(5):
+            await inbox.release(await leased(inbox), error="ModelRefused")
+    for number in range(6):
+        await inbox.put(flush(f"s{number}"))
+        await inbox.complete(await leased(inbox), DONE)
+    assert [record.job.session for record in await inbox.jobs(states={"failed"})] == ["b", "a"]
+    await inbox.close()
+
+
 async def test_jobs_are_listed_newest_first_by_state_and_kind(inbox: Inbox) -> None:
     for name in ("a", "b"):
         await inbox.put(flush(name))

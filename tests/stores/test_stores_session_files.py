@@ -84,6 +84,17 @@ async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_
         assert f"Fact {number}." in (tmp_path / path).read_text()
 
 
+@pytest.mark.req("GO-G16")
+async def test_the_path_that_recall_names_is_that_of_the_file_whoever_owns_it(tmp_path: Path) -> None:
+    store = backend(tmp_path, HandClock(LONG_AGO))
+    for project in ("shop", "pier"):
+        bound = store.bind(replace(SHOP, project=project))
+        path = await keeps(bound).close_session(notes("s", f"About the marmots of {project}.", started=LONG_AGO))
+        for query in ("MARMOTS", ""):
+            assert [hit.path for hit in await bound.recall(query)] == [path]
+        assert f"the marmots of {project}" in (tmp_path / path).read_text()
+
+
 @pytest.mark.req("GO-G12", "GO-G24-cost", "GO-FRIC", "GO-G11")
 async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(SHOP)

@@ -58,9 +58,11 @@ def test_a_kill_at_any_step_loses_nothing_and_tells_nothing_twice(tmp_path: Path
         assert all(content in case["preamble"] for content in counts), told
 
 
-@pytest.mark.req("GO-G6", "GO-D1", "GO-I7", "GO-G14", "GO-G24-sync")
+@pytest.mark.req("GO-G6", "GO-D1", "GO-I7", "GO-G14", "GO-G24-sync", "GO-G11")
 async def test_a_session_that_runs_is_left_alone_and_one_whose_process_is_gone_is_recovered(tmp_path: Path) -> None:
-    running = backend(tmp_path)
+    clock = HandClock()
+    began = clock.now().astimezone()
+    running = backend(tmp_path, clock)
     bound = running.bind(SHOP)
     await bound.save(Entry(content="Running.", source=Source(session="s")))
     async with opened(tmp_path) as store:
@@ -70,8 +72,11 @@ async def test_a_session_that_runs_is_left_alone_and_one_whose_process_is_gone_i
     await running.close()
     without_files(tmp_path)
     (tmp_path / DRAFT).write_bytes(draft)
-    async with opened(tmp_path) as store:
-        assert [hit.entry.kind for hit in await store.recall("running")] == ["session-summary"]
+    clock.turn(hours=3)
+    async with opened(tmp_path, clock) as store:
+        (hit,) = await store.recall("running")
+        assert hit.entry.kind == "session-summary"
+        assert hit.path == f"sessions/{began:%Y-%m-%d-%Hh%M}.md", "it is named by its start, whenever it is recovered"
         assert await keeps(store).pending_sessions() == ("s",)
     assert not (tmp_path / DRAFT).exists()
 
@@ -166,6 +171,26 @@ async def test_on_a_full_disk_saving_fails_and_reading_goes_on(tmp_path: Path) -
     with pytest.raises(StorageFull):
         await keeps(store).close_session(notes("t", "More."))
     assert len(await store.recall("")) == 1
+
+
+@pytest.mark.req("GO-I9")
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC])
+async def test_what_can_not_be_recovered_on_a_bad_disk_is_read_from_its_draft(tmp_path: Path, code: int) -> None:
+    running = backend(tmp_path)
+    saved = await running.bind(SHOP).save(Entry(content="Marmots.", source=Source(session="s")))
+    draft = (tmp_path / DRAFT).read_bytes()
+    await running.close()
+    without_files(tmp_path)
+    (tmp_path / DRAFT).write_bytes(draft)
+
+    class Bad(FailingDisk):
+        def make_file(self, path: str, flags: int = 0) -> int:
+            raise OSError(code, os.strerror(code))
+
+    store = backend(tmp_path, disk=Bad(0, 0)).bind(SHOP)
+    assert [hit.entry.id for hit in await store.recall("marmots")] == [saved.id]
+    assert "Marmots." in await store.preamble()
+    assert (tmp_path / DRAFT).read_bytes() == draft
 
 
 def work(root: Path, who: str) -> None:

@@ -68,6 +68,9 @@ async def test_a_stored_message_is_not_written_again_and_an_append_costs_the_sam
     for again in (transcript, opened(files)):
         repeated = await again.append([*first.messages, said("something else", name="mine")])
         assert repeated.added == ()
+    looked_at = opened(files)
+    assert len((await looked_at.read()).messages) == 3
+    assert (await looked_at.append(first.messages)).added == (), "also when all of it was read before"
     replayed = await opened(files).append([said("given", name="mine"), said("no id"), said("no id")], known={})
     assert [message.id for message in replayed.messages] == ids
     assert (tmp_path / "root" / PATH).read_bytes() == before
