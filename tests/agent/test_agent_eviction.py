@@ -155,7 +155,7 @@ async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_of
     assert not {"compact", "truncate"} & {event.stage for event in events}
 
 
-@pytest.mark.req("AS-EVICT-09", "AS-EVICT-02")
+@pytest.mark.req("AS-EVICT-09", "AS-EVICT-02", "AS-EVICT-07")
 async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_path: Path) -> None:
     root = tmp_path / "root"
     given = [

@@ -97,6 +97,26 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
     assert any(get_mark(message) == "summary" for message in model.requests[-1].messages)
 
 
+@pytest.mark.req("AS-MEM-02")
+async def test_what_is_sent_beside_the_window_has_room_in_it_too(tmp_path: Path) -> None:
+    window, sizes = 8_000, list[int]()
+    todos = [{"content": f"{number}. {WORDS * 9}".strip(), "status": "pending"} for number in range(40)]
+
+    def answered(request: RecordedRequest) -> ScriptItem:
+        sizes.append(estimate_request(request.messages, tools=request.tools).input)
+        if len(sizes) == 1:
+            return Call("todo_write", {"todos": todos})
+        return told(request, f"Done. {WORDS * 20}")
+
+    model = ScriptedModel(answered, window=window)
+    async with agent(model, tmp_path / "root", compaction=CompactionConfig(), planning=True) as one:
+        for number in range(40):
+            await one.send(f"Number {number} of what is asked. {WORDS * 20}")
+    reminders = [each for each in model.requests[-1].messages if get_mark(each) == "reminder"]
+    assert estimate_request(reminders).input > window // 4
+    assert window // 2 < max(sizes) <= window
+
+
 @pytest.mark.req("CC-PROGRESS", "CC-UNDO")
 async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tmp_path: Path) -> None:
     events: list[Event] = []

@@ -144,7 +144,7 @@ async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_su
     assert "History:" not in block
 
 
-@pytest.mark.req("DF-INJ", "DF-C69", "DF-C6")
+@pytest.mark.req("DF-INJ", "DF-C69", "DF-C6", "FC-JUNK")
 async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)
@@ -156,6 +156,7 @@ async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> 
         assert one.memory is not None
         await one.memory.profile().add_fact("Rides a bike")
         await one.send("And on.")
+        kept = one.window
     first, second, third = turns(model)
     assert "Builds ships" not in system(first)
     (block,) = told(first)
@@ -167,6 +168,7 @@ async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> 
     assert len(told(third)) == 2
     assert "Rides a bike" in told(third)[1]
     assert not any("Builds ships" in message.text for message in await transcript(root))
+    assert {get_mark(message) for message in kept if "Builds ships" in message.text} == {"memory"}
     model = talking()
     async with agent(model, tmp_path / "other", injection=placed) as one:
         await one.send("Hello.")

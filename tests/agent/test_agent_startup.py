@@ -12,6 +12,7 @@ from agents_at_work import SCOPE, ledgers, settings, system
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
+from ricordo.curation import InjectionConfig
 from ricordo.messages import estimate_text
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
@@ -85,6 +86,20 @@ async def test_a_memory_of_ten_megabytes_takes_no_more_of_the_prompt_than_one_of
         assert WALNUTS in prompt, "what has to do with the question is loaded"
         assert "memory/topics/machines.md" in prompt
         assert not any(unrelated in prompt for unrelated in ("Lump", "Slab ", *LONG_WORDS))
+
+
+async def test_a_profile_that_grew_takes_no_more_of_the_prompt_than_its_budget(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    on = replace(given(root), injection=InjectionConfig(max_injection_tokens=400))
+    taken = []
+    for _ in range(2):
+        async with Memory.open(root, scope=SCOPE, settings=on) as memory:
+            for number, name in enumerate(LONG_WORDS * 6 * len(taken)):
+                await memory.profile().add_fact(f"Owns quarry {number} of {name}, and all that lies in it.")
+        async with HarnessAgent(ScriptedModel([Say("Hello.")]), memory=root, scope=SCOPE, settings=on) as agent:
+            await agent.send("Hello, what do I own?")
+            taken.append((await agent.get_context_usage()).memory)
+    assert 300 < taken[1] - taken[0] <= 400
 
 
 async def prompt(root: Path, opening: str, *, consolidates: bool = False) -> str:

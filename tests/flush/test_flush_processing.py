@@ -105,11 +105,13 @@ def test_what_is_only_about_uploads_survives() -> None:
 def test_metadata_decides_before_the_text_does(key: str) -> None:
     block = upload("uploaded_files")
     none_listed = replace(user(f"{block}\nThat is what our format looks like."), metadata={key: []})
-    cut_off = user("Read this.\n<uploaded_files>\n- a.pdf\n  Path: /mnt/a.p")
-    cut_off = replace(cut_off, metadata={key: [{"filename": "a.pdf"}]})
+    cut_off = [
+        replace(user(f"Read this.\n<{tag}>\n- a.pdf\n  Path: /mnt/a.p"), metadata={key: [{"filename": "a.pdf"}]})
+        for tag in TAGS
+    ]
     before_tags = user(f"{block}\nHi", additional_kwargs={"original_user_content": "What is in it?"})
-    found = process_messages([none_listed, cut_off, before_tags, REPLIED])
-    assert said(found)[:3] == [none_listed.text, "Read this.", "What is in it?"]
+    found = process_messages([none_listed, *cut_off, before_tags, REPLIED])
+    assert said(found)[:4] == [none_listed.text, "Read this.", "Read this.", "What is in it?"]
 
 
 @pytest.mark.req("DF-B10", "DF-PROC")

@@ -70,6 +70,7 @@ CORRECTED = {
 NO_SIGNAL = [
     "IBM cloud", "I'm done", "add retry: try again after 5 s", "对不对？", "“不对”是什么意思", "> I prefer tabs",
     "I don't think that's wrong.", "The log says that's wrong", 'It prints "No, that\'s wrong."', "`I prefer tabs`",
+    "It answers 'No, that is wrong.'", "The label is ‘I prefer tabs’.", "『我喜欢制表符。』", "《不对，用制表符。》",
     "Is that wrong?", "```\nNo, that's wrong.\n```", "Das ist nicht falsch.", "No creo que esté mal.",
     "Ce n'est pas faux.",
     "我不觉得你理解错了", "Er sagte „das ist falsch“.", "If I prefer tabs, what then", "I haven't decided.",

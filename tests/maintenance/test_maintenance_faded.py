@@ -77,6 +77,7 @@ def texts(root: Path) -> tuple[str, str]:
     return (workspace / "MEMORY.md").read_text("utf-8"), archive.read_text("utf-8") if archive.exists() else ""
 
 
+@pytest.mark.req("HE-C1b")
 async def test_what_has_faded_leaves_for_the_archive_and_is_still_found_listed_and_undone(
     root: Path, opened: Opened
 ) -> None:

@@ -25,8 +25,8 @@ def settings(folder: Path) -> Settings:
     return Settings(root=None, user="me", data=folder / "data", cache=folder / "cache", flush=learning)
 
 
-def filled(folder: Path, contents: list[str]) -> Path:
-    """Return a root that holds these memories, in one ledger."""
+def filled(folder: Path, contents: list[str], document: str = "memory/2026-11-01.md") -> Path:
+    """Return a root that holds these memories, in one document."""
     root = begun(folder / "root", folder / "data")
     bullets = (
         render_entry(
@@ -34,9 +34,9 @@ def filled(folder: Path, contents: list[str]) -> Path:
         )
         for number, content in enumerate(contents)
     )
-    ledger = root / "workspace" / "memory" / "2026-11-01.md"
-    ledger.parent.mkdir(parents=True, exist_ok=True)
-    ledger.write_text("# 2026-11-01\n\n" + "".join(f"{bullet.rstrip()}\n" for bullet in bullets), encoding="utf-8")
+    path = root / "workspace" / document
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("# 2026-11-01\n\n" + "".join(f"{bullet.rstrip()}\n" for bullet in bullets), encoding="utf-8")
     return root
 
 
@@ -62,9 +62,20 @@ async def test_reading_and_changing_a_memory_of_thousands_leaves_the_loop_free(
             memory.doctor,
             lambda: memory.pin(next(ids)),
             lambda: memory.forget(next(ids)),
+            memory.undo,
             partial(memory.remember, "A new crane is here."),
         ):
             await leaves_loop_free(act)
+
+
+@pytest.mark.req("DF-B19")
+async def test_checking_thousands_of_curated_memories_leaves_the_loop_free(
+    tmp_path: Path, leaves_loop_free: LeavesLoopFree
+) -> None:
+    root = filled(tmp_path, [f"The depth of basin {number} is {number % 7} m." for number in range(2_500)], "MEMORY.md")
+    async with Memory.open(root, scope=SCOPE, settings=settings(tmp_path)) as memory:
+        await leaves_loop_free(memory.doctor)
+        await leaves_loop_free(memory.review)
 
 
 @pytest.mark.req("DF-B19")

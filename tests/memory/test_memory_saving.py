@@ -53,6 +53,9 @@ async def test_each_kind_is_saved_in_one_session_and_recalled_by_kind_in_the_nex
             hits = await memory.recall("shop", kinds=[kind], limit=10)
             assert [(hit.entry.content, hit.entry.kind, hit.entry.id) for hit in hits] == [(text, kind, saved[kind].id)]
         assert {hit.entry.kind for hit in await memory.recall("", limit=10)} == set(told)
+        for query in ("shop", ""):
+            hits = await memory.recall(query, kinds=["fact", "lesson", "convention"], limit=10)
+            assert sorted(hit.entry.kind for hit in hits) == ["convention", "fact", "lesson"], "of several kinds too"
 
 
 @pytest.mark.req("GO-G1", "HE-A6")

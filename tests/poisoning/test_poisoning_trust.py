@@ -73,21 +73,31 @@ async def learn_by_rules(root: Path) -> None:
         await memory.ingest([*printed(PLANTED, "shell"), replied(f"We decided: {PLANTED}")], session="t")
 
 
-async def save_by_agent(root: Path) -> None:
+async def save_by_agent(root: Path, *, others: int = 0) -> None:
     @tool
     def look_up() -> str:
         """Look it up."""
         return PLANTED
 
+    @tool
+    def count() -> str:
+        """Count."""
+        return "There are seven of them."
+
     model = ScriptedModel(
         [
             Call("look_up"),
+            *[Call("count")] * others,
             Call("remember", {"content": PLANTED, "kind": "decision"}),
             Say("Done."),
         ]
     )
-    async with agent_of(model, root, session="t", tools=[look_up]) as agent:
+    async with agent_of(model, root, session="t", tools=[look_up, count]) as agent:
         await agent.send("Look it up, please.")
+
+
+async def save_by_agent_later(root: Path) -> None:
+    await save_by_agent(root, others=2)
 
 
 async def import_entry(root: Path) -> None:
@@ -96,7 +106,7 @@ async def import_entry(root: Path) -> None:
         await memory.remember_many([Entry(content=PLANTED, kind="decision", by="import", supersedes=stated.id)])
 
 
-WAYS = [learn_from_page, learn_from_tool, learn_by_rules, save_by_agent, import_entry]
+WAYS = [learn_from_page, learn_from_tool, learn_by_rules, save_by_agent, save_by_agent_later, import_entry]
 
 
 class Eager:

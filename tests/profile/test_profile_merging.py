@@ -139,6 +139,22 @@ def test_protected_facts_other_categories_and_small_groups_stay() -> None:
         assert [each.reason for each in done.rejections] == [reason]
 
 
+@pytest.mark.req("DF-C39")
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (replace(GOOD, scope="project"), "scope"),
+        (replace(GOOD, durability="session"), "durability"),
+        (replace(GOOD, authority="directive"), "authority"),
+    ],
+)
+def test_what_facts_become_passes_the_same_gate_and_stops_no_other(labels: UpdateLabels, reason: str) -> None:
+    done = update(merging(0, 1, labels=labels), merging(2, 3, content="Has been to two cities", confidence=0.9))
+    assert [each.reason for each in done.rejections] == [reason]
+    assert {fact.content for fact in FACTS[:2]} < {fact.content for fact in done.profile.facts}
+    assert len(done.added) == 1
+
+
 def test_the_largest_groups_come_first_and_small_ones_not_at_all() -> None:
     facts = [held(at, category="goal") for at in range(8)]
     facts += [held(20 + at, category="context") for at in range(10)]

@@ -53,6 +53,14 @@ def texts(profile: Profile, names: Sequence[str] = (*USER_SUMMARIES, *HISTORY_SU
     return [profile.summaries[name].summary for name in names]
 
 
+@pytest.mark.req("DF-B10")
+async def test_what_a_person_builds_for_uploads_is_a_fact_like_any_other() -> None:
+    ana = Person()
+    text = "User builds a file upload microservice"
+    assert (await ana.says("I build a file upload microservice", "context", content=text)).rejections == ()
+    assert [fact.content for fact in (await ana.profile()).facts] == [text]
+
+
 @pytest.mark.req("DF-B22", "DF-FACT", "DF-USER")
 async def test_what_rules_find_becomes_facts_and_summaries() -> None:
     ana = Person()

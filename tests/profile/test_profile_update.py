@@ -93,7 +93,7 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
 
 @pytest.mark.req("DF-FACTS", "DF-B4")
 def test_five_years_remove_no_fact_and_an_own_category_is_kept() -> None:
-    names = ("preference", "knowledge", "context", "behavior", "goal", "diet")
+    names = ("preference", "knowledge", "context", "behavior", "goal", "food and drink on long journeys")
     facts = tuple(new(known(at).content, category=name) for at, name in enumerate(names))
     profile = update(Profile(), *facts).profile
     assert [fact.category for fact in profile.facts] == list(names)

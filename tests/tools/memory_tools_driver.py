@@ -55,7 +55,7 @@ async def _told(make: object, module: str) -> object:
         ),
     }
     values, options, arguments = given[module]
-    context = ToolContext(call_id="c", scope=Scope(project="shop"), agent="a", session="s")
+    context = ToolContext(call_id="c", scope=Scope(project="shop"), agent="", session="")
     return await make(*values, **options)(arguments, context)  # type: ignore[operator]
 
 

@@ -96,15 +96,16 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
         assert "not for this tool" not in str(text)
 
 
-@pytest.mark.req("AS-BUG-27")
+@pytest.mark.req("AS-BUG-27", "AS-FS-01")
 async def test_of_what_a_project_shares_the_same_lines_are_read_and_no_other_file() -> None:
     files, shared = InMemoryFiles(), InMemoryFiles()
     await shared.create("workspace/MEMORY.md", DOCUMENT)
     await shared.create("workspace/plans/a.md", b"not for this tool\n")
     memory_get = memory_get_tool(files, shared=shared)
-    shown = str(await memory_get({"path": "project/MEMORY.md", "start_line": 2, "end_line": 3}, CONTEXT))
-    assert parse_fence(shown) == ("line 2\nline 3",)
-    assert 'source="project/MEMORY.md lines 2 to 3"' in shown
+    for path in ("project/MEMORY.md", "/project/MEMORY.md"):
+        shown = str(await memory_get({"path": path, "start_line": 2, "end_line": 3}, CONTEXT))
+        assert parse_fence(shown) == ("line 2\nline 3",)
+        assert 'source="project/MEMORY.md lines 2 to 3"' in shown
     for path, start, end in (
         ("project/plans/a.md", 1, None), ("project/../MEMORY.md", 1, None), ("project/MEMORY.md", 3, 2),
         ("MEMORY.md", 1, None),
