@@ -16,7 +16,7 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.agent import tool
 from ricordo.context import ClearResultsConfig
-from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, estimate_request, get_mark
+from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolResult, Usage, estimate_request, get_mark
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
 @pytest.mark.req("AS-MEM-02")
 async def test_what_is_sent_beside_the_window_has_room_in_it_too(tmp_path: Path) -> None:
     window, sizes = 8_000, list[int]()
-    todos = [{"content": f"{number}. {WORDS * 9}".strip(), "status": "pending"} for number in range(40)]
+    todos: list[JsonValue] = [
+        {"content": f"{number}. {WORDS * 9}".strip(), "status": "pending"} for number in range(40)
+    ]
 
     def answered(request: RecordedRequest) -> ScriptItem:
         sizes.append(estimate_request(request.messages, tools=request.tools).input)

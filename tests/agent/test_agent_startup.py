@@ -91,7 +91,7 @@ async def test_a_memory_of_ten_megabytes_takes_no_more_of_the_prompt_than_one_of
 async def test_a_profile_that_grew_takes_no_more_of_the_prompt_than_its_budget(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     on = replace(given(root), injection=InjectionConfig(max_injection_tokens=400))
-    taken = []
+    taken = list[int]()
     for _ in range(2):
         async with Memory.open(root, scope=SCOPE, settings=on) as memory:
             for number, name in enumerate(LONG_WORDS * 6 * len(taken)):
