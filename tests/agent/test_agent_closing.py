@@ -47,6 +47,7 @@ class Bench:
     closing: Callable[[], ScriptItem] = field(default=lambda: Say(ANSWER))
     asked: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
 
     def agent(self, session: str, **options: object) -> HarnessAgent:
         given = {
@@ -78,6 +79,8 @@ class Bench:
             return self.closing()
         self.systems.append("\n".join(each.text for each in request.messages if each.role == "system"))
         last = [message for message in request.messages if get_mark(message) is None][-1]
+        if self.calls:
+            return self.calls.pop()
         if last.role == "user" and last.text.startswith("Read: "):
             return Call("read_file", {"path": last.text.removeprefix("Read: ")})
         if last.role == "user" and last.text.startswith("Remember: "):
@@ -143,6 +146,19 @@ async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: B
     told = bench.file.split("## Summary")[1]
     assert words.strip() in told
     assert len(f"{found}{told}".encode()) < 1_200
+
+
+@pytest.mark.req("GO-FRIC")
+async def test_todos_that_are_not_done_are_open_threads_of_the_session(bench: Bench) -> None:
+    todos = {"Rename the folder": "completed", "Tell Nadia": "in_progress", "Move the fixtures": "pending"}
+    bench.calls = [Call("todo_write", {"todos": [{"content": each, "status": todos[each]} for each in todos]})]
+    async with bench.agent("one", planning=True) as agent:
+        await agent.send("Our fixtures live in testdata/golden.")
+    threads = bench.file.partition("## Open threads\n")[2].partition("\n## ")[0]
+    assert threads.strip().split("\n") == ["- rename the old folder", "- Tell Nadia", "- Move the fixtures"]
+    async with bench.agent("two") as agent:
+        await agent.send("What is left?")
+    assert "- Tell Nadia" in bench.systems[-1]
 
 
 @pytest.mark.req("GO-G24-cost", "GO-G24", "GO-G12")
@@ -243,6 +259,21 @@ async def test_the_next_agent_makes_each_of_several_summaries_that_failed(bench:
     assert all("They settled where the fixtures live" in text for text in bench.files.values())
 
 
+@pytest.mark.req("GO-G26-orthogonal", "GO-G26", "GO-D10")
+async def test_what_the_next_agent_sums_up_is_the_whole_session_too(bench: Bench) -> None:
+    compaction = CompactionConfig(trigger_messages=4, keep_messages=2, model="offline")
+    bench.closing = lambda: Fail(503, "the model is on fire")
+    async with bench.agent("one", compaction=compaction) as agent:
+        await agent.send("The first thing: the vendor is called Halvorsen.")
+        for number in range(14):
+            await agent.send(f"Number {number}.")
+    bench.closing = lambda: Say(ANSWER)
+    async with bench.agent("two"):
+        await bench.summed_up()
+    assert "The first thing: the vendor is called Halvorsen." in bench.asked[-1]
+    assert "Number 13." in bench.asked[-1]
+
+
 @pytest.mark.req("GO-G24-sync", "GO-AT8", "GO-AT1", "GO-G22-close", "GO-D10")
 async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench: Bench) -> None:
     events: list[Event] = []
@@ -311,7 +342,9 @@ async def test_what_a_user_asked_to_remember_is_in_the_summary_and_an_entry(benc
     if fails:
         bench.closing = lambda: Fail(500, "down")
     async with bench.agent("one") as agent:
+        await agent.send("Please write the invoices of the payment service before its mail goes out.")
         await agent.send("Remember: Our fixtures live in `testdata/golden/`.")
+        await agent.send("We decided to keep MySQL until spring because the migration takes two weeks.")
     before, _, after = bench.file.partition("## Facts")
     assert "testdata/golden" in before.partition("## Summary")[2]
     assert "- Our fixtures live in `testdata/golden/`." in after

@@ -19,7 +19,7 @@ from ricordo.agent.session_closing import (
     summarize_by_rules,
 )
 from ricordo.errors import ModelUnavailable, ReplyInvalid
-from ricordo.messages import Message, Text, Usage, with_mark
+from ricordo.messages import Message, Text, Usage, estimate_text, with_mark
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +95,16 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
     assert found.summary == f"Part {len(sent) - 1} was told."
     parts = len(sent)
     assert (found.usage, found.cost) == (Usage(input=900 * parts, output=80 * parts), Decimal("0.0012") * parts)
+
+
+@pytest.mark.req("GO-D3")
+async def test_a_model_whose_window_nobody_knows_is_asked_in_parts_too() -> None:
+    model = FakeModel(*(reply(f"Part {number} was told.") for number in range(8)))
+    await summarize_by_model(model, talk(2_000))
+    sent = asked(model)
+    assert 1 < len(sent) <= 8
+    assert all(estimate_text(text) < 32_000 for text in sent)
+    assert "Turn 1999: fixture 1999" in sent[-1]
 
 
 @pytest.mark.req("GO-D3", "GO-G24-cost", "GO-G24")

@@ -140,6 +140,19 @@ async def test_a_text_is_looked_for_in_memories_and_a_query_where_it_says() -> N
 
 
 @pytest.mark.req("HE-C5-required")
+@pytest.mark.parametrize(
+    "wider",
+    [Scope(user="me"), Scope(team="red"), Scope(tenant="t"), Scope(user="me", team="red"), Scope(agent="coder")],
+)
+async def test_what_is_wider_than_the_project_needs_a_reason_whoever_it_is_for(wider: Scope) -> None:
+    store = Shelf().bind(Scope(tenant="t", user="me", team="red", project="shop", agent="coder"))
+    with pytest.raises(ReasonRequired):
+        await store.save(Entry(content="For more than us.", scope=wider, reason=" "))
+    saved = await store.save(Entry(content="For more than us.", scope=wider, reason="they all build on it"))
+    assert (saved.scope, saved.reason) == (wider, "they all build on it")
+
+
+@pytest.mark.req("HE-C5-required")
 async def test_a_session_is_where_an_entry_comes_from_and_a_simple_store_keeps_nothing_for_it_alone() -> None:
     store = Shelf().bind(replace(SHOP, session="s1"))
     entry = await store.save(Entry(content="Now."))

@@ -132,6 +132,16 @@ async def test_a_second_memory_for_a_topic_adds_no_second_line_to_the_index(fold
     assert contents(folder)["project.md"].count(b"\n- Decision") == 3
 
 
+async def test_a_topic_that_the_index_lists_in_another_way_is_not_listed_again(folder: Path) -> None:
+    index = f"{INDEX}\n- [Project](./project.md#facts)\n"
+    (folder / "MEMORY.md").write_text(index)
+    (folder / "project.md").write_bytes(create_topic("project"))
+    async with opened(folder) as store:
+        await store.save(Entry(content="We deploy only from main.", kind="decision", by="agent"))
+        assert "[Project]" not in [hit.entry.content for hit in await store.recall("project")]
+    assert contents(folder)["MEMORY.md"].decode() == index
+
+
 @pytest.mark.req("HE-C1b")
 async def test_a_topic_that_a_killed_process_left_out_of_the_index_is_listed_by_the_next_save(folder: Path) -> None:
     (folder / "project.md").write_bytes(create_topic("project") + b"- Saved before the kill.\n")

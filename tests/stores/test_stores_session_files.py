@@ -207,6 +207,14 @@ async def test_of_two_running_sessions_the_newest_entries_are_listed_whichever_s
     await store.close()
 
 
+@pytest.mark.req("GO-G14")
+async def test_a_session_whose_only_entry_was_forgotten_writes_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, session="s") as store:
+        gone = await store.save(Entry(content="The door code is teapot."))
+        await forgets(store).forget(gone.id, who="user")
+    assert not [path for path in found_in(tmp_path) if path.startswith("sessions/")]
+
+
 @pytest.mark.req("GO-I12", "GO-G14", "GO-D5", "GO-G22-close")
 async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_is_closed(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:

@@ -124,6 +124,15 @@ async def test_an_index_that_is_lost_broken_or_foreign_is_set_aside_and_made_aga
     assert len(json.loads((tmp_path / "index.json").read_text())["sessions"]) == 4
 
 
+@pytest.mark.req("GO-D7", "GO-D8")
+async def test_a_broken_index_without_any_session_is_set_aside_too(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_bytes(b"{")
+    async with opened(tmp_path) as store:
+        assert await store.recall("", 9) == []
+    assert set_aside(tmp_path) == [b"{"]
+    assert json.loads((tmp_path / "index.json").read_text())["sessions"] == []
+
+
 @pytest.mark.req("GO-D7", "GO-AT4")
 async def test_renamed_and_unlisted_files_are_picked_up_while_the_store_is_open(tmp_path: Path) -> None:
     paths = await week(tmp_path)

@@ -351,9 +351,15 @@ def _set_summary(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: 
     if written:
         return replace(file, summary=written[-1].strip(), is_pending=False)
     if notes.pending:
-        previous = "" if goes_on else file.summary
-        return replace(file, summary=text or previous or create_digest(file.entries), is_pending=True)
+        previous = "" if goes_on or text else file.summary
+        return replace(file, summary=previous or _add_digest(text, file.entries), is_pending=True)
     return file
+
+
+def _add_digest(text: str, entries: Sequence[Entry]) -> str:
+    """Return a summary by rules with a digest of the entries that it does not say."""
+    unsaid = [entry for entry in entries if entry.content.strip().rstrip(".") not in text]
+    return " ".join(filter(None, (text, create_digest(unsaid))))
 
 
 def _measure_work(before: SessionFile, notes: SessionNotes, start: datetime, saved: Sequence[Entry]) -> SessionTotals:
