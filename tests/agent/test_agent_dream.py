@@ -109,6 +109,17 @@ async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.req("AS-CONS-06")
+async def test_taking_in_a_conversation_does_not_wait_for_a_consolidation(tmp_path: Path) -> None:
+    root, model, clock = tmp_path / ".ricordo", Consolidating(), HandClock()
+    async with Memory.open(root, scope=SCOPE, settings=given(root, model=model), clock=clock) as memory:
+        clock.turn(hours=1)
+        with anyio.fail_after(20):
+            await memory.ingest([Message(role="user", parts=(Text(text=FACT),))], session="s")
+            assert [hit.entry.content for hit in await memory.recall("deploy")] == [FACT]
+        model.go.set()
+
+
 @pytest.mark.req("AS-CONS-06", "AS-BUG-14", "HE-C3-idle")
 async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", Consolidating()

@@ -227,6 +227,20 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
 
 
+@pytest.mark.req("HE-C8")
+async def test_a_session_that_ends_by_an_error_is_learned_from_and_known_to_the_next(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+
+    async def fail() -> None:
+        async with agent(root, ScriptedModel(noting)) as one:
+            await one.send(FACT)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    assert await contents(root) == [NOTE["content"]]
+
+
 @pytest.mark.req("AS-FLUSH-04", "AS-COMPACT-05", "HE-C4-lessons")
 @pytest.mark.parametrize("combined", [True, False])
 async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_path_and_lines(
@@ -307,7 +321,7 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
     assert await contents(root) == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-COMPACT-05", "AS-COMPACT-09", "AS-CHAIN-01", "AS-COMPACT-16")
+@pytest.mark.req("AS-FLUSH-05", "AS-FLUSH-06", "AS-COMPACT-05", "AS-COMPACT-09", "AS-CHAIN-01", "AS-COMPACT-16")
 async def test_what_a_summary_learned_counts_for_the_gap(tmp_path: Path) -> None:
     root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(noting)
     throttled = FlushConfig(flush_trigger="throttled(600)")

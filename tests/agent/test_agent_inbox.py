@@ -454,7 +454,7 @@ async def test_what_is_asked_for_at_once_does_not_wait_and_what_comes_meanwhile_
     assert len(flushes(model)) == 2
 
 
-@pytest.mark.req("DF-B1", "DF-B3", "DF-C18")
+@pytest.mark.req("DF-B1", "DF-B3", "DF-C18", "DF-C16", "DF-C17")
 async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failures_end_as_shown(
     tmp_path: Path,
 ) -> None:
@@ -496,8 +496,9 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     check = await check_inbox(inbox)
     assert not check.ok
     assert "ModelUnavailable" in check.detail
-    # it is not discarded: asked for again, all of it is extracted
+    # it is not discarded: asked for again, all of it is extracted, and for the same user
     await resume_overdue_work(inbox, await find_overdue_work(inbox, desk.files), retry=True)
+    assert [each.job.user for each in await inbox.jobs(states={"waiting"})] == [record.job.user] == ["me"]
     rules = JobWorker(inbox, flush=lambda job: desk.flusher.flush(job.agent, job.session, by_rules=True),
                    emitter=Emitter(clock), clock=clock)  # fmt: skip
     assert (await rules.drain(seconds=30)).done >= 1

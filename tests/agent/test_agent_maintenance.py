@@ -201,6 +201,23 @@ async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_t
     assert all(event.seconds is not None for event in done.values())
 
 
+@pytest.mark.req("HE-C3-eight")
+async def test_a_session_that_consolidates_by_itself_reports_each_phase_without_a_cycle_of_maintenance(
+    tmp_path: Path,
+) -> None:
+    root, events = tmp_path / ".ricordo", list[Event]()
+    given = settings(root, consolidates=True)
+    async with HarnessAgent(
+        talking(), memory=root, scope=SCOPE, session="one", on_event=events.append, settings=given
+    ) as one:
+        await one.send(FACT)
+        assert await one.flush()
+        assert (await one.consolidate()).kept
+    reported = {event.stage for event in events if event.status in {"finished", "skipped"}}
+    assert "maintain" not in reported
+    assert {*PHASES} <= reported
+
+
 @pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04", "AS-BUG-18", "AS-BUG-31")
 async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_go_on_past_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from fake_models import call, calling, reply
 from places import place_of
 from reached_models import load_packages, reach, serving
-from ricordo import CompactionConfig, HarnessAgent, TruncateArgsConfig
+from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.agent import AgentLoop, CompactionMiddleware, SessionState, tool
 from ricordo.agent.session_state import TurnRunner
 from ricordo.clock import SystemClock
@@ -202,6 +202,17 @@ async def test_an_overflow_by_one_giant_result_is_made_good_in_a_short_conversat
     assert len(model.asked[1]) == earlier + 3 <= 20
     assert len(model.refused) == 1
     assert len(model.asked) == 3
+
+
+@pytest.mark.req("AS-BUG-10")
+async def test_an_overflow_by_one_fresh_result_asks_for_no_summary_where_it_can_be_evicted(tmp_path: Path) -> None:
+    model = Narrow(room=30_000, root=tmp_path, replies=[calling(call("wide")), reply("Found.")])
+    config, eviction = CompactionConfig(), ToolResultEvictionConfig(max_result_chars=200_000, preview_chars=500)
+    async with agent(model, tmp_path, compaction=config, tool_result_eviction=eviction) as one:
+        await one.record([said(f"Number {number}. {LONG}") for number in range(10)])
+        assert str(await one.send("Look.")) == "Found."
+    assert len(model.refused) == 1
+    assert model.summaries == 0
 
 
 FITS = {

@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings, spoken, system
 from command_line import ricordo
+from conversation_strategies import said as spoke
 from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory, MemoryConfig
@@ -111,6 +112,25 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
         done = await run_sync(partial(ricordo, "session", "show", name, "--root", root, "--json"))
         assert [each["text"] for each in done.document["conversation"]] == held
     assert (await run_sync(partial(ricordo, "session", "show", "one#none", "--root", root))).code == 1
+
+
+@pytest.mark.req("HE-C1-transcript", "HE-C1-topic")
+async def test_an_answer_that_rests_on_its_question_points_to_both(tmp_path: Path) -> None:
+    root = tmp_path / "shop" / ".ricordo"
+    begun(root, root.parent / "data")
+    given = settings(root, consolidates=True)
+    asked = "Shall we rent the walnut harvester for the orchard from Okonkwo each October and not buy one of our own?"
+    agreed = "Yes, since one of our own would take the whole budget of the year and also of the one after it."
+    async with HarnessAgent("offline", memory=root, scope=SCOPE, session="one", settings=given) as agent:
+        await agent.record([spoke(asked, role="assistant"), spoke(agreed), spoke("See you.")])
+        assert await agent.flush()
+        await agent.consolidate()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        told = (await memory.session("one")).messages
+    (pointer,) = set(re.findall(r"\[from:: ([^\]]+)\]", topic_of(root).read_text("utf-8")))
+    assert pointer == f"one#{told[1].id},{told[0].id}"
+    done = await run_sync(partial(ricordo, "session", "show", pointer, "--root", root, "--json"))
+    assert [each["text"] for each in done.document["conversation"]] == [asked, agreed]
 
 
 @pytest.mark.req("HE-C1-topic")

@@ -51,6 +51,10 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
     async with agent(alone, tmp_path / "3", memory_tools=False, memory_hooks=False) as one:
         await one.send("Hello?")
     assert offered(alone) == NAMES, "whatever becomes of memory"
+    beside = ScriptedModel([Say("Hello.")])
+    async with agent(beside, tmp_path / "4", store=f"jsonl:{tmp_path / 'notes'}") as one:
+        await one.send("Hello?")
+    assert offered(beside) == NAMES, "whichever store keeps it"
     async with agent(off, tmp_path / "2", session_tools=False) as one:
         await one.send("Hello?")
     assert offered(off) == set()

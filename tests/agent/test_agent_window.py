@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -203,7 +203,8 @@ async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None
 
 
 @pytest.mark.req("AS-COMPACT-16", "AS-INDEX-05", "AS-SESS-01", "GO-G3")
-async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("memory_off", [{"memory_tools": False, "memory_hooks": False}, {"store": "none"}])
+async def test_compaction_and_memory_have_switches_of_their_own(memory_off: dict[str, Any], tmp_path: Path) -> None:
     config = CompactionConfig(trigger_messages=8, keep_messages=2)
     summary = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
     events: list[Event] = []
@@ -213,9 +214,7 @@ async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) 
         return Say(summary if summing else f"Reply {request.number}. {LONG * 9}")
 
     model = ScriptedModel(answered)
-    async with agent(
-        model, tmp_path / "off", compaction=config, memory_tools=False, memory_hooks=False, on_event=events.append
-    ) as one:
+    async with agent(model, tmp_path / "off", compaction=config, on_event=events.append, **memory_off) as one:
         for number in range(6):
             await one.send(f"We decided to use PostgreSQL {number}. {LONG * 9}")
         assert any(get_mark(each) == "summary" for each in one.window)

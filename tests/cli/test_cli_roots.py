@@ -128,6 +128,18 @@ def test_what_holds_everywhere_needs_a_reason() -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
+@pytest.mark.req("GO-PRIV")
+@pytest.mark.parametrize("rule", ["!*\n", "", "history/\n"])
+def test_git_sees_nothing_of_a_new_root_whatever_rule_its_folder_had(rule: str) -> None:
+    _git("init", "-q", ".")
+    Path(".ricordo").mkdir()
+    Path(".ricordo", ".gitignore").write_text(rule, encoding="utf-8")
+    assert ricordo("remember", "A.", "--shared").code == 1
+    assert ricordo("trust", ".ricordo").code == 0
+    assert ricordo("remember", "A.", "--shared").code == 0
+    assert _git("status", "--porcelain", "--untracked-files=all") == ""
+
+
 @pytest.mark.req("GO-PRIV", "GO-AT7", "GO-D13")
 def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() -> None:
     _git("init", "-q", ".")

@@ -16,7 +16,7 @@ from ricordo.context import (
     make_handle,
 )
 from ricordo.errors import InvalidSetting
-from ricordo.messages import Media, Message, get_mark, with_ids, with_mark, with_pin
+from ricordo.messages import Media, Message, Text, ToolResult, get_mark, with_ids, with_mark, with_pin
 
 pytestmark = pytest.mark.anyio
 
@@ -150,6 +150,17 @@ async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pi
     assert f"`expand` with `m:{found.messages[2].id}`" in found.messages[2].text
     assert found.report.note == "messages that were too long were shortened"
     assert size(found.messages) <= size((pin,)) + 1_500
+
+
+@pytest.mark.req("AS-BUG-06")
+async def test_a_giant_result_of_many_small_parts_is_shortened_as_one_text() -> None:
+    pieces = tuple(Text(text=f"line {number}, " + "and more. " * 5) for number in range(2_000))
+    found_lines = replace(result("a", ""), parts=(ToolResult(call_id="a", parts=pieces),))
+    before = tuple(with_ids([said("Look."), call("a"), found_lines], session="s1"))
+    found = await dropped(before, 3_000)
+    assert size(found.messages) <= 3_000
+    assert "line 0, " in str(found.messages[-1].parts)
+    assert f"`expand` with `m:{before[-1].id}`" in str(found.messages[-1].parts)
 
 
 async def test_nothing_goes_when_the_notice_would_take_more_than_it_makes_room_for() -> None:

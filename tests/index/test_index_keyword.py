@@ -77,6 +77,19 @@ async def test_after_opening_curated_memory_and_old_ledgers_are_found(tmp_path: 
 
 
 @pytest.mark.req("AS-INDEX-01")
+async def test_a_search_of_some_documents_first_leaves_out_none_of_the_others_later(tmp_path: Path) -> None:
+    place(tmp_path, MEMORY, "- The mascot is a wombat.\n")
+    place(tmp_path, LEDGER, bullet("The printer is called Quill."))
+    place(tmp_path, LOG, said("The kettle is a Stagg."))
+    index = await opened(tmp_path)
+    for _ in range(3):
+        assert places(await index.search(Query(text="Quill", document_types=("ledger",)))) == [(LEDGER, 1)]
+    for word, path in (("wombat", MEMORY), ("Stagg", LOG), ("Quill", LEDGER)):
+        assert [match.path for match in await index.search(word)] == [path]
+    await index.close()
+
+
+@pytest.mark.req("AS-INDEX-01")
 async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The mascot is a wombat.\n")
     index = await opened(tmp_path)

@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator
+from contextvars import copy_context
 from datetime import UTC, date, datetime
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -214,3 +216,21 @@ def test_work_gives_way_as_the_block_that_runs_it_says() -> None:
         yield_point()
     yield_point()
     assert gave == ["way", "way"]
+
+
+async def test_a_run_waits_for_a_turn_of_almost_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, moments, elsewhere = TurnActivity(), [0.0], copy_context()
+    turn = turns.turn("s")
+
+    async def sleep(seconds: float) -> None:
+        moments[0] += seconds
+        if moments[0] >= 29 and turns.is_active:
+            elsewhere.run(turn.__exit__, None, None, None)
+            moments[0] += 0.1
+
+    monkeypatch.setattr(turns_module, "time", SimpleNamespace(monotonic=lambda: moments[0]))
+    monkeypatch.setattr(turns_module, "anyio", SimpleNamespace(sleep=sleep))
+    elsewhere.run(turn.__enter__)
+    await turns.yield_policy().pause()
+    assert not turns.is_active
+    assert moments[0] >= 29

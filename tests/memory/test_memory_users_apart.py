@@ -117,6 +117,20 @@ async def test_a_session_of_another_agent_of_the_same_user_is_not_found(tmp_path
         assert [message.text for message in (await memory.session("s")).messages] == ["I prefer coffee."]
 
 
+@pytest.mark.req("HE-C5-user")
+async def test_what_one_agent_saves_for_its_user_every_agent_of_the_user_recalls_in_every_project(
+    tmp_path: Path,
+) -> None:
+    coder = Scope(user="ann", project="shop", agent="coder")
+    async with Memory.open(tmp_path / "shop" / ".ricordo", scope=coder) as memory:
+        saved = await memory.remember("I park in the cellar.", scope=Scope(user="ann"), reason="it is about me")
+        assert saved.scope == Scope(user="ann")
+    for agent in (None, "coder", "writer"):
+        scope = Scope(user="ann", project="garden", agent=agent)
+        async with Memory.open(tmp_path / "garden" / ".ricordo", scope=scope) as memory:
+            assert [hit.entry.content for hit in await memory.recall("park")] == ["I park in the cellar."]
+
+
 @pytest.mark.req("HE-C5-project")
 async def test_what_is_saved_for_the_project_is_found_by_all_of_its_users(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann:

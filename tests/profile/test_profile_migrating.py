@@ -109,6 +109,14 @@ async def test_an_older_profile_is_kept_first_and_migrated_once(tmp_path: Path) 
     assert (await managed.migrate(await read_foreign_profile(source, "memory.json"), dry_run=True)).imported.conflicts
     assert (await _all(source), _paths(tmp_path)) == (before, there)
     assert (tmp_path / PATH).read_bytes() == after
+    # so it is for a summary that says something else
+    ours = {"workContext": {"summary": "Builds trains", "updatedAt": ""}}
+    source = await _holding(memory={**V1, "user": ours, "facts": []})
+    before = await _all(source)
+    with pytest.raises(VersionConflict, match="workContext"):
+        await managed.migrate(await read_foreign_profile(source, "memory.json"))
+    assert (await _all(source), _paths(tmp_path)) == (before, there)
+    assert (tmp_path / PATH).read_bytes() == after
     # without a conflict it is taken in, and a second time nothing changes
     source = await _holding(memory={**V1, "facts": [{"id": "fact_2", "content": "Likes tea"}]})
     before = await _all(source)

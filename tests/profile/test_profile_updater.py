@@ -14,6 +14,7 @@ from conversation_strategies import said
 from hand_clock import HandClock
 from ricordo.curation import InMemoryProfileStore, ProfileConfig, ProfileUpdater
 from ricordo.curation.profile.facts import fact_sources
+from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.curation.profile.request import MEMORY_UPDATE_PROMPT, format_conversation, read_prompt
 from ricordo.curation.profile.storage import SavedProfile
 from ricordo.curation.profile.updates import names_upload
@@ -317,6 +318,20 @@ async def test_when_others_save_meanwhile_the_rules_are_applied_anew() -> None:
     with pytest.raises(VersionConflict):
         await ProfileUpdater(store, Scripted(good), clock=clock).update(talk("I live in Berlin"))
     assert len(store.told) == 3
+
+
+@pytest.mark.req("DF-B13")
+async def test_a_review_of_many_facts_is_part_of_what_the_cap_bounds() -> None:
+    clock = HandClock()
+    store = InMemoryProfileStore(clock)
+    since = format_profile_time(clock.now() - timedelta(days=400))
+    old = [Fact(id=f"fact_{at:08x}", content=f"Fact {at}", confidence=0.8, created_at=since) for at in range(30)]
+    await filled(store, *old)
+    model = Scripted(answer())
+    await ProfileUpdater(store, model, clock=clock).update(talk(*("word " * 150 for _ in range(100))))
+    asked = model.asked[0]
+    assert all(f"- {fact.id}: 400" in asked for fact in old)
+    assert estimate_text(asked) + estimate_text(json.dumps(UPDATE_SCHEMA)) <= 12_000
 
 
 @pytest.mark.req("DF-B13")

@@ -1,5 +1,6 @@
 """The memory tools in an agent: there while memory is on, callable at any step, over whatever store it has."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,14 @@ from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from memory_shelf import shelf
 from places import place_of
-from ricordo import BuiltinTools, Entry, HarnessAgent, MemoryConfig
+from ricordo import BuiltinTools, Entry, HarnessAgent, Memory, MemoryConfig, Scope
 from ricordo.agent import Approval, loop
 from ricordo.agent.tools import ApprovalHandler
 from ricordo.errors import StorageFull
 from ricordo.guard import parse_fence
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
-from ricordo.testing import Call, Calls, Say, ScriptedModel
+from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
 
@@ -85,6 +86,24 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
         async with _agent(off, root, **switches) as agent:
             await agent.send("Hello.")
         assert not {each.name for each in off.requests[0].tools} & MEMORY
+
+
+@pytest.mark.req("AS-INDEX-05", "AS-FLUSH-04")
+async def test_what_the_project_shares_is_found_with_the_path_that_memory_get_takes(tmp_path: Path) -> None:
+    root = begun(tmp_path / ".ricordo", tmp_path / "data")
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember("The pears ship on Friday.", scope=Scope(project=SCOPE.project))
+
+    def reading(request: RecordedRequest) -> Call:
+        found = request.messages[-1].tool_results[-1].text
+        path, line = re.findall(r' (\S+\.md):(\d+)"', found)[0]
+        return Call("memory_get", {"path": path, "start_line": int(line), "end_line": int(line)})
+
+    script = iter([Call("memory_search", {"query": "pears"}), reading, Say("On Friday.")])
+    model = ScriptedModel(lambda request: item(request) if callable(item := next(script)) else item)
+    async with _agent(model, root) as agent:
+        await agent.send("When?")
+    assert "The pears ship on Friday." in _results(model)[-1]
 
 
 @pytest.mark.req("GO-G21", "GO-G5", "GO-G20")

@@ -128,6 +128,7 @@ async def test_what_can_not_be_done_is_told_in_the_documented_words() -> None:
     memory = _tool(files)
     await _told(memory, "create", path=NOTES, file_text="one\ntwo one\nthree\n")
     await _told(memory, "create", path="/memories/folder/a.md", file_text="a\n")
+    await _told(memory, "create", path="/memories/twice.md", file_text="so and so\n")
     before = await _tree(files, "workspace")
     none = "/memories/none.md"
     missing = f"The path {none} does not exist"
@@ -142,6 +143,11 @@ async def test_what_can_not_be_done_is_told_in_the_documented_words() -> None:
         ("str_replace", {"path": NOTES, "old_str": "one"},
          "No replacement was performed. Multiple occurrences of old_str `one` in lines: 1, 2."
          " Please ensure it is unique"),
+        ("str_replace", {"path": NOTES, "old_str": "e\n"},
+         "No replacement was performed. Multiple occurrences of old_str `e\n` in lines: 1, 2, 3."
+         " Please ensure it is unique"),
+        ("str_replace", {"path": "/memories/twice.md", "old_str": "so"},
+         "No replacement was performed. Multiple occurrences of old_str `so` in lines: 1. Please ensure it is unique"),
         ("str_replace", {"path": NOTES, "old_str": ""},
          f"No replacement was performed, old_str `` did not appear verbatim in {NOTES}."),
         ("insert", {"path": none, "insert_line": 0, "insert_text": "x"}, f"Error: {missing}"),
