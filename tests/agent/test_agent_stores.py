@@ -116,13 +116,15 @@ async def test_what_a_store_kept_is_in_the_prompt_of_the_next_session(tmp_path: 
     root = tmp_path / ".ricordo"
     # a key-value store shows what was pinned by this kind, and nothing else
     kind = "preamble" if scheme == "kv" else "fact"
+    (tmp_path / "AGENTS.md").write_text("Answer in short sentences.\n")
     for model in (remembering(kind), ScriptedModel(lambda request: Say("In tests/data."))):
         async with HarnessAgent(
             model, memory=MemoryConfig(root=root, store=address(scheme, tmp_path)), scope=SCOPE, settings=settings(root)
         ) as agent:
             await agent.send("Where do our test fixtures live?")
             requests = len(model.requests)
-    assert FACT in system(model.requests[0])
+    prompt = system(model.requests[0])
+    assert 0 < prompt.index("Answer in short sentences.") < prompt.index(FACT)
     assert requests == 1
 
 

@@ -16,7 +16,7 @@ from ricordo.errors import StorageFull
 from ricordo.guard import parse_fence
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
-from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
+from ricordo.testing import Call, Calls, RecordedRequest, Respond, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
 
@@ -99,8 +99,7 @@ async def test_what_the_project_shares_is_found_with_the_path_that_memory_get_ta
         path, line = re.findall(r' (\S+\.md):(\d+)"', found)[0]
         return Call("memory_get", {"path": path, "start_line": int(line), "end_line": int(line)})
 
-    script = iter([Call("memory_search", {"query": "pears"}), reading, Say("On Friday.")])
-    model = ScriptedModel(lambda request: item(request) if callable(item := next(script)) else item)
+    model = ScriptedModel([Call("memory_search", {"query": "pears"}), Respond(reading), Say("On Friday.")])
     async with _agent(model, root) as agent:
         await agent.send("When?")
     assert "The pears ship on Friday." in _results(model)[-1]
