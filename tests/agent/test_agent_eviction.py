@@ -108,6 +108,8 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
     assert ONE_LINE.startswith(read)
     assert 3 * MAX_READ_CHARS < len(read) < len(ONE_LINE) // 2
     assert max(len(page) for page in pages) < MAX_READ_CHARS + 300
+    (file,) = (place_of(tmp_path / "root") / "workspace" / "large_tool_results" / "s").iterdir()
+    assert file.read_text() == ONE_LINE
 
 
 @pytest.mark.req("AS-EVICT-05", "AS-EVICT-06")

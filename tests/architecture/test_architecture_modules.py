@@ -16,6 +16,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
     "ricordo.workspace.history.repetition._said": "only forgetting reads facts and states of sessions",
+    "ricordo.hooks.entry._redact": "hooks without the summary of a host need no redactor",
     "ricordo.hooks.places._find_user": "Windows has no such module, and few environments lack the login name",
     "ricordo.hooks.switches._read_table": "most files of settings do not name hooks",
     "ricordo.hooks.worker._is_worked_on": "Windows has no such module, and few hooks start a worker",

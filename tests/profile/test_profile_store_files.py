@@ -206,11 +206,12 @@ async def test_a_broken_record_is_kept_aside_and_the_rest_goes_on(
     await undo_change(files, changes, item, who="user")
     assert await _document(files) == document
     # a document that can't be read at all is an error, and neither empty nor replaced
-    (tmp_path / PATH).write_text('{"facts": [')
-    for act in (store.load(), store.reload(), store.save(loaded, base=loaded, by="test")):
-        with pytest.raises(DocumentInvalid, match="ricordo profile clear"):
-            await act
-    assert (tmp_path / PATH).read_text() == '{"facts": ['
+    for unreadable in ("", "\n", '{"facts": ['):
+        (tmp_path / PATH).write_text(unreadable)
+        for act in (store.load(), store.reload(), store.save(loaded, base=loaded, by="test")):
+            with pytest.raises(DocumentInvalid, match="ricordo profile clear"):
+                await act
+        assert (tmp_path / PATH).read_text() == unreadable
     # a commit of several files that was cut off is taken back
     (tmp_path / PATH).write_text(json.dumps(document))
     loaded = await store.load()

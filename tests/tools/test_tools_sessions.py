@@ -151,7 +151,7 @@ async def test_reading_back_page_by_page_misses_no_message(count: int, step: int
     assert found == [f"m:m{number}" for number in range(count)]
 
 
-@pytest.mark.req("AS-BUG-24", "AS-SESS-03", "AS-SESS-04")
+@pytest.mark.req("AS-BUG-24", "AS-SESS-03", "AS-SESS-04", "AS-SESS-05")
 async def test_calls_and_results_are_shown_and_long_ones_by_their_ends() -> None:
     files = InMemoryFiles()
     call = ToolCall(id="c", name="read_file", arguments='{"path":"orders.py"}')
