@@ -441,15 +441,17 @@ async def test_closing_takes_its_limit_for_what_the_project_shares_too_and_the_r
     assert FACT in curated.read_text(encoding="utf-8")
 
 
-@pytest.mark.req("AS-BUG-14", "AS-FLUSH-05", "DF-B1")
+@pytest.mark.req("AS-BUG-14", "AS-FLUSH-05", "DF-B1", "AS-FLUSH-03")
 @pytest.mark.parametrize("trigger", ["always", "throttled(36000)"])
 async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(
     tmp_path: Path, trigger: str
 ) -> None:
-    clock, root, reasons = HandClock(), tmp_path / ".ricordo", list[str]()
+    clock, root, reasons, stages = HandClock(), tmp_path / ".ricordo", list[str](), list[str]()
     model = ScriptedModel(lambda request: Fail(503) if is_flush(request) else Say("Noted."))
 
     def heard(event: Event) -> None:
+        if event.status == "finished":
+            stages.append(event.stage)
         if event.stage == "extract" and event.status == "finished" and event.reason:
             reasons.append(event.reason)
 
@@ -462,6 +464,7 @@ async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extr
     assert sum(map(is_flush, model.requests)) == 2
     assert await contents(root) == [FACT]
     assert reasons == ["the rules extracted: the model did not answer in 2 tries"]
+    assert stages[(at := stages.index("save")) : at + 2] == ["save", "index"], "what the rules wrote is indexed as well"
 
 
 @pytest.mark.req("FC-JUNK")

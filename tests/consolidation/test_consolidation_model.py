@@ -451,7 +451,8 @@ async def test_unknown_parents_and_items_of_no_shape_are_refused_and_the_rest_is
 
 
 @pytest.mark.req("AS-BUG-19")
-async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_it_is_asked_once() -> None:
+@pytest.mark.parametrize("deep", [False, True])
+async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_it_is_asked_once(deep: bool) -> None:
     root = Root()
 
     async def saving() -> None:
@@ -461,7 +462,7 @@ async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_
     left, right = [await root.note(text) for text in TWICE]
     line = ONE_LINE
     root.model.answers = [answer(merged=[((left, right), line)])]
-    await root.run()
+    await root.run(deep=deep)
     assert sorted(await root.lines()) == [f"- {line}", "- The staging server is called Kestrel."]
     assert len(root.model.asked) == 1
 

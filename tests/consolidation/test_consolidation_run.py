@@ -189,6 +189,7 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
 
     shut = False
     root = Root(WatchedFiles(InMemoryFiles(), closed))
+    await root.save("The lease ends in May.", day=DAY - timedelta(days=40))
     await root.save("Tests run at night.", day=DAY - timedelta(days=1))
     await root.save("We deploy only from main.")
     await root.run()
@@ -202,6 +203,7 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
     await root.run()
     assert sorted(await root.memory()) == [
         "- Tests run at night.",
+        "- The lease ends in May.",
         "- The office closes at six.",
         "- We deploy only from main.",
     ]

@@ -89,7 +89,9 @@ def root() -> Root:
 @pytest.mark.req("AS-MAINT-03", "AS-BUG-18")
 async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(root: Root) -> None:
     old, ninety = await root.ledger(91), await root.ledger(90, "We use uv.")
-    await root.files.create("workspace/memory/notes.md", b"- By hand.\n")
+    others = [f"workspace/memory/{name}.md" for name in ("notes", "2026-02-30", "2026-13-01", "x2026-01-01")]
+    for path in others:
+        await root.files.create(path, b"- By hand.\n")
     await root.files.append(old, b"\r\n\n \n\n")
     await root.consolidate()
     before = (await root.files.read(old)).data
@@ -97,7 +99,7 @@ async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(r
     assert (await root.files.read(archive_path(old))).data == before
     assert await root.files.info(old) is None
     assert await root.files.info(ninety) is not None
-    assert await root.files.info("workspace/memory/notes.md") is not None
+    assert all([await root.files.info(path) for path in others])
     assert (change.action, change.actor) == ("expire", "maintenance")
     assert await archive_expired_ledgers(root.files, root.changes, today=TODAY, days=90) == []
 

@@ -76,7 +76,17 @@ async def _answered(_: Turn) -> TurnResult:
 
 @pytest.mark.req("DF-LAYERS")
 async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_another_one_changes_nothing() -> None:
-    queue, passed = StubQueue(), list[str]()
+    class Taking:
+        """Takes jobs, and no more."""
+
+        def __init__(self) -> None:
+            self.put_jobs: list[Job] = []
+
+        async def put(self, job: Job) -> Job:
+            self.put_jobs.append(job)
+            return job
+
+    queue, passed = Taking(), list[str]()
 
     async def added(turn: Turn, handler: TurnHandler) -> TurnResult:
         passed.append(turn.session)

@@ -53,6 +53,13 @@ def test_a_full_profile_has_its_three_parts_with_one_blank_line_between() -> Non
         "- [preference | 0.80] Likes tea"
     )
     assert render_profile(FULL).text.startswith('<profile note="')
+    facts = [
+        _fact(f"f{number}", f"Knows {category} {number}", confidence, category)
+        for category in ("correction", "context")
+        for number, confidence in enumerate((0.6, 0.95, 0.8))
+    ]
+    sure = [line.split(" | ")[1][:4] for line in _inside(render_profile(_profile(*facts))).splitlines()[1:]]
+    assert sure == ["0.95", "0.80", "0.60"] * 2, "the surest first, of corrections too"
     assert render_profile(FULL).skipped == ()
 
 

@@ -96,15 +96,17 @@ async def test_what_another_store_saves_is_seen_at_the_next_load(tmp_path: Path)
 
 
 @pytest.mark.req("DF-UPD-atomic", "DF-C36")
+@pytest.mark.parametrize("forget", [False, True])
 @pytest.mark.parametrize("at", range(1, 26, 3))
-async def test_a_save_that_fails_leaves_the_file_and_what_is_in_memory(tmp_path: Path, at: int) -> None:
+async def test_a_save_that_fails_leaves_the_file_and_what_is_in_memory(tmp_path: Path, at: int, forget: bool) -> None:
     whole = _store(LocalFiles(tmp_path))
     base = await _saved(whole, TEA)
     data = (tmp_path / PATH).read_bytes()
     failing = _store(LocalFiles(tmp_path, disk=FailingDisk(at, errno.ENOSPC)))
     base = await failing.load()
     try:
-        saved = await failing.save(replace(base, facts=(*base.facts, COFFEE)), base=base, by="test")
+        facts = (COFFEE,) if forget else (*base.facts, COFFEE)
+        saved = await failing.save(replace(base, facts=facts), base=base, by="test", forget=forget)
     except StorageError:
         assert (tmp_path / PATH).read_bytes() == data
         assert await failing.load() == base

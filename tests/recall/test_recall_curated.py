@@ -358,15 +358,19 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
 
 
 @pytest.mark.req("HE-C7", "HE-A4", "HE-T5", "HE-C7-keep", "CC-HALFLIFE")
-@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("swapped", "kind"), [(False, "fact"), (True, "fact"), (False, "decision"), (False, "convention"), (False, "goal")]
+)
 async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes_before_the_one_of_two_years(
-    tmp_path: Path, swapped: bool
+    tmp_path: Path, swapped: bool, kind: str
 ) -> None:
     react, jquery = "In the frontend we migrated to react.", "In the frontend we settled on jquery."
     texts = (jquery, react) if swapped else (react, jquery)
     days = ((NOW - BEGUN).days - 14, (NOW - BEGUN).days - 730)
     saved = tuple(entry(at + 1, text) for at, text in enumerate(texts))
-    aged = tuple(replace(one, time=BEGUN + timedelta(days=day)) for one, day in zip(saved, days, strict=True))
+    aged = tuple(
+        replace(one, kind=kind, time=BEGUN + timedelta(days=day)) for one, day in zip(saved, days, strict=True)
+    )
     hits = await recall_memories(await workspace(tmp_path, {LEDGER: aged}), "frontend", now=NOW)
     assert [hit.entry.content for hit in hits] == list(texts)
     assert hits[0].score > hits[1].score

@@ -201,7 +201,13 @@ def test_a_pinned_memory_does_not_age() -> None:
 
 
 @pytest.mark.req("HE-C7", "CC-AGE", "CC-HALFLIFE")
-@pytest.mark.parametrize(("kind", "days"), [("preference", 365), ("lesson", 180), ("fact", 120), ("goal", 45)])
+@pytest.mark.parametrize(
+    ("kind", "days"),
+    [
+        ("preference", 365), ("convention", 180), ("lesson", 180), ("fact", 120), ("decision", 120), ("recipe", 120),
+        ("goal", 45),
+    ],
+)  # fmt: skip
 def test_a_memory_counts_half_after_the_half_life_of_its_kind(kind: str, days: int) -> None:
     assert ranked(memory("Something.", 0.5, kind=kind, days=days))[0].signals["recency"] == pytest.approx(0.5)
 

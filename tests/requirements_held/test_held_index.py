@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -131,6 +132,23 @@ async def test_a_flush_indexes_what_it_appended_and_nothing_else_before_it_retur
         for path in (MEMORY, OLD_LEDGER):
             assert after[path] == before[path]
         assert await contents(memory, "PostgreSQL orders") == [learned.entries[0].content]
+
+
+@pytest.mark.may_block("the check reads the database itself")
+@pytest.mark.req("AS-INDEX-02")
+async def test_a_flush_over_several_days_indexes_what_it_appended_to_each_ledger(opened: Opened, root: Path) -> None:
+    async with opened() as memory:
+        await memory.ingest([said("I prefer tea over coffee.")], session="s1")
+        await memory.search("tea")
+        told = ["We decided to use PostgreSQL for the orders.", "We decided to use Redis for the carts."]
+        days = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in (1, 2)]
+        messages = [replace(said(text), time=day) for text, day in zip(told, days, strict=True)]
+        learned = await memory.ingest(messages, session="s2")
+        after = indexed(root / INDEX_FILE)
+        assert [entry.content for entry in learned.entries] == told
+        assert [[row[1] for row in after[f"workspace/memory/2026-03-0{day}.md"]] for day in (1, 2)] == [
+            [text] for text in told
+        ]
 
 
 @pytest.mark.req("AS-INDEX-03")
