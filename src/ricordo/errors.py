@@ -7,6 +7,7 @@ class docstring is the default message. Backends translate the errors of their d
     ├── ScopeError                the scope is missing or wrong
     │   ├── ScopeRequired
     │   ├── ScopeMismatch
+    │   ├── MembershipRequired
     │   ├── RootNotTrusted
     │   └── ReasonRequired
     ├── InvalidInput              the caller's value can't be used
@@ -67,7 +68,8 @@ __all__ = [
     "AlreadyExists", "ChangeNotFound", "CompactionNotFound", "DocumentInvalid", "DuplicateFact", "EditRefused",
     "EntryNotFound", "EraseIncomplete", "ExtraMissing", "FactNotFound", "FileMissing", "HistoryUnreadable",
     "IndexTooLarge", "IndexUnavailable", "InvalidEntry", "InvalidFact", "InvalidInput", "InvalidMessage",
-    "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MemoryClosed", "MessageNotFound", "ModelError",
+    "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MembershipRequired", "MemoryClosed",
+    "MessageNotFound", "ModelError",
     "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
     "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "PoolExhausted", "ReasonRequired", "ReplyInvalid",
     "RicordoError", "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired",
@@ -109,6 +111,10 @@ class ScopeRequired(ScopeError):
 
 class ScopeMismatch(ScopeError):
     """This root belongs to another tenant or project."""
+
+
+class MembershipRequired(ScopeError):
+    """Only members of a team, with a role that allows it, read and write the team's memory."""
 
 
 class RootNotTrusted(ScopeError):

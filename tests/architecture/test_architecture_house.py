@@ -27,7 +27,7 @@ def test_there_are_few_rooms_on_few_levels(house: House) -> None:
 
 
 def test_there_are_few_files(house: House) -> None:
-    assert house.files <= 380
+    assert house.files <= 388
     assert house.edge_files <= 120
 
 

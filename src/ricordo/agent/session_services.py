@@ -88,7 +88,7 @@ def _create_incognito_rules(
 
     It raises the errors of `MemoryRules`.
     """
-    layers = list_root_layers(root, scope, parts.settings.data)
+    layers = list_root_layers(root, scope, parts.settings.data, parts.settings.team)
     read = MemoryRules(
         _ReadOnlyRoots(roots=tuple(_ReadOnlyRoot(label=each.label, files=root_files(each.folder)) for each in layers))
     )

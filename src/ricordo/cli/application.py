@@ -47,6 +47,8 @@ _COMMANDS: dict[str, str | _Group] = {
     "expand": "context:expand",
     "forget": "remember:forget",
     "erase": "remember:erase",
+    "promote": "team:promote",
+    "demote": "team:demote",
     "pin": "remember:pin",
     "confirm": "remember:confirm",
     "review": _Group(
@@ -105,6 +107,10 @@ _COMMANDS: dict[str, str | _Group] = {
             "search": "sessions:search",
             "end": "sessions:end",
         },
+    ),
+    "team": _Group(
+        help="Share memory with a team, in a folder that git can carry.",
+        commands={"create": "team:create", "show": "team:show", "add": "team:add", "remove": "team:remove"},
     ),
     "store": _Group(
         help="Look at stores, and move between them.",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ricordo.hooks.places import Place
     from ricordo.runtime import Settings
     from ricordo.runtime.memory import Memory
+    from ricordo.runtime.teams import TeamFolder
     from ricordo.scope import Scope
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "answer_hook",
     "find_root_folder",
     "find_target",
+    "find_team",
     "load_redactor",
     "load_scope",
     "locate_target",
@@ -123,11 +125,12 @@ class Target:
 
     def folders(self) -> dict[str, Path]:
         """Return the folders of the places that are read, narrowest first, by the label that their hits carry."""
-        from ricordo.runtime.roots import session_folder, user_root_path
+        from ricordo.runtime.roots import TEAM_FOLDER, session_folder, user_root_path
 
         users = user_root_path(self.settings.data, self.user, self.tenant)
         session = {"session": session_folder(self.user_folder, self.session)} if self.session else {}
-        return session | {"project": self.user_folder, "own": self.user_folder, "shared": self.root, "user": users}
+        own = {"project": self.user_folder, "own": self.user_folder, "shared": self.root, "user": users}
+        return session | own | {"team": self.settings.team or self.root.parent / TEAM_FOLDER}
 
     def display_path(self, path: str, label: str = "project") -> str:
         """Return the file at `path` of a place so that it can be opened from here."""
@@ -221,8 +224,24 @@ async def load_redactor(target: Target) -> "Redactor":
         return Redactor(create_key())
 
 
+def find_team(target: Target) -> "TeamFolder | None":
+    """Return the team whose memory is beside the root, or where the settings say; None without one."""
+    from ricordo.runtime.roots import TEAM_FOLDER
+    from ricordo.workspace.layout import PROJECT_FILE
+
+    folder = target.settings.team or target.root.parent / TEAM_FOLDER
+    if not (folder / PROJECT_FILE).is_file():
+        return None
+    from ricordo.runtime.teams import find_team
+
+    return find_team(target.root, target.user, target.settings)
+
+
 async def load_scope(target: Target) -> "Scope":
-    """Return whose memory is opened. Raises `DocumentInvalid` when the marker of the root can't be read."""
+    """Return whose memory is opened, with the team beside the root if the user is a member of it.
+
+    Raises `DocumentInvalid` when the marker of the root can't be read.
+    """
     from ricordo.runtime.roots import read_marker
     from ricordo.runtime.workspace import root_files
     from ricordo.scope import Scope
@@ -233,6 +252,9 @@ async def load_scope(target: Target) -> "Scope":
         parts["project"] = target.project
     if not target.is_shared and ("project" in parts or "team" in parts):
         parts["user"] = target.user
+        team = find_team(target) if "team" not in parts else None
+        if team and not team.trouble:
+            parts["team"] = team.name
     if target.session:
         parts["session"] = target.session
     return Scope(**parts)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ricordo.curation.proposal import ConsolidationInput, find_faults, propose
     from ricordo.curation.retention import archive_faded
     from ricordo.curation.run_state import CURSOR_PATH
+    from ricordo.curation.scope_change import move_entry
     from ricordo.curation.types import CandidateEntry, ConsolidationResult
     from ricordo.curation.undo import resolve_history_item, undo_change
 
@@ -50,6 +51,7 @@ __all__ = [
     "mark_entry",
     "mark_fact",
     "merge_into",
+    "move_entry",
     "propose",
     "resolve_history_item",
     "supersede_entries",
@@ -68,6 +70,7 @@ __getattr__ = lazy_exports(
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",
         ".profile.user_profile": "UserProfile",
+        ".scope_change": "move_entry",
         ".proposal": "ConsolidationInput find_faults propose",
         ".retention": "archive_faded",
         ".run_state": "CURSOR_PATH",

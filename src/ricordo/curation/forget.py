@@ -36,7 +36,7 @@ from ricordo.workspace.ledger import (
 )
 from ricordo.workspace.markdown import has_any_id
 
-__all__ = ["ForgottenEntry", "forget", "forget_copies", "forget_entries"]
+__all__ = ["ForgottenEntry", "build_removal_edits", "forget", "forget_copies", "forget_entries"]
 
 
 _AT_ONCE = 20_000
@@ -116,7 +116,7 @@ async def _plan_forgetting(
         located_entries = located_entries + duplicates
         entries += [one.entry for one in duplicates]
         copies = await find_copies(files, entries, key=key)
-    edits = await _build_removal_edits(files, located_entries, bounds) if located_entries else []
+    edits = await build_removal_edits(files, located_entries, bounds) if located_entries else []
     edits += await _build_record_edits(files, entries, copies, make_tombstone)
     if mentioned and len(edits) == 1 and not copies.tombstones:
         return []
@@ -181,7 +181,7 @@ async def _find_same_statements(
     return sorted(await _locate_entries(files, ids), key=lambda one: one.entry.id)
 
 
-async def _build_removal_edits(
+async def build_removal_edits(
     files: FileStore, located_entries: Sequence[LocatedEntry], config: ConsolidationConfig
 ) -> list[Edit]:
     """Return the edits that remove these entries from curated memory, the ledgers and the files of long entries."""

@@ -40,6 +40,7 @@ from ricordo.workspace.ledger import find_entries, find_entry, is_long, read_all
 from ricordo.workspace.markdown import has_any_id
 from ricordo.workspace.profile import category_for_kind, format_profile_time, kind_for_category, parse_profile
 from ricordo.workspace.redaction import guarded_length, redact_entry, screen_entry
+from ricordo.workspace.team import note_edit
 
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
@@ -138,18 +139,20 @@ async def mark_entry(
 
 async def update_entry(
     files: FileStore, changes: ChangeSets, entry_id: str, update: EntryUpdate, *, redactor: Redactor, now: datetime,
-    who: str, config: ConsolidationConfig | None = None,
+    who: str, config: ConsolidationConfig | None = None, noted: bytes = b"",
 ) -> MarkResult:  # fmt: skip
     """Give the entry with this id new values at the time `now`, under the same id, in every document that holds it.
 
     With new content, no other entry contradicts it until the next consolidation, and the profile and session files no
-    longer say the old content. Raises: EntryNotFound; InvalidEntry; IndexTooLarge as for `mark_entry`.
+    longer say the old content. With a key for digests, `noted`, its line lists the old content. Raises: EntryNotFound;
+    InvalidEntry; IndexTooLarge as for `mark_entry`.
     """
     located = await find_entry(files, entry_id)
     name, bounds = located.entry.id, config or ConsolidationConfig()
 
     def apply_update(entry: Entry) -> Entry:
-        return redact_entry(replace(update.apply(entry, now), id=name), redactor)
+        edited = update.apply(entry, now)
+        return redact_entry(replace(note_edit(entry, edited, noted) if noted else edited, id=name), redactor)
 
     updated = await compute(lambda: apply_update(located.entry), size=guarded_length([located.entry]), at_once=_AT_ONCE)
     updated.validate()

@@ -152,9 +152,9 @@ async def check_root(
 async def check_memory(
     workspace: Workspace, places: Sequence[MemoryRoot], *, consolidation: ConsolidationConfig | None
 ) -> list[Check]:
-    """Check an open memory: its `places`, narrowest first, the inbox, and AGENTS.md beside the root.
+    """Check an open memory: its `places`, the inbox, and AGENTS.md beside the root.
 
-    For all places but the first, only problems are returned, prefixed with the label of the place.
+    For all places but the one of its sessions, only problems are returned, prefixed with the label of the place.
     """
     narrowest, *wider = [
         (
@@ -163,7 +163,7 @@ async def check_memory(
                 place.files, place.index, now=place.clock.now(), consolidation=consolidation, decay=place.recall.decay
             ),
         )
-        for place in places
+        for place in sorted(places, key=lambda place: place.label != workspace.memory_root.label)
     ]
     problems = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
     labelled = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in problems]
@@ -480,7 +480,7 @@ async def find_due_doubts(workspace: Workspace, layers: LayeredMemory, kinds: Se
     """
     if unknown := [kind for kind in kinds if kind not in DOUBT_DETAILS]:
         raise InvalidQuery(f"There is no doubt of the kind {unknown[0]!r}: the kinds are {', '.join(DOUBT_DETAILS)}.")
-    place = (await layers.places())[0]
+    place = workspace.memory_root
     curated = {
         one.entry.id
         for each in await layers.places()
@@ -488,7 +488,11 @@ async def find_due_doubts(workspace: Workspace, layers: LayeredMemory, kinds: Se
         if is_curated(one.path)
     }
     entries = await layers.entries()
-    shown = [entry for entry in entries if entry.id in curated or FACT_TAG in entry.tags or entry.is_external]
+    shown = [
+        entry
+        for entry in entries
+        if entry.id in curated or FACT_TAG in entry.tags or entry.is_external or entry.shared_by
+    ]
     usage = await place.usage.read_all() if place.usage else {}
     now = place.clock.now()
     doubts = await _find_pending_proposal(workspace, now)
@@ -537,7 +541,7 @@ async def decide_doubt(
         await _decide_proposal(workspace, verb)
         return entry
     if verb == "later":
-        place = (await layers.places())[0]
+        place = workspace.memory_root
         until = (place.clock.now() + timedelta(days=days)).isoformat()
         await _write_postponed(place, {**await _read_postponed(place), entry.id: until})
         return entry

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo import curation, jobs, models, stores, workspace
 from ricordo.clock import Clock
 from ricordo.concurrency import Opening, run_in_thread
-from ricordo.errors import InvalidQuery, MemoryClosed
+from ricordo.errors import InvalidQuery, MemoryClosed, ReasonRequired
 from ricordo.events import EventSink
 from ricordo.messages.tokens import Tokens
 from ricordo.runtime import Settings, Workspace
@@ -78,9 +78,7 @@ class Memory:
         self._close = close
         self._handles: tuple[Workspace, LayeredMemory] | None = workspace, layers
         self._settings = settings
-        self.scope = workspace.scope
-        self.root = workspace.root
-        self.folder = workspace.folder
+        self.scope, self.root, self.folder = workspace.scope, workspace.root, workspace.folder
 
     @classmethod
     def open(
@@ -93,20 +91,19 @@ class Memory:
     ) -> Opening["Memory"]:  # fmt: skip
         """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
 
-        Use `async with Memory.open(...) as memory`; or `memory = await Memory.open(...)` and later `close`, in the same
-        task or in another one.
+        Use `async with Memory.open(...) as memory`; or `memory = await Memory.open(...)` and later `close`, in any
+        task.
 
         Without `root`, RICORDO_ROOT is used, else the nearest root at or above the working directory, else a new root
         at the top of the git work tree. `trusted` allows a root that was not created or trusted on this machine;
         without it such a root is refused before anything in it is read. Without `settings` they are loaded from
         config.toml and the environment. `on_event` receives events, which never hold content. `embedder` finds by
-        meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If neither it nor config.toml
-        or the environment name one, it is `static` where the extra `embed` is installed; `settings` with None find by
-        words. `reranker`, an object or a name, reorders the best hits. `actor` is the user recorded for changes, and
-        for `undo`, if the scope names no user. Without `background`, no job of the inbox runs meanwhile or at the end;
-        it waits for another process. Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret;
-        ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a damaged
-        config.toml.
+        meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If nothing names one, it is
+        `static` where the extra `embed` is installed; `settings` with None find by words. `reranker`, an object or a
+        name, reorders the best hits. `actor` is the user recorded for changes, and for `undo`, if the scope names no
+        user. Without `background`, no job of the inbox runs meanwhile or at the end; it waits for another process.
+        Raises: ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs
+        to another tenant or project; InvalidSetting, or DocumentInvalid for a damaged config.toml.
         """
         make_parts = partial(
             Dependencies.create,
@@ -138,8 +135,7 @@ class Memory:
     async def close(self) -> None:
         """Close the memory: finish due work, for two seconds by default, and release its files.
 
-        Unfinished work waits in the inbox. A second call does nothing, a cancellation closes at once. Raises:
-        StorageError.
+        Unfinished work waits in the inbox. A second call does nothing. Raises: StorageError.
         """
         self._handles = None
         if self._close is not None:
@@ -174,9 +170,8 @@ class Memory:
         """Save several entries at once, in this order, and return them with their ids; empty for none.
 
         A text stands for a fact. An `Entry` may have a `time` and a `since` of its own, such as of an import. All are
-        checked before anything is written. Those of one place are written together, and one `undo` reverts them; an
-        entry without a scope belongs to the narrowest place. Raises what `remember` raises; then nothing is saved in
-        the place where it happened.
+        checked before anything is written. Those of one place are written together, and one `undo` reverts them.
+        Raises what `remember` raises; then nothing is saved in the place where it happened.
         """
         return await self._layers.write_many(check_entries(entries))
 
@@ -201,7 +196,7 @@ class Memory:
         content: str | None = None, kind: str | None = None, tags: Iterable[str] | None = None,
         metadata: Mapping[str, str] | None = None, by: Author = "user",
     ) -> Entry:  # fmt: skip
-        """Give an entry new values and return it; what is None stays, and so do its id and its time.
+        """Give an entry new values and return it; what is None stays, as do id and time.
 
         New content counts as confirmed by a person, but not `by="agent"`, which can't change what a person said. It
         replaces the old one everywhere but in transcripts. `tags` and `metadata` replace all that it has: for one more,
@@ -226,10 +221,8 @@ class Memory:
     ) -> DeleteResult:  # fmt: skip
         """Forget every entry of one place that matches the filters, which are those of `entries`; without any, all.
 
-        The place is the narrowest one of this memory, such as what belongs to its user alone in the project; name
-        another one by its `scope`, such as `Scope(project=...)`. It is one change: `undo` with its id, or without one
-        as the newest change, restores all entries. Raises: InvalidQuery; ScopeMismatch for a place that this memory
-        can't write to.
+        The place is the narrowest one of this memory, or that of `scope`, such as `Scope(project=...)`. It is one
+        change, which `undo` reverses. Raises: InvalidQuery; ScopeMismatch for a place that this memory can't write to.
         """
         check_texts(reason)
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
@@ -255,10 +248,10 @@ class Memory:
         With a `budget` they have at most that many estimated tokens; a hit too long for the rest is skipped.
 
         The filters match entries of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
-        `until`, and with the values in `metadata`, by name: the value that it has, or several of which it has one.
-        `kinds` and `tags` are one name or several; a time is a datetime with its offset, a day, or either as text such
-        as `2026-11-22`. With `around` each hit has what comes before and after. With `as_of` it gives and raises
-        what `entries(as_of=...)` does. Raises: InvalidQuery for a bad filter or limit; InvalidSetting for a bad budget.
+        `until`, and with the values in `metadata`, by name: its value, or several of which it has one. A time is a
+        datetime with its offset, a day, or either as text such as `2026-11-22`. With `around` each hit has what comes
+        before and after. With `as_of` it gives and raises what `entries(as_of=...)` does. Raises: InvalidQuery for a
+        bad filter or limit; InvalidSetting for a bad budget.
         """
         wanted = make_filter(kinds=kinds, tags=tags, states=(), since=since, until=until, metadata=metadata)
         most, tokens, moment = check_limit(limit), check_budget(budget), parse_moment("as_of", as_of)
@@ -383,10 +376,9 @@ class Memory:
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Undo one change and return it; without an id, the newest change made by this scope's user.
 
-        Without an id it considers what a person saved, marked, forgot or ingested, and consolidations that they
-        started, for this root or for all of their projects. Entries saved by an agent, and anything learned or
-        consolidated in the background, are undone only by id. Changes of another user can be undone only by that user.
-        Raises: ChangeNotFound, UndoRefused.
+        Without an id it considers what a person saved, marked, moved, forgot or ingested, and consolidations that they
+        started. What an agent saved, or the background learned or consolidated, is undone only by id, and changes of
+        another user only by that user. Raises: ChangeNotFound, UndoRefused.
         """
         check_texts(change_id or "")
         with self._workspace.emitter.stage("undo", self.scope):
@@ -395,9 +387,9 @@ class Memory:
     async def history(self, entry_id: str | None = None, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` changes (all if None), newest first; with an id, those that concern this entry.
 
-        Includes changes that other users made to shared project memory, with their `user`, but not changes in their
-        private folders. The entry may be forgotten. A change that moved its line or that a consolidation made counts
-        too, as long as history holds what it replaced. Raises: InvalidQuery if `limit` is below 1; EntryNotFound.
+        Includes changes that other users made to shared memory, with their `user`. The entry may be forgotten. A change
+        that moved its line, or of a consolidation, counts too, as long as history holds what it replaced. Raises:
+        InvalidQuery if `limit` is below 1; EntryNotFound.
         """
         limit = None if limit is None else check_limit(limit)
         if entry_id is None:
@@ -418,11 +410,11 @@ class Memory:
 
         Finished runs are listed only for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
         """
-        journal = models.SpendingJournal(self._workspace.memory_root.files)
-        return await jobs.read_background_runs(self._workspace.inbox, journal, limit=check_limit(limit))
+        inbox, files = self._workspace.inbox, self._workspace.memory_root.files
+        return await jobs.read_background_runs(inbox, models.SpendingJournal(files), limit=check_limit(limit))
 
     async def drain(self, *, seconds: float = 10.0) -> int:
-        """Process waiting inbox jobs for at most `seconds` and return how many jobs are left.
+        """Process waiting inbox jobs for at most `seconds` and return how many are left.
 
         Jobs queued by this process, such as by `ingest`, run without waiting for a pause. With 0 seconds the jobs are
         only counted. A failed job stays in the inbox and is retried later; `background_runs` says why it failed.
@@ -431,6 +423,20 @@ class Memory:
         if check_seconds(seconds) > 0:
             await self._workspace.worker.make_due()
         return await self._workspace.worker.drain_all(seconds=seconds)
+
+    async def move(self, entry_id: str, to: ScopeName, *, reason: str = "") -> Entry:
+        """Move an entry to another scope of this memory, under its id, and return it; `undo` reverses it.
+
+        In `"project"`, `"team"` and `"user"` it needs a `reason`. The session and the words that it comes from stay
+        behind. Raises: EntryNotFound; ReasonRequired; InvalidScope; MembershipRequired; InvalidEntry, as for a secret.
+        """
+        check_texts(entry_id, reason)
+        scope, is_wider = wider_scope(self.scope, to), to not in {"session", "private"}
+        if is_wider and not reason.strip():
+            raise ReasonRequired
+        with self._workspace.emitter.stage("save", self.scope):
+            act = "promote" if is_wider else "demote"
+            return await self._layers.move_entry(entry_id, scope, act=act, who=PERSON, why=reason)
 
     async def pin(self, entry_id: str, *, on: bool = True) -> Entry:
         """Pin an entry, or unpin it with `on=False`, and return the updated entry.
@@ -460,7 +466,7 @@ class Memory:
     async def preamble_cut(self, budget: Tokens | None = None) -> "MemoryCut | None":
         """Return what the preamble leaves out of MEMORY.md and which bound was reached; None if nothing is left out.
 
-        `budget` is the budget of the preamble, by default the setting `preamble_tokens`.
+        `budget` is by default the setting `preamble_tokens`.
         """
         return (await read_preamble(self, budget)).cut
 
@@ -490,8 +496,7 @@ class Memory:
 
         Give the whole conversation each time, or its end from any message on. Messages without ids are matched by
         content: two or more that the transcript ends with, or holds in that order, are already recorded; a single one
-        only if the transcript holds nothing else. Instead, `known` counts, by fingerprint, the messages of the same
-        conversation that were given before these.
+        only if the transcript holds nothing else. Instead, `known` counts, by fingerprint, those given before these.
 
         Rules learn immediately. What they learn is one change that one `undo` reverts, and is learned again if the
         messages are given again after that. `part_of` is the `change_id` of an earlier call to undo together with this
@@ -503,8 +508,8 @@ class Memory:
     async def end_session(self) -> None:
         """End the session of this memory: what was remembered for it alone is erased from files and index.
 
-        Transcripts stay. What was learned from them in the same words is forgotten too. If another process has the
-        session open, it is erased when that ends it. Without such memories this does nothing. Raises: StorageError.
+        What was learned in the same words is forgotten too, transcripts stay. If another process has the session open,
+        it is erased when that ends it. Raises: StorageError.
         """
         with self._workspace.emitter.stage("forget", self.scope):
             await self._workspace.end_session()
@@ -518,10 +523,7 @@ class Memory:
         return await self._recorder.read(self._workspace.memory_root, session_id, agent=self.scope.agent)
 
     async def embed(self, *, seconds: float = 30.0) -> int:
-        """Embed passages that have no vector, for at most `seconds`, and return how many still have none.
-
-        Embedding also runs in the background; this waits for it. Without an embedder there is nothing to do.
-        """
+        """Embed passages without a vector, for at most `seconds`, and return how many still have none."""
         check_seconds(seconds)
         return sum([await embed_root(place, seconds=seconds) for place in await self._layers.places()])
 
@@ -537,8 +539,7 @@ class Memory:
     async def doctor(self) -> "list[Check]":
         """Check every part of the visible memory and return the findings; this writes to nothing but the index.
 
-        For wider places, such as shared project memory, only problems are returned, prefixed with the label of the
-        place. Interrupted changes are never found, because opening the memory rolls them back.
+        For wider places only problems are returned, prefixed with the label of the place.
         """
         from ricordo.runtime.doctor import check_memory
 
@@ -572,8 +573,7 @@ class Memory:
         """Return how far the index follows the files, as of the last search or write.
 
         The state is `fresh`; `stale`, with the number of files that a search reads directly; `building`; or `broken`,
-        where every search reads the files. `recall` finds every entry in each state. This does no I/O, and describes
-        the narrowest root.
+        where every search reads the files. `recall` finds every entry in each. It does no I/O.
         """
         return self._workspace.memory_root.index.freshness()
 

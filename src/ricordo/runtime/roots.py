@@ -19,6 +19,7 @@ import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -42,6 +43,8 @@ __all__ = [
     "LAYOUT_VERSION",
     "ROOT_FOLDER",
     "SESSION_LABEL",
+    "TEAM_FOLDER",
+    "TEAM_LABEL",
     "USER_LABEL",
     "RootLayer",
     "VisibleRoots",
@@ -54,6 +57,7 @@ __all__ = [
     "digest_key",
     "find_ended_sessions",
     "find_root",
+    "find_team_folder",
     "find_workspace",
     "identity_from_key",
     "list_root_layers",
@@ -109,6 +113,18 @@ def parse_marker(marker: bytes) -> Scope:
         return Scope(**decode_json(marker)["scope"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DocumentInvalid(_UNREADABLE_MARKER) from error
+
+
+async def read_team_key(files: FileStore) -> bytes:
+    """Return the key for digests in the memory of a team, which is the same in every clone of it.
+
+    It is no secret from those who can read the folder, and they can read the memories too. Raises: DocumentInvalid.
+    """
+    try:
+        name = str(decode_json((await files.read(PROJECT_FILE)).data)["id"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DocumentInvalid(_UNREADABLE_MARKER) from error
+    return sha256(b"ricordo team\0" + name.encode("utf-8", "surrogatepass")).digest()
 
 
 async def read_version(files: FileStore) -> int:
@@ -318,6 +334,10 @@ async def _store_new_key(files: FileStore, note: Callable[[str], Awaitable[None]
 
 USER_LABEL = "user"
 """The label of a user's own root, if it is not the narrowest."""
+TEAM_LABEL = "team"
+"""The label of the memory of a team, beside that of a project."""
+TEAM_FOLDER = ".ricordo-team"
+"""The folder of the memory of a team beside the root of a project, which git can carry."""
 SESSION_LABEL = "session"
 """The label of the place with what is remembered for the session alone."""
 
@@ -331,8 +351,31 @@ class RootLayer:
     scope: Scope
 
 
-def list_root_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, ...]:
-    """Return the layers of `scope` in `root`, narrowest first; `data` holds the users' own roots."""
+def find_team_folder(root: Path, scope: Scope, team: Path | None = None) -> Path | None:
+    """Return the folder of the memory of the scope's team, beside the project's `root` or at `team`; None for none.
+
+    It blocks on the disk if the scope has a team and a project. With a team alone, `root` itself is the team's.
+    """
+    if scope.team is None or scope.project is None:
+        return None
+    folder = team or root.parent / TEAM_FOLDER
+    return folder if os.path.lexists(folder / PROJECT_FILE) else None
+
+
+def list_root_layers(root: Path, scope: Scope, data: Path, team: Path | None = None) -> tuple[RootLayer, ...]:
+    """Return the layers of `scope` in `root`, narrowest first; `data` holds the users' own roots.
+
+    `team` is the folder of its team, if it is not beside the root. It blocks on the disk.
+    """
+    folder = find_team_folder(root, scope, team)
+    layers = _list_layers(root, replace(scope, team=None) if folder else scope, data)
+    if folder is None:
+        return layers
+    layer = RootLayer(label=TEAM_LABEL, folder=folder, scope=Scope(team=scope.team, tenant=scope.tenant))
+    return (*layers[:2], layer, *layers[2:])
+
+
+def _list_layers(root: Path, scope: Scope, data: Path) -> tuple[RootLayer, ...]:
     owner, folder = owning_scope(scope), scope_folder(root, scope)
     label = "project" if scope.project is not None else "own"
     if folder == root or scope.user is None:
@@ -424,9 +467,9 @@ class VisibleRoots:
         return [self._roots[label] for label in self._layers if label in self._roots]
 
     @property
-    def may_end(self) -> bool:
-        """Whether a root of a session is open, which another process can end."""
-        return SESSION_LABEL in self._roots
+    def may_change(self) -> bool:
+        """Whether a root is open that another process can end, or where the user's role can end."""
+        return SESSION_LABEL in self._roots or TEAM_LABEL in self._layers
 
     async def close_session_root(self) -> None:
         """Close the root of the session if it is open; it is opened again if it exists at the next read."""

@@ -130,6 +130,7 @@ MACHINE_SETTINGS = frozenset(
         "index",
         "permissions",
         "root",
+        "team",
         "trust",
         "user",
     }
@@ -155,8 +156,9 @@ class Settings:
     `root` (RICORDO_ROOT) is the root to use instead of the one found from the working directory. `user` (RICORDO_USER)
     names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots, `cache` (RICORDO_CACHE)
     the indexes of read-only roots. `index` (RICORDO_INDEX) is a directory for the indexes of all roots, with one
-    subdirectory for each; without it an index is stored in its root, next to the workspace. `trust` (RICORDO_TRUST)
-    allows roots that are not on the list in `data`: those at or below these absolute paths, or every root with `1`.
+    subdirectory for each; without it an index is stored in its root, next to the workspace. `team` (RICORDO_TEAM) is
+    the directory of a team's memory, by default `.ricordo-team` beside the root. `trust` (RICORDO_TRUST) allows
+    roots that are not on the list in `data`: those at or below these absolute paths, or every root with `1`.
     `permissions` are rules for the tool calls of every agent, such as `allow shell(git status)`.
 
     `store` (RICORDO_STORE) is the address of the store for an agent's memory: `layered` is the memory of its root, and
@@ -191,6 +193,7 @@ class Settings:
     data: Path
     cache: Path
     index: Path | None = None
+    team: Path | None = None
     trust: tuple[str, ...] = ()
     permissions: tuple[str, ...] = ()
     store: str = "layered"
@@ -279,6 +282,7 @@ class Settings:
             data=Path(variables.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
             cache=Path(variables.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
+            team=Path(variables["RICORDO_TEAM"]) if variables.get("RICORDO_TEAM") else None,
             trust=tuple(each.strip() for each in trust if each.strip()),
             model=variables.get("RICORDO_MODEL") or None,
             base_url=variables.get("RICORDO_BASE_URL") or None,
@@ -291,6 +295,7 @@ class Settings:
                     "data",
                     "cache",
                     "index",
+                    "team",
                     "trust",
                     "model",
                     "base_url",
@@ -377,7 +382,7 @@ def environment_variable(key: str) -> str:
 
 
 def _is_location(name: str) -> bool:
-    return name in {"root", "user", "data", "cache", "index"}
+    return name in {"root", "user", "data", "cache", "index", "team"}
 
 
 def _bootstrap_settings(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:

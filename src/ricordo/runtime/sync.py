@@ -143,6 +143,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
     delete_all = make_blocking(AsyncMemory.delete_all)
     erase = make_blocking(AsyncMemory.erase)
     versions = make_blocking(AsyncMemory.versions)
+    move = make_blocking(AsyncMemory.move)
     pin = make_blocking(AsyncMemory.pin)
     confirm = make_blocking(AsyncMemory.confirm)
     mark_used = make_blocking(AsyncMemory.mark_used)

@@ -24,6 +24,7 @@ from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, WORKSPACE
 __all__ = [
     "IGNORE_ALL",
     "IGNORE_ALL_BUT_CURATED",
+    "IGNORE_ALL_BUT_TEAM",
     "TRUST_ALL",
     "TRUST_LIST",
     "check_links",
@@ -57,6 +58,19 @@ IGNORE_ALL_BUT_CURATED = (
     b"!/workspace/memory/topics/**\n"
 )
 """The .gitignore of a root after `ricordo memory track`."""
+IGNORE_ALL_BUT_TEAM = (
+    b"# What a team shares is committed; what each clone has of its own, such as its key and its index, is not.\n"
+    b"*\n"
+    b"!/.gitignore\n"
+    b"!/.gitattributes\n"
+    b"!/project.json\n"
+    b"!/members.txt\n"
+    b"!/workspace/\n"
+    b"!/workspace/MEMORY.md\n"
+    b"!/workspace/memory/\n"
+    b"!/workspace/memory/**\n"
+)
+"""The .gitignore of the folder of a team, which names its members."""
 _LOG = logging.getLogger("ricordo.trust")
 _OTHERS_MODE = stat.S_IRWXG | stat.S_IRWXO
 _HARMLESS_NAMES = frozenset({"locks", ".DS_Store"})
@@ -197,6 +211,8 @@ def is_own_ignore_file(root: Path, rule: bytes) -> bool:
     """
     if rule == IGNORE_ALL:
         return True
+    if rule == IGNORE_ALL_BUT_TEAM:
+        return (root / "members.txt").is_file()
     folders = (root / WORKSPACE, root / WORKSPACE / "memory", root / WORKSPACE / "memory" / "topics")
     return rule == IGNORE_ALL_BUT_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in folders)
 

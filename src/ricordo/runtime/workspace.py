@@ -5,7 +5,7 @@ A running session keeps forgotten text in its window until its next request.
 Invariant: the stored state of a session holds no forgotten text, except in the newest request of the user.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field, replace
 from datetime import timedelta
@@ -30,6 +30,7 @@ from ricordo.runtime.models import BackgroundServices, choose_embedder, choose_r
 from ricordo.runtime.roots import (
     LAYOUT_VERSION,
     SESSION_LABEL,
+    TEAM_LABEL,
     USER_LABEL,
     RootLayer,
     VisibleRoots,
@@ -68,12 +69,11 @@ if TYPE_CHECKING:
     from ricordo.curation.profile.storage import ProfileStores
     from ricordo.extraction.session_extraction import SessionExtraction
     from ricordo.models import Embedder, SpendingMeter
-    from ricordo.workspace.agent_state import AgentState, StateStore, StoredState
+    from ricordo.workspace.agent_state import StateStore
     from ricordo.workspace.history.checks import Check
 
 __all__ = [
     "Dependencies",
-    "FilteredStateStore",
     "Workspace",
     "inspect_root",
     "open_for_inspection",
@@ -82,40 +82,6 @@ __all__ = [
     "trust_list_files",
     "working_directory_files",
 ]
-
-
-class FilteredStateStore:
-    """A state store over `states` that masks forgotten text when saving."""
-
-    def __init__(
-        self, states: "StateStore", list_forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]]
-    ) -> None:
-        """Mask what `list_forgotten` recognises; it is called before each save."""
-        self._states = states
-        self._list_forgotten = list_forgotten
-
-    async def load(self, agent: str, session: str) -> "StoredState":
-        """Return the stored state, as `states` does."""
-        return await self._states.load(agent, session)
-
-    async def save(self, state: "AgentState", *, expected: str) -> str:
-        """Store the state with forgotten text masked, and return the new version. Raises `VersionConflict`."""
-        forgotten = [each for each in await self._list_forgotten() if each]
-        masked = await run_sync(_remove_forgotten, state, forgotten) if forgotten else state
-        return await self._states.save(masked, expected=expected)
-
-
-def _remove_forgotten(state: "AgentState", forgotten: Sequence[ForgottenStatements]) -> "AgentState":
-    from ricordo.context.plan import find_newest_request
-
-    request_index = find_newest_request(state.window)
-    window, todos = [*state.window], [*state.work_state.todos]
-    for each in forgotten:
-        window = [
-            m if index == request_index else each.mask_message(m, state.session) for index, m in enumerate(window)
-        ]
-        todos = [replace(todo, content=each.mask(todo.content)) for todo in todos]
-    return replace(state, window=tuple(window), work_state=replace(state.work_state, todos=tuple(todos)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,16 +168,21 @@ async def open_workspace(root: Path, scope: Scope, parts: Dependencies) -> Async
     opener = _WorkspaceOpener(root=root, scope=scope, parts=parts, serving=background, turns=turns)
     try:
         with parts.emitter.stage("open", scope):
-            layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data)
+            layers = await run_in_thread(list_root_layers, root, scope, parts.settings.data, parts.settings.team)
+            has_team = any(layer.label == TEAM_LABEL for layer in layers)
+            opener.scope = replace(scope, team=None) if has_team else scope
             await opener.claim()
             place = await opener.open_memory_root(layers[0])
-            await opener.advance_ids(layers[1:])
+            await opener.advance_ids([layer for layer in layers[1:] if layer.label != TEAM_LABEL])
             session = session_layer(layers[0], scope)
             await opener.remove_ended_sessions(place, session)
         reranker = _guard_reranker(raw_reranker, place.redactor) if raw_reranker is not None else None
         visible_roots = VisibleRoots(
             (session, *layers) if session else layers, place, opener.open_memory_root, opener.close_session_root
         )
+        if has_team:
+            # who is no member is told at once
+            await visible_roots.open_existing()
         clock = MonotonicClock(parts.clock)
         await clock.catch_up(place.files)
         backend = LayeredStore(
@@ -326,11 +297,14 @@ class _WorkspaceOpener:
 
     def open_states(self, place: MemoryRoot, grants: str, visible_roots: VisibleRoots) -> "StateStore":
         """Return the store for the states of sessions of a place, with its `grants` folder."""
-        from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
+        from ricordo.context.plan import find_newest_request
+        from ricordo.workspace.agent_state_store import FileStateStore, FilteredStateStore, PermissionGrants
 
         permission_grants = PermissionGrants(trust_list_files(self.parts), grants) if grants else None
         return FilteredStateStore(
-            FileStateStore(place.files, place.redactor, permission_grants), partial(_list_forgotten, visible_roots)
+            FileStateStore(place.files, place.redactor, permission_grants),
+            partial(_list_forgotten, visible_roots),
+            find_newest_request,
         )
 
     async def _claim_root(self, root: Path, scope: Scope) -> tuple[Scope, bytes]:
@@ -382,7 +356,7 @@ class _WorkspaceOpener:
             return await self._open_session_root(layer)
         key = self._key
         await run_in_thread(self._held_folders[0].check)
-        if layer.label == USER_LABEL:
+        if layer.label in {USER_LABEL, TEAM_LABEL}:
             _, key = await self._claim_root(layer.folder, layer.scope)
         elif not await run_in_thread(is_vouched_for, self.parts.settings.trust, self.root):
             await run_in_thread(check_links, layer.folder)
@@ -550,6 +524,12 @@ async def _open_memory_root(
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
         await rename_records(files, await files.list_paths(AGENTS_FOLDER))
+    team = None
+    if owner.team and not (owner.project or owner.user):
+        from ricordo.runtime.teams import open_team_access
+
+        team = await open_team_access(files, changes, owner.team, is_required=layer.label == TEAM_LABEL)
+        key = team.key if team else key
     redactor = Redactor(key)
     embedder = None if isinstance(parts.embedder, str | None) else _guard_embedder(parts.embedder, redactor)
     index_path = _index_path(layer.folder, parts)
@@ -572,6 +552,7 @@ async def _open_memory_root(
         includes_profile=parts.settings.profile is not None,
         index_path=str(index_path),
         recall=RecallConfig(decay=parts.settings.decay),
+        team=team,
     )
 
 

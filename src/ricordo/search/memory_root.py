@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache, partial
 from time import time_ns
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from anyio.to_thread import run_sync
 
@@ -47,6 +47,9 @@ from ricordo.workspace.layout import LEDGERS, PROJECT_PREFIX, WORKSPACE, is_ledg
 from ricordo.workspace.markdown import to_utf8
 from ricordo.workspace.redaction import guarded_length, redact_for_display
 
+if TYPE_CHECKING:
+    from ricordo.workspace.team import TeamAccess
+
 __all__ = [
     "SHARED_LABEL",
     "BulletOutline",
@@ -73,7 +76,8 @@ class MemoryRoot:
 
     `key` is the root's secret for digests. `folder` is its location, for people. `usage` records when a memory was
     shown, used and confirmed; None if this is not recorded. With `includes_profile` the facts of profiles are found.
-    `index_path` is the path of the index database. `recall` has the weights of recall.
+    `index_path` is the path of the index database. `recall` has the weights of recall. `team` says what the user may do
+    in the memory of a team; None for any other place.
     """
 
     label: str
@@ -90,6 +94,7 @@ class MemoryRoot:
     includes_profile: bool = True
     index_path: str = ""
     recall: RecallConfig = DEFAULT_RECALL
+    team: "TeamAccess | None" = None
 
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
         """Return the search source of this root for `scope`, with the facts of its own profile only.
@@ -140,7 +145,9 @@ class MemoryRoot:
         own = self.scope.parts()
         rest = {name: value for name, value in (entry.scope.parts() if entry.scope else {}).items() if name not in own}
         rest.pop("session", None)
-        return replace(entry, scope=Scope(**rest) if rest else None)
+        rest.pop("team", None)
+        stored = replace(entry, scope=Scope(**rest) if rest else None)
+        return self.team.sign(stored) if self.team else stored
 
 
 @lru_cache(maxsize=256)

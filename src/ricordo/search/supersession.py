@@ -429,7 +429,11 @@ def group_contradictions(
     `curated` is all of curated memory, `shown` the part that may be shown, and `offer` creates rows for entries that
     were not found.
     """
-    links = curated.contradictions
+    # the memory of a team is not curated, and a merge leaves what was edited at the same time in its ledgers
+    in_ledgers = CuratedMemory(
+        tuple(row.passage for row in rows if _CONTRADICTS_MARKER in (row.passage.match.chunk.markup or ""))
+    )
+    links = {**in_ledgers.contradictions, **curated.contradictions}
     if not links:
         return list(rows)
     found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from anyio.to_thread import run_sync
 
@@ -49,6 +50,7 @@ __all__ = [
     "ForgettingDriver",
     "PlainDriver",
     "ProcessTombstones",
+    "RootSet",
     "RootTombstones",
     "StoreFolder",
     "StoreTombstones",
@@ -466,6 +468,31 @@ class ForgettingDriver(TombstoneLookup, PlainDriver):
     async def tombstone_of(self, entry: Entry) -> Tombstone | None:
         """Return the record of a forgotten entry; None if the entry was not forgotten."""
         return await self._tombstones.find(entry)
+
+
+class RootSet(Protocol):
+    """The places that one scope sees, narrowest first; all but the narrowest are opened on demand."""
+
+    @property
+    def narrowest(self) -> MemoryRoot:
+        """The place for writes that name no wider scope."""
+
+    @property
+    def open_roots(self) -> list[MemoryRoot]:
+        """The places that are open, narrowest first."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a place can be gone, or closed to the user, at the next read, such as that of a session or a team."""
+
+    def has_unopened(self) -> bool:
+        """Return whether a visible place is not open yet. It blocks on the disk."""
+
+    async def open_existing(self) -> list[MemoryRoot]:
+        """Return the places that exist, narrowest first."""
+
+    async def root_for(self, scope: Scope) -> MemoryRoot:
+        """Return the place for entries of `scope`, created if missing. Raises `ScopeMismatch`."""
 
 
 class RootTombstones(TombstoneLookup):

@@ -257,7 +257,7 @@ class WritesMany(Protocol):
 
 @runtime_checkable
 class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
-    """A backend over the visible workspaces that lists, forgets, marks, updates and undoes."""
+    """A backend over the visible workspaces that lists, forgets, marks, updates, moves and undoes."""
 
     async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values and return it. Raises: EntryNotFound; InvalidEntry."""
@@ -265,6 +265,10 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
 
     async def merge_entries(self, old_id: str, new_id: str, *, who: str) -> None:
         """Let one entry or fact take the place of another. Raises `EntryNotFound`."""
+        ...
+
+    async def move_entry(self, entry_id: str, scope: Scope, *, act: str, who: str, why: str) -> Entry:
+        """Move an entry to the place of `scope`. Raises: EntryNotFound; ScopeError; InvalidEntry."""
         ...
 
     async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
@@ -296,8 +300,7 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
 
 
 _C = TypeVar("_C")
-_AT_ONCE, _SCREENED = 20_000, 2_000
-"""Largest size of hits, in characters, that is redacted on the event loop; this takes a few milliseconds."""
+_AT_ONCE, _SCREENED = 20_000, 2_000  # characters that are redacted on the event loop, in a few milliseconds
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark_entry"})
 
 
@@ -385,6 +388,8 @@ class Store:
         scope = self._resolve_scope(entry.validate())
         if entry.rule and has_secret(entry.rule):
             raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
+        if scope.team and not (scope.project or scope.user) and has_secret("\n".join((entry.content, *entry.tags))):
+            raise InvalidEntry("It holds a secret: nothing with one is shared with a team.")
         if self._parts.catch_up and self._parts.ids.may_lag():
             await self._parts.catch_up()
         stamped = replace(
@@ -415,10 +420,9 @@ class Store:
             full_query = Query(text=query, document_types=MEMORY_DOCUMENT_TYPES) if isinstance(query, str) else query
             found = await self._driver.find(full_query, limit)
             matches = [hit for hit in found if hit.entry.state != "quarantined"][:limit]
-            # files that people edit may hold secrets, so hits are redacted before they are returned
-            guarding = partial(_all_guarded, matches, self._parts.redactor)
-            size = guarded_length(hit.entry for hit in matches)
-            hits = await compute(guarding, size=size, at_once=_AT_ONCE)
+            # files that people edit may hold secrets
+            size, redactor = guarded_length(hit.entry for hit in matches), self._parts.redactor
+            hits = await compute(lambda: [_redact_hit(hit, redactor) for hit in matches], size=size, at_once=_AT_ONCE)
             progress.counts["entries"] = len(hits)
             return hits
 
@@ -530,10 +534,6 @@ class Store:
         if "project" in own and "project" not in requested and not (entry.reason or "").strip():
             raise ReasonRequired
         return entry.scope
-
-
-def _all_guarded(hits: Iterable[Hit], redactor: Redactor) -> list[Hit]:
-    return [_redact_hit(hit, redactor) for hit in hits]
 
 
 def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:

@@ -3,7 +3,7 @@
 Roots are erased from one after the other, each under its own locks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from ricordo.workspace.history.erase import (
 )
 from ricordo.workspace.history.repetition import ErasePatterns, Remaining, remaining_entries, remaining_in
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
-from ricordo.workspace.ledger import resolve_id
+from ricordo.workspace.ledger import read_all_entries, resolve_id
 
 __all__ = ["erase_everywhere", "find_versions", "remaining", "remaining_in_layers"]
 
@@ -74,7 +74,13 @@ async def erase_everywhere(
     places = await layers.places()
     if entry_id:
         full_id, entries = await find_versions(layers, entry_id)
+        places = [place for place in places if await _may_erase(place, lambda entry: entry.id == full_id)]
     else:
+        places = [
+            place
+            for place in places
+            if await _may_erase(place, lambda entry: text.casefold() in entry.content.casefold())
+        ]
         full_id = await _find_unfinished(places, text) or places[0].ids.new()
         entries = [Entry(content=text, id=full_id)]
     roots = [_to_erase_root(place) for place in places]
@@ -102,6 +108,16 @@ async def erase_everywhere(
     if incomplete:
         raise incomplete[0]
     return result
+
+
+async def _may_erase(place: MemoryRoot, is_meant: Callable[[Entry], bool]) -> bool:
+    """Return whether to erase from a place: of a team's, where it holds what is meant, and the user may change that.
+
+    Raises: MembershipRequired.
+    """
+    if place.team is None:
+        return True
+    return await place.team.may_change(one.entry for one in await read_all_entries(place.files) if is_meant(one.entry))
 
 
 async def _find_unfinished(places: Sequence[MemoryRoot], text: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
@@ -25,7 +25,7 @@ from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope, without_session
 from ricordo.search.contract import Hit, Query, Reranker
 from ricordo.search.memory_root import MemoryRoot, hits_outward
-from ricordo.stores.base import RootTombstones
+from ricordo.stores.base import RootSet, RootTombstones
 from ricordo.stores.contract import Backend, DeleteResult, Driver, EntryPage, SessionNotes, StoreParts
 from ricordo.stores.root_reader import (
     EmptyRoots,
@@ -53,15 +53,11 @@ from ricordo.workspace.ledger import append_entries, find_entries, find_ledger_c
 
 if TYPE_CHECKING:
     from ricordo.curation.marks import EntryUpdate, MarkAct
-    from ricordo.storage import FileStore
+    from ricordo.storage import FileInfo, FileStore
     from ricordo.workspace.history.change_sets import Change
     from ricordo.workspace.history.versions import ChangeDiff
 
-__all__ = [
-    "LayeredDriver",
-    "LayeredStore",
-    "RootSet",
-]
+__all__ = ["LayeredDriver", "LayeredStore"]
 
 
 def _saved_entry(place: MemoryRoot, source: str, entry: Entry) -> SavedEntry:
@@ -75,37 +71,6 @@ _SESSIONS_SHARE = 4
 """The preamble spends at most one part in this many on the last sessions."""
 _VISIBILITY_PARTS = ("tenant", "user", "team", "project")
 """The parts of a scope that determine which places it sees."""
-
-
-class RootSet(Protocol):
-    """The places that one scope sees, narrowest first; all but the narrowest are opened on demand."""
-
-    @property
-    def narrowest(self) -> MemoryRoot:
-        """The place for writes that name no wider scope."""
-        ...
-
-    @property
-    def open_roots(self) -> list[MemoryRoot]:
-        """The places that are open, narrowest first."""
-        ...
-
-    @property
-    def may_end(self) -> bool:
-        """Whether a place is open that can be gone at the next read, such as that of a session."""
-        ...
-
-    def has_unopened(self) -> bool:
-        """Return whether a visible place is not open yet. It blocks on the disk."""
-        ...
-
-    async def open_existing(self) -> list[MemoryRoot]:
-        """Return the places that exist, narrowest first."""
-        ...
-
-    async def root_for(self, scope: Scope) -> MemoryRoot:
-        """Return the place for entries of `scope`, created if missing. Raises `ScopeMismatch`."""
-        ...
 
 
 class LayeredStore(Backend):
@@ -172,10 +137,15 @@ class LayeredDriver(RootTombstones):
         self._has_searched = False
         self._empty_roots = EmptyRoots()
         self._readers: dict[FileStore, RootReader] = {}
+        self._healed: dict[FileStore, Sequence[FileInfo]] = {}
 
     async def places(self) -> list[MemoryRoot]:
-        """Return the visible places that exist, narrowest first."""
-        return await self._roots.open_existing()
+        """Return the visible places that exist, narrowest first. Raises: MembershipRequired."""
+        places = await self._roots.open_existing()
+        for place in places:
+            if place.team:
+                self._healed[place.files] = await place.team.heal(self._healed.get(place.files, ()))
+        return places
 
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` durably to today's ledger of its place, and index it. Raises `ScopeMismatch`."""
@@ -184,6 +154,9 @@ class LayeredDriver(RootTombstones):
     async def write_many(self, entries: Sequence[Entry], *, part_of: str = "") -> list[Entry]:
         """Append `entries` durably, in one write and one change for each of their places. Raises `ScopeMismatch`."""
         places = [await self._roots.root_for(entry.scope or self._scope) for entry in entries]
+        for place in places:
+            if place.team:
+                await place.team.require_save_of(entries)
         saved: dict[str, Entry] = {}
         for place in {place.label: place for place in places}.values():
             stored_entries = [
@@ -209,7 +182,7 @@ class LayeredDriver(RootTombstones):
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
         checks = list[bool]()
-        is_settled = self._has_searched and not self._roots.may_end
+        is_settled = self._has_searched and not self._roots.may_change
         places = self._roots.open_roots if is_settled else await self.places()
         self._has_searched = True
         searched = self._empty_roots.exclude_empty(places)
@@ -340,7 +313,7 @@ class LayeredDriver(RootTombstones):
 
         Raises `EntryNotFound`.
         """
-        rows = await self._locate(entry_id)
+        rows = await self._locate_own(entry_id)
         removed = await rows[0][0].outward_async(rows[0][1].entry)
         await self._forget_everywhere(rows, who=who, why=why)
         return removed
@@ -374,6 +347,8 @@ class LayeredDriver(RootTombstones):
         holding = {place.label: place for place, _ in rows}
         for place in [*(each for each in places if each.label not in holding), *holding.values()]:
             held = [one for root, one in rows if root.label == place.label]
+            if place.team and not await place.team.may_change(one.entry for one in held):
+                continue
             if held:
                 ids = {one.entry.id for one in held if not is_profile(one.path)}
                 change: Change | None = await forget_entries(
@@ -394,7 +369,7 @@ class LayeredDriver(RootTombstones):
 
     async def update_entry(self, entry_id: str, update: "EntryUpdate", *, who: str) -> Entry:
         """Give an entry new values in every place that has it, a change set for each."""
-        rows = await self._locate(entry_id)
+        rows = await self._locate_own(entry_id)
         place, located = rows[0]
         now, updated = truncate_to_milliseconds(self._root.clock.now()), located.entry
         if is_profile(located.path):
@@ -406,7 +381,7 @@ class LayeredDriver(RootTombstones):
             return await place.outward_async(fact)
         for root in reversed([*{each.label: each for each, _ in rows}.values()]):
             result = await curation.update_entry(
-                root.files, root.changes, located.entry.id, update,
+                root.files, root.changes, located.entry.id, update, noted=root.key if root.team else b"",
                 redactor=root.redactor, now=now, who=who, config=self._config,
             )  # fmt: skip
             updated = result.entry
@@ -415,13 +390,13 @@ class LayeredDriver(RootTombstones):
 
     async def merge_entries(self, old_id: str, new_id: str, *, who: str) -> None:
         """Let one entry or fact take the place of another in its place. Raises `EntryNotFound`."""
-        (place, old), new = (await self._locate(old_id))[0], await self.get(new_id)
+        (place, old), new = (await self._locate_own(old_id))[0], await self.get(new_id)
         await curation.merge_into(place.files, place.changes, old, new.id, now=place.clock.now(), who=who)
         await self._refresh(place)
 
     async def mark_entry(self, entry_id: str, act: "MarkAct", *, who: str) -> Entry:
         """Pin, unpin or confirm an entry in every place that has it, a change set for each. Raises `EntryNotFound`."""
-        rows = await self._locate(entry_id)
+        rows = await self._locate_own(entry_id)
         place, located = rows[0]
         now = truncate_to_milliseconds(self._root.clock.now())
         if is_profile(located.path):
@@ -468,6 +443,9 @@ class LayeredDriver(RootTombstones):
         place, item = await self._select_change(change_id)
         first = ""
         for root, part in [(place, item), *await self._find_parts(place, item)]:
+            if root.team:
+                rows = [one.entry for name in part.entries for one in await find_entries(root.files, name)]
+                await root.team.require_change_of(() if part.user else rows)
             change = await curation.undo_change(
                 root.files, root.changes, part, who=who, config=self._config, part_of=first
             )
@@ -568,6 +546,28 @@ class LayeredDriver(RootTombstones):
                 changes = [item for item in await self.entry_history(facts[0].entry.id) if not item.is_undone]
                 return next(iter(copies), changes[0].id if changes else "")
         return ""
+
+    async def move_entry(self, entry_id: str, scope: Scope, *, act: str, who: str, why: str) -> Entry:
+        """Move an entry to the place of `scope`, in one act. Raises as `Memory.move`."""
+        rows = await self._locate_own(entry_id)
+        target = await self._roots.root_for(scope)
+        (source, first), located = rows[0], [one for root, one in rows if root.label == rows[0][0].label]
+        if target.team:
+            await target.team.require_save_of([first.entry])
+        moved = await curation.move_entry(
+            located, source, target, act=act, who=who, why=why, day=self._clock.today(), config=self._config
+        )
+        for place in (target, source):
+            await self._refresh(place)
+        return await target.outward_async(moved)
+
+    async def _locate_own(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
+        """Return what `_locate` does for an entry that the user may change. Raises: MembershipRequired."""
+        rows = await self._locate(entry_id)
+        for place, located in rows:
+            if place.team:
+                await place.team.require_change_of([located.entry])
+        return rows
 
     async def _locate(self, entry_id: str) -> list[tuple[MemoryRoot, LocatedEntry]]:
         """Return all positions of the entry or fact with this id or part of an id. Raises `EntryNotFound`."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.history.change_sets import ChangeSets, Edit
     from ricordo.workspace.history.erase import EraseResult
     from ricordo.workspace.history.log import list_history
-    from ricordo.workspace.history.tombstones import Tombstone, content_digest
+    from ricordo.workspace.history.tombstones import Tombstone, Tombstones, content_digest
     from ricordo.workspace.history.versions import ChangeDiff, diff_change, find_entry_changes, read_entries_as_of
     from ricordo.workspace.layout import (
         DEFAULT_AGENT,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ricordo.workspace.redaction import redact_messages
     from ricordo.workspace.session_catalog import SessionCatalog
     from ricordo.workspace.session_search import SessionInfo, find_session, list_sessions
+    from ricordo.workspace.team import heal_document, note_edit, parse_members, render_members
     from ricordo.workspace.transcript import Transcript, read_transcript
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Source",
     "Todo",
     "Tombstone",
+    "Tombstones",
     "Transcript",
     "WorkState",
     "append_entries",
@@ -78,17 +80,21 @@ __all__ = [
     "find_entry_changes",
     "find_session",
     "format_profile_time",
+    "heal_document",
     "ledger_path",
     "list_history",
     "list_sessions",
+    "note_edit",
     "parse_entries",
     "parse_entry",
+    "parse_members",
     "profile_path",
     "read_all_entries",
     "read_entries_as_of",
     "read_transcript",
     "redact_messages",
     "render_entry",
+    "render_members",
     "render_profile",
     "render_prompt_lines",
     "state_path",
@@ -106,7 +112,7 @@ __getattr__ = lazy_exports(
         ".history.change_sets": "ChangeSets Edit",
         ".history.erase": "EraseResult",
         ".history.log": "list_history",
-        ".history.tombstones": "Tombstone content_digest",
+        ".history.tombstones": "Tombstone Tombstones content_digest",
         ".history.versions": "ChangeDiff diff_change find_entry_changes read_entries_as_of",
         ".layout": (
             "DEFAULT_AGENT INDEX_FILE MEMORY_PATH TOMBSTONES compactions_path cursor_path ledger_path "
@@ -119,6 +125,7 @@ __getattr__ = lazy_exports(
         ".redaction": "redact_messages",
         ".session_catalog": "SessionCatalog",
         ".session_search": "SessionInfo find_session list_sessions",
+        ".team": "heal_document note_edit parse_members render_members",
         ".transcript": "Transcript read_transcript",
     },
 )

@@ -12,12 +12,13 @@ document stays until its replacement is durable.
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import randbelow
 from typing import TypeAlias, TypeVar
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import FileMissing, InvalidMessage, StorageError, StorageReadOnly, VersionConflict
@@ -40,11 +41,13 @@ from ricordo.workspace.agent_state import (
     encode_state,
     salvage_state,
 )
+from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.redaction import redact_message
 
 __all__ = [
     "FileStateStore",
+    "FilteredStateStore",
     "InMemoryStateStore",
     "PermissionGrants",
     "StateSaver",
@@ -451,3 +454,45 @@ def _contention_error(state: AgentState, tries: int) -> VersionConflict:
 
 def _empty_state(state: AgentState) -> AgentState:
     return AgentState(agent=state.agent, session=state.session)
+
+
+class FilteredStateStore:
+    """A state store over `states` that masks forgotten text when saving."""
+
+    def __init__(
+        self,
+        states: StateStore,
+        list_forgotten: Callable[[], Awaitable[Sequence[ForgottenStatements]]],
+        find_request: Callable[[Sequence[Message]], int | None],
+    ) -> None:
+        """Mask what `list_forgotten` recognises, which is called before each save; `find_request` returns the place of
+        the newest request, which stays.
+        """
+        self._states = states
+        self._list_forgotten = list_forgotten
+        self._find_request = find_request
+
+    async def load(self, agent: str, session: str) -> StoredState:
+        """Return the stored state, as `states` does."""
+        return await self._states.load(agent, session)
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        """Store the state with forgotten text masked, and return the new version. Raises `VersionConflict`."""
+        forgotten = [each for each in await self._list_forgotten() if each]
+        masked = await run_sync(_remove_forgotten, state, forgotten, self._find_request) if forgotten else state
+        return await self._states.save(masked, expected=expected)
+
+
+def _remove_forgotten(
+    state: AgentState,
+    forgotten: Sequence[ForgottenStatements],
+    find_request: Callable[[Sequence[Message]], int | None],
+) -> AgentState:
+    request_index = find_request(state.window)
+    window, todos = [*state.window], [*state.work_state.todos]
+    for each in forgotten:
+        window = [
+            m if index == request_index else each.mask_message(m, state.session) for index, m in enumerate(window)
+        ]
+        todos = [replace(todo, content=each.mask(todo.content)) for todo in todos]
+    return replace(state, window=tuple(window), work_state=replace(state.work_state, todos=tuple(todos)))

@@ -22,6 +22,7 @@ __all__ = [
     "CONTRADICTS_FIELD",
     "CONTRADICTS_NEXT",
     "CONTRADICTS_PREVIOUS",
+    "EDITED_FIELD",
     "EXTERNAL_TRUST_FIELD",
     "MAX_CONTENT_BYTES",
     "MERGED_FIELD",
@@ -29,6 +30,7 @@ __all__ = [
     "OUTDATED_FIELD",
     "PREDEFINED_KINDS",
     "QUARANTINE_FIELD",
+    "SHARED_BY_FIELD",
     "STARTS_FIELD",
     "SUCCESSOR_FIELD",
     "UNTIL_FIELD",
@@ -71,13 +73,17 @@ EXTERNAL_TRUST_FIELD = ("trust", Trust.EXTERNAL.value)
 """The extra field of an entry that was learned from tool output."""
 QUARANTINE_FIELD = "quarantine"
 """The extra field of an entry in quarantine that says why it waits."""
+SHARED_BY_FIELD = "shared-by"
+"""The field of an entry of a team with the member who shared it."""
+EDITED_FIELD = "edited"
+"""The field of an entry of a team with digests of its earlier contents, oldest first."""
 OUTDATED_BY_FIELD = "outdated-by"
 """The field of an entry with the id of a newer one that may have made it outdated."""
 OUTDATED_FIELD = "maybe-outdated"
 """The field of such an entry with words about the newer one, for people."""
 _SYSTEM_FIELDS = frozenset(
     {"contradicts", "merged", "quarantine", "replaced", "reworded", "seq", "starts", "successor", "until"}
-    | {EXTERNAL_TRUST_FIELD[0], OUTDATED_BY_FIELD, OUTDATED_FIELD}
+    | {EXTERNAL_TRUST_FIELD[0], OUTDATED_BY_FIELD, OUTDATED_FIELD, SHARED_BY_FIELD, EDITED_FIELD}
 )
 """The extra fields that Ricordo writes itself."""
 _PERSON_AUTHORS: frozenset[Author] = frozenset({"user", "hand"})
@@ -158,6 +164,11 @@ class Entry:
     def superseded_by(self) -> str:
         """The id of the entry that took its place, or takes it on the day `valid_until`; empty if none does."""
         return next((value for key, value in self.extra if key == SUCCESSOR_FIELD), "")
+
+    @property
+    def shared_by(self) -> str:
+        """The member of a team who shared it; empty for any other entry."""
+        return next((value for key, value in self.extra if key == SHARED_BY_FIELD), "")
 
     @property
     def maybe_outdated_by(self) -> str:

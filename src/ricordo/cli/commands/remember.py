@@ -125,6 +125,7 @@ def remember(
     ] = None,
     metadata: MetadataOption = None,
     shared: SharedOption = False,
+    team: Annotated[bool, typer.Option("--team", help="Share it with your team; needs --reason.")] = False,
     session: Annotated[
         str | None,
         typer.Option("--session", metavar="NAME", help="For this session alone, until `ricordo session end NAME`."),
@@ -143,7 +144,7 @@ def remember(
     """
     from ricordo.scope import Scope
 
-    _check_scope_options(everywhere=everywhere, shared=shared, reason=reason, session=session)
+    _check_scope_options(everywhere=everywhere, shared=shared, team=team, reason=reason, session=session)
     if not _KIND_PATTERN.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
     rule, metadata_values = _build_rule(deny, ask), last_values(metadata)
@@ -151,7 +152,7 @@ def remember(
     content = read_text(text)
 
     async def save(memory: "Memory") -> "tuple[Entry, FileLocation | None]":
-        scope: Scope | ScopeName | None = "session" if session else None
+        scope: Scope | ScopeName | None = "session" if session else "team" if team else None
         if everywhere:
             scope = Scope(user=target.user, tenant=memory.scope.tenant)
         entry = await memory.remember(
@@ -179,7 +180,13 @@ def remember(
         print_line(dim(wrap(f"rule: {entry.rule}", "  ")))
 
 
-def _check_scope_options(*, everywhere: bool, shared: bool, reason: str | None, session: str | None) -> None:
+def _check_scope_options(
+    *, everywhere: bool, shared: bool, team: bool, reason: str | None, session: str | None
+) -> None:
+    if team and not reason:
+        raise typer.BadParameter("What a team shares needs a --reason.")
+    if team and (everywhere or shared or session):
+        raise typer.BadParameter("What a team shares is for the team: give --team alone.")
     if session is not None and (everywhere or shared):
         raise typer.BadParameter("What is for one session alone is seen nowhere else: give --session alone.")
     if everywhere and shared:
