@@ -1,5 +1,6 @@
 """The values that hosts, hooks and the process that answers them exchange."""
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ __all__ = [
     "HookAnswer",
     "HookEvent",
     "Host",
+    "measure_file",
 ]
 
 
@@ -39,9 +41,9 @@ class HookEvent(NamedTuple):
     """What a host reports about one of its sessions; a field that it does not send is empty.
 
     `kind` is one of the constants above, `name` the host's own name of the event. `session` is the host's id of the
-    session, `transcript` the path of its transcript, `folder` its working directory. `source` says how a session
-    started (startup, resume, clear, compact or fork), or who asked for a compaction (manual or auto). `text` is the
-    prompt of the user, or the summary that the host wrote. `agent` is the id of a sub-agent.
+    session, `transcript` names its transcript, mostly by a path, `folder` its working directory. `source` says how a
+    session started (startup, resume, clear, compact or fork), or who asked for a compaction (manual or auto). `text` is
+    the prompt of the user, or the summary that the host wrote. `agent` is the id of a sub-agent.
     """
 
     kind: str
@@ -68,6 +70,18 @@ class HookAnswer(NamedTuple):
     entries: tuple[str, ...] = ()
 
 
+def measure_file(path: str) -> int:
+    """Return how many bytes a transcript has, 0 for one that is not there."""
+    try:
+        return os.stat(path).st_size if path else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def _keep_text(text: str) -> str:
+    return text
+
+
 class Host(NamedTuple):
     """A host as data: a further one is a further value in a file of its own, and one line of the registry.
 
@@ -76,6 +90,10 @@ class Host(NamedTuple):
     with a text in it counts. `format_answer` returns what the hook prints for an answer that is not empty, given the
     event; an empty text prints nothing. `transcript_format` is the format of its transcripts. After an event of a kind
     in `closing` a session may be over, so that it is time to learn from it.
+
+    `measure` returns how far a transcript goes, a number that grows with it, 0 for none; `clean_text` takes out of a
+    prompt what the host put in front of it. With `starts_at_prompt` the host has no event for the start of a session:
+    the first prompt, and the first one after a compaction, gets what a session starts with.
     """
 
     name: str
@@ -85,3 +103,6 @@ class Host(NamedTuple):
     format_answer: "Callable[[HookEvent, HookAnswer], str]"
     transcript_format: str
     closing: frozenset[str]
+    measure: "Callable[[str], int]" = measure_file
+    clean_text: "Callable[[str], str]" = _keep_text
+    starts_at_prompt: bool = False

@@ -11,7 +11,6 @@ import time
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -21,6 +20,7 @@ from ricordo.concurrency import run_in_thread
 from ricordo.context.config import HooksConfig
 from ricordo.errors import RicordoError
 from ricordo.hooks.answers import prepare_preamble
+from ricordo.hooks.contract import measure_file
 from ricordo.hooks.hosts import load_host
 from ricordo.hooks.log import HookRun, add_run
 from ricordo.hooks.places import Place, make_private_folder
@@ -122,13 +122,16 @@ async def _take_in(
         return True
     host = load_host(item.host)
     form = host.transcript_format if host else ""
-    end = min(item.size, (await run_in_thread(os.stat, item.transcript)).st_size)
+    there = await run_in_thread(host.measure if host else measure_file, item.transcript)
+    if not there:
+        raise FileNotFoundError(item.transcript)
+    end = min(item.size, there)
     if offset > item.size and end < item.size:
         # the host began its file anew
         offset = 0
     change = ""
     while offset < end:
-        read = partial(read_part, Path(item.transcript), form, start=offset, end=end, session=item.session)
+        read = partial(read_part, item.transcript, form, start=offset, end=end, session=item.session)
         part = await run_in_thread(read)
         for session, messages in part.sessions.items():
             result = await memory.ingest(messages, session=session, known={}, part_of=change)

@@ -143,18 +143,46 @@ def _do_task(run: _Run, task: _Task, environment: "Mapping[str, str]", answer: "
 
 
 def _answer(run: _Run, task: _Task, answer_in_process: "AnswerInProcess") -> None:
-    """Print the answer of the first who can give one: the server, the prepared preamble, or this process."""
+    """Print the answer to an event; at a prompt with which a session starts, also the answer to its start."""
     event, place = task.event, task.place
-    is_trivial = event.kind == PROMPT and _is_trivial(event.text)
-    if not task.switches.is_on or is_trivial or not os.path.isdir(place.root):
+    if not task.switches.is_on or not os.path.isdir(place.root):
         return
+    events = [event] if event.kind == STARTED or not _is_trivial(event.text) else []
+    if task.host.starts_at_prompt and _begin_window(place, event):
+        events.insert(0, event._replace(kind=STARTED, source="startup", text=""))
+    answers = [_find_answer(run, place, each, answer_in_process) for each in events]
+    answer = HookAnswer(
+        context="\n".join(each.context for each in answers if each.context),
+        notice=next((each.notice for each in answers if each.notice), ""),
+        entries=tuple(entry for each in answers for entry in each.entries),
+    )
+    run.given = len(answer.entries)
+    _print(task.host.format_answer(event, answer))
+
+
+def _find_answer(run: _Run, place: Place, event: HookEvent, answer_in_process: "AnswerInProcess") -> HookAnswer:
+    """Return the answer of the first who can give one: the server, the prepared preamble, or this process."""
     answer, run.source = ask_server(place, event), "server"
     if answer is None and event.kind == STARTED:
         answer, run.source = _read_prepared_answer(place, event), "prepared"
     if answer is None:
         answer, run.source = answer_in_process(place, event), "process"
-    run.given = len(answer.entries)
-    _print(task.host.format_answer(event, answer))
+    return answer
+
+
+def _begin_window(place: Place, event: HookEvent) -> bool:
+    """Return whether the window of a session is without what it starts with, and note that it has it from now on.
+
+    Where that can't be noted, nothing is given: else each prompt would bring it again.
+    """
+    given = read_session(place, event.host, event.session)
+    if given.has_preamble or not event.session:
+        return False
+    try:
+        write_session(place, given._replace(at=time.time(), has_preamble=True))
+    except OSError:
+        return False
+    return True
 
 
 def _read_prepared_answer(place: Place, event: HookEvent) -> HookAnswer | None:
@@ -177,7 +205,9 @@ def _hand_over(run: _Run, task: _Task) -> None:
     event, place, is_on = task.event, task.place, task.switches.is_on
     if event.kind == COMPACTING and is_on:
         _print(task.host.format_answer(event, HookAnswer(instructions=_MUST_SURVIVE)))
-    size = _size_of(event.transcript)
+        if task.host.starts_at_prompt:
+            _end_window(place, event)
+    size = task.host.measure(event.transcript)
     summary = _redact(event.text[:_MAX_SUMMARY_CHARACTERS]) if event.kind == COMPACTED and is_on else ""
     if not (size or summary):
         # a host may write its transcript after a turn: what is there at the end of the session counts
@@ -213,11 +243,11 @@ def _is_trivial(text: str) -> bool:
     return not stripped or stripped.startswith(_COMMAND_SIGNS)
 
 
-def _size_of(path: str) -> int:
-    try:
-        return os.stat(path).st_size if path else 0
-    except (OSError, ValueError):
-        return 0
+def _end_window(place: Place, event: HookEvent) -> None:
+    """Note that the window of a session begins anew, so that the next prompt brings what a session starts with."""
+    with suppress(OSError):
+        given = read_session(place, event.host, event.session)
+        write_session(place, given._replace(at=time.time(), has_preamble=False, tokens=0, memories=()))
 
 
 def _read_payload(run: _Run) -> object:

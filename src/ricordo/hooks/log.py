@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from ricordo.hooks.places import make_private_folder
 
-__all__ = ["HookRun", "add_run", "read_runs"]
+__all__ = ["SERVED", "HookRun", "add_run", "read_runs"]
 
 
+SERVED = "mcp"
+"""The event of a host that started the MCP server, which is no hook."""
 _MAX_BYTES = 200_000
 _MAX_TROUBLE = 300
 _FILE = "log.jsonl"

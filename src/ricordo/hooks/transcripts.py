@@ -1,10 +1,15 @@
-"""Reads a part of a host's transcript: whole lines from one byte up to another, as messages."""
+"""Reads a part of a host's transcript as messages: whole lines from one byte up to another, or what a database has from
+one time up to another.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from ricordo.errors import InvalidMessage
+from ricordo.hooks.host_messages import read_copilot_items, read_gemini_items, read_opencode_items
 from ricordo.importers import claude_code, codex
 from ricordo.importers.records import JsonRecord
 from ricordo.importers.sessions import safe_session_id
@@ -17,31 +22,52 @@ __all__ = ["TranscriptPart", "read_part"]
 
 _PART_BYTES = 4_000_000
 _MAX_LINE_BYTES = 32_000_000
+_DATABASE = "opencode"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptPart:
-    """Messages of a transcript by their session, and the byte after the last line that was read."""
+    """Messages of a transcript by their session, and how far it was read: the byte after the last line, or the time."""
 
     sessions: dict[str, list[Message]]
     end: int
 
 
-def read_part(path: Path, form: str, *, start: int, end: int, session: str) -> TranscriptPart:
-    """Return some megabytes of the transcript from the byte `start`, whole lines before `end`; it blocks on the disk.
+def read_part(transcript: str, form: str, *, start: int, end: int, session: str) -> TranscriptPart:
+    """Return some megabytes of the transcript from `start`, before `end`; it blocks on the disk.
 
-    `form` is the format of the host's transcripts, and `session` the host's id for what names no session. The part
-    ends at `start` if there is no whole line. A damaged line, and one that is longer than any message, is left out.
-    Raises: OSError.
+    `form` is the format of the host's transcripts, and `session` the host's id for what names no session. Both ends are
+    bytes, and whole lines are read; the part ends at `start` if there is none. In a database, `PATH#SESSION`, they are
+    milliseconds since 1970. A damaged line, and one that is longer than any message, is left out.
+    Raises: OSError, StorageError.
     """
-    data, stop = _read_lines(path, start, end)
+    if form == _DATABASE:
+        path, _, name = transcript.rpartition("#")
+        items = read_opencode_items(Path(path), name, start=start, end=end)
+        return TranscriptPart(
+            sessions={safe_session_id(session): list(_read_messages(items, codex.read_message))}, end=end
+        )
+    data, stop = _read_lines(Path(transcript), start, end)
     records = list(_parse(data, start))
     sessions: dict[str, list[Message]] = {}
-    for name, message in (
-        _read_claude_code(records, session) if form == "claude-code" else _read_codex(records, session)
-    ):
-        sessions.setdefault(name, []).append(message)
+    if form == "claude-code":
+        for row in claude_code.read_rows(records, claude_code.find_chain(records)):
+            name = safe_session_id(row.session or session)
+            sessions.setdefault(name, []).extend(_read_messages([row], claude_code.read_message))
+    else:
+        name = safe_session_id(session)
+        readers = {"gemini": read_gemini_items, "copilot": read_copilot_items}
+        read_items = readers.get(form, partial(codex.read_items, session=name))
+        sessions[name] = list(_read_messages(read_items(records), codex.read_message))
     return TranscriptPart(sessions=sessions, end=stop)
+
+
+def _read_messages(items: Iterable[_T], read: Callable[[_T], Message]) -> Iterator[Message]:
+    """Give the message of each item; one that is not understood is left out."""
+    for item in items:
+        with suppress(InvalidMessage):
+            yield read(item)
 
 
 def _read_lines(path: Path, start: int, end: int) -> tuple[bytes, int]:
@@ -66,20 +92,3 @@ def _parse(data: bytes, start: int) -> Iterator[JsonRecord]:
         with suppress(InvalidMessage):
             yield JsonRecord(value=loads(line), line=start)
         start += len(line) + 1
-
-
-def _read_claude_code(records: list[JsonRecord], session: str) -> Iterator[tuple[str, Message]]:
-    for row in claude_code.read_rows(records, claude_code.find_chain(records)):
-        try:
-            yield safe_session_id(row.session or session), claude_code.read_message(row)
-        except InvalidMessage:
-            continue
-
-
-def _read_codex(records: list[JsonRecord], session: str) -> Iterator[tuple[str, Message]]:
-    name = safe_session_id(session)
-    for item in codex.read_items(records, name):
-        try:
-            yield name, codex.read_message(item)
-        except InvalidMessage:
-            continue
