@@ -16,7 +16,7 @@ from ricordo.hooks.install.json_text import (
     replace_items,
     set_member,
 )
-from ricordo.hooks.install.toml_text import remove_tables, set_values
+from ricordo.hooks.install.parts import ManagedBlock, TomlTable
 from ricordo.messages import JsonValue
 
 HOOK: JsonValue = {"hooks": [{"type": "command", "command": "ricordo hook codex Stop"}]}
@@ -75,6 +75,20 @@ def test_a_member_is_set_in_any_document_and_removed_again(
     assert remove_member(changed, ("table", "ours")) == before
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ('{\n  "a": 1, // one\n}\n', {"a": 1, "t": {"ours": 2}}),
+        ('{"a": [1, 2],}', {"a": [1, 2], "t": {"ours": 2}}),
+        ('{\n  "t": {\n    "a": 1,\n  },\n}\n', {"t": {"a": 1, "ours": 2}}),
+    ],
+)
+def test_a_comma_behind_the_last_member_is_there_before_and_after(before: str, expected: JsonValue) -> None:
+    changed = set_member(before, ("t", "ours"), 2)
+    assert load_json(changed) == expected
+    assert remove_member(changed, ("t", "ours")) == before
+
+
 @given(position=st.integers(min_value=0, max_value=3), indent=indents)
 def test_an_older_item_is_replaced_in_its_place(position: int, indent: int | str | None) -> None:
     others: list[JsonValue] = [{"n": number} for number in range(3)]
@@ -105,6 +119,14 @@ def test_a_document_of_another_shape_is_refused(text: str) -> None:
         append_item(text, ("hooks", "Stop"), HOOK)
 
 
+def _set_values(text: str, place: tuple[str, ...], values: dict[str, JsonValue]) -> str:
+    return TomlTable(path="config.toml", place=place, values=values).add(text)
+
+
+def _remove_table(text: str, *place: str) -> str:
+    return TomlTable(path="config.toml", place=place, values={}).remove(text) or ""
+
+
 TOML = """\
 # mine
 model = "gpt"   # the model
@@ -121,24 +143,30 @@ text = '''
 
 
 def test_a_table_is_appended_and_removed_without_a_trace() -> None:
-    changed = set_values(TOML, ("mcp_servers", "ricordo"), {"command": "/bin/ricordo", "args": ["mcp"]})
+    changed = _set_values(TOML, ("mcp_servers", "ricordo"), {"command": "/bin/ricordo", "args": ["mcp"]})
     assert changed.startswith(TOML)
     assert tomllib.loads(changed)["mcp_servers"]["ricordo"] == {"command": "/bin/ricordo", "args": ["mcp"]}
-    assert remove_tables(changed, lambda path: path == ("mcp_servers", "ricordo")) == TOML
+    assert _remove_table(changed, "mcp_servers", "ricordo") == TOML
 
 
 def test_an_older_table_gets_the_new_values_and_keeps_what_a_person_added() -> None:
     text = '[mcp_servers.ricordo]\ncommand = "/old/ricordo" # moved\nenabled = false\n\n[other]\nx = 1\n'
-    changed = set_values(text, ("mcp_servers", "ricordo"), {"command": "/new/ricordo", "args": ["mcp"]})
+    changed = _set_values(text, ("mcp_servers", "ricordo"), {"command": "/new/ricordo", "args": ["mcp"]})
     assert changed == (
         '[mcp_servers.ricordo]\ncommand = "/new/ricordo" # moved\nenabled = false\nargs = ["mcp"]\n\n[other]\nx = 1\n'
     )
-    assert set_values(changed, ("mcp_servers", "ricordo"), {"command": "/new/ricordo"}) == changed
+    assert _set_values(changed, ("mcp_servers", "ricordo"), {"command": "/new/ricordo"}) == changed
 
 
 def test_a_removed_table_takes_the_tables_below_it_along() -> None:
     text = '[a]\nx = 1\n\n[ours]\ny = 2\n\n[ours.env]\nz = 3\n\n["b.c"]\nw = 4\n'
-    assert remove_tables(text, lambda path: path == ("ours",)) == '[a]\nx = 1\n\n["b.c"]\nw = 4\n'
+    assert (
+        _remove_table(
+            text,
+            "ours",
+        )
+        == '[a]\nx = 1\n\n["b.c"]\nw = 4\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,16 +175,22 @@ def test_a_removed_table_takes_the_tables_below_it_along() -> None:
 )
 def test_a_table_in_another_form_is_refused(text: str) -> None:
     with pytest.raises(DocumentInvalid, match="form"):
-        set_values(text, ("mcp_servers", "ricordo"), {"command": "y"})
+        _set_values(text, ("mcp_servers", "ricordo"), {"command": "y"})
 
 
 @pytest.mark.parametrize("text", ["", "\n", "x = 1", "x = 1\r\n", "[a]\r\nx = 1\r\n", "# only a comment\n"])
 def test_a_table_joins_any_file_with_its_line_ends(text: str) -> None:
-    changed = set_values(text, ("t",), {"y": True})
+    changed = _set_values(text, ("t",), {"y": True})
     assert changed.startswith(text)
     assert tomllib.loads(changed)["t"] == {"y": True}
     assert "\r\n" not in text or "\n" not in changed.replace("\r\n", "")
-    assert remove_tables(changed, lambda path: path == ("t",)).rstrip() == text.rstrip()
+    assert (
+        _remove_table(
+            changed,
+            "t",
+        ).rstrip()
+        == text.rstrip()
+    )
 
 
 @given(
@@ -171,6 +205,40 @@ def test_any_text_is_a_value(document: dict[str, JsonValue], value: str) -> None
         for key, item in document.items()
         if chr(127) not in str(item)
     )
-    changed = set_values(text, ("ours", "t"), {"v": value})
+    changed = _set_values(text, ("ours", "t"), {"v": value})
     assert tomllib.loads(changed)["ours"]["t"] == {"v": value}
     assert changed.startswith(text)
+
+
+markdown = st.text(alphabet="ab#-<!>\n", max_size=30)
+
+
+@given(text=markdown, newline=newlines, content=st.text(alphabet="xy \n", min_size=1, max_size=20))
+def test_a_block_joins_any_text_and_leaves_it_without_a_trace(text: str, newline: str, content: str) -> None:
+    before = text.replace("\n", newline)
+    block = ManagedBlock(path="AGENTS.md", content=content)
+    changed = block.add(before)
+    assert changed.startswith(before)
+    assert block.add(changed) == changed
+    assert (block.remove(changed) or "") == before
+    newer = ManagedBlock(path="AGENTS.md", content="newer")
+    assert "newer" in newer.add(changed)
+    assert (newer.remove(newer.add(changed)) or "") == before
+
+
+@given(text=markdown, after=markdown)
+def test_what_is_written_after_a_block_stays(text: str, after: str) -> None:
+    block = ManagedBlock(path="AGENTS.md", content="ours")
+    before = f"{text}\n"
+    assert (block.remove(block.add(before) + after) or "") == before + after
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<!-- ricordo: begin -->\nx\n", "<!-- ricordo: end -->\n", "<!-- ricordo: end -->\n<!-- ricordo: begin -->"],
+)
+def test_a_block_that_is_not_whole_is_refused(text: str) -> None:
+    block = ManagedBlock(path="AGENTS.md", content="ours")
+    for act in (block.add, block.remove):
+        with pytest.raises(DocumentInvalid, match="not whole"):
+            act(text)

@@ -1,5 +1,8 @@
 """`ricordo status` and `ricordo why --session`: what the hooks of coding agents did."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,13 @@ def _rows() -> list[dict[str, Any]]:
     return rows
 
 
-def test_without_a_host_it_is_said_how_to_connect_one() -> None:
+def test_hosts_of_this_machine_are_shown_with_how_to_connect_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "No coding agent is connected, and none was found" in ricordo("status").out
+    (home / ".codex").mkdir()
     out = ricordo("status").out
-    assert "Claude Code  not connected: `ricordo install claude-code`" in out
-    assert "Codex        not connected: `ricordo install codex`" in out
+    assert "Codex          not connected: `ricordo install codex`" in out
+    assert "Not found: Claude Code, Gemini CLI" in out
     assert not Path(".ricordo").exists()
 
 
@@ -76,11 +82,9 @@ def test_a_program_that_is_gone_is_told(home: Path) -> None:
 
 def test_a_project_that_is_connected_is_shown_beside_the_user() -> None:
     ricordo("install", "claude-code", "--yes", "--scope", "project")
-    assert [(row["host"], row["scope"], row["connected"]) for row in _rows()] == [
-        ("claude-code", "user", False),
-        ("claude-code", "project", True),
-        ("codex", "user", False),
-    ]
+    rows = [(row["host"], row["scope"], row["connected"]) for row in _rows()]
+    assert rows[:3] == [("claude-code", "user", False), ("claude-code", "project", True), ("codex", "user", False)]
+    assert not any(connected for _, _, connected in rows[3:])
 
 
 def test_what_waits_is_counted_and_what_was_learned_is_shown(host: HookedHost) -> None:
@@ -122,3 +126,26 @@ def test_an_unknown_session_is_refused_with_those_that_are_known(host: HookedHos
     host.start("abc-2")
     assert "No session begins with q: abc-" in ricordo("why", "--session", "q").err
     assert "More than one session begins with abc" in ricordo("why", "--session", "abc").err
+
+
+def test_a_host_without_hooks_is_shown_with_the_last_start_of_its_server(tmp_path: Path) -> None:
+    ricordo("install", "claude-desktop", "--yes")
+    assert "it has not started the server yet" in ricordo("status").out
+    # the input ends after the handshake, and the server with it
+    request = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": request})
+    call = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "recall", "arguments": {"query": "x"}},
+    }
+    command = [sys.executable, "-m", "ricordo", "mcp", "--root", str(tmp_path / "own"), "--client", "claude-desktop"]
+    done = subprocess.run(
+        command, check=False, input=f"{message}\n{json.dumps(call)}\n", capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it last started the server" in ricordo("status").out
+    [row] = [row for row in _rows() if row["host"] == "claude-desktop"]
+    assert (row["connected"], row["last_hook"], row["troubles"]) == (True, None, 0)
+    assert row["last_served"] is not None

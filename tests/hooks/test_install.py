@@ -215,7 +215,7 @@ def test_in_a_project_the_program_is_named_so_that_others_can_use_it() -> None:
     assert manifest["mcpServers"]["ricordo"]["command"] == "ricordo"
 
 
-@pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_THREAD_ID"])
+@pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT"])
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_an_agent_can_not_connect_itself(
     home: Path, command: str, variable: str, monkeypatch: pytest.MonkeyPatch
@@ -245,5 +245,6 @@ def test_the_answer_about_a_worker_is_a_setting_of_the_person(options: tuple[str
 
 
 def test_an_unknown_host_or_scope_is_refused_with_those_that_there_are() -> None:
-    assert "claude-code or codex" in ricordo("install", "emacs", "--yes").err
+    assert "claude-code, codex, gemini" in ricordo("install", "emacs", "--yes").err
+    assert "no settings of a project" in ricordo("install", "windsurf", "--scope", "project").err
     assert "user or project" in ricordo("install", "codex", "--scope", "world").err

@@ -1,42 +1,21 @@
-"""`install`, `uninstall`, `status` and `hook`: whether a coding agent, the host, uses this memory, and how."""
+"""`status` and `hook`: what coding agents, the hosts, and their hooks did with this memory."""
 
 import os
-import shutil
-import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo import __version__
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
-from ricordo.cli.render import (
-    bold,
-    dim,
-    escape,
-    format_age,
-    pluralize,
-    print_json,
-    print_line,
-    print_note,
-    wrap,
-)
+from ricordo.cli.commands.install import SCOPES, TITLE_WIDTH, describe_place, find_connection, list_signs
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import bold, dim, escape, format_age, pluralize, print_json, print_line, wrap
 from ricordo.cli.target import Target, answer_hook, locate_target, open_memory, read_memory, run_async
-from ricordo.errors import (
-    EntryNotFound,
-    InvalidInput,
-    RicordoError,
-    RootNotTrusted,
-    SessionNotFound,
-    StorageError,
-    install_command,
-)
+from ricordo.errors import EntryNotFound, RicordoError, RootNotTrusted, SessionNotFound, StorageError
 from ricordo.hooks.entry import run_hook
 from ricordo.hooks.given import GivenMemory, GivenToSession, list_sessions
-from ricordo.hooks.log import HookRun, read_runs
+from ricordo.hooks.log import SERVED, HookRun, read_runs
 from ricordo.hooks.places import HOOKS_FOLDER, Place, find_data_folder, make_place
 from ricordo.hooks.spool import list_items
 from ricordo.lazy import dataclass
@@ -45,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ricordo.hooks.drainer import DrainReport
-    from ricordo.hooks.install.connection import HostConnection
-    from ricordo.hooks.install.contract import ConfigChange, Installer, InstallScope
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
     from ricordo.workspace.entry import Entry
@@ -58,206 +35,34 @@ __all__ = [
     "given_document",
     "hook",
     "host_status",
-    "install",
     "list_given",
     "prepare_next_session",
-    "uninstall",
 ]
 
 _MAX_SESSIONS = 5
 _MAX_SHOWN = 3
-_SCOPES = ("user", "project")
-
-_HostArgument = Annotated[
-    str, typer.Argument(metavar="HOST", help="The coding agent: claude-code or codex.", show_default=False)
-]
-_ScopeOption = Annotated[
-    str,
-    typer.Option(
-        "--scope",
-        metavar="user|project",
-        help="For all of your projects, or in the files of this project, for everybody who works in it.",
-    ),
-]
-_DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the difference in each file, and write nothing.")]
-
-
-def install(
-    host: _HostArgument,
-    *,
-    scope: _ScopeOption = "user",
-    dry_run: _DryRunOption = False,
-    worker: Annotated[
-        bool | None,
-        typer.Option(
-            "--worker/--no-worker",
-            show_default=False,
-            help="Whether a process of at most 30 s may learn from a session after it has ended; else it is asked, and "
-            "with --yes it may.",
-        ),
-    ] = None,
-    yes: YesOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Connect a coding agent: it begins each session with what is remembered, and what was said is learned from.
-
-    It adds hooks and an MCP server to the agent's own settings, which otherwise stay as they are, and asks first.
-    Doing it twice changes nothing; `ricordo uninstall` restores the settings.
-    """
-    from ricordo.hooks.install.connection import write_worker_setting
-    from ricordo.runtime import Settings
-
-    installer, connection = _open_connection(host, scope)
-    changes = connection.plan_install()
-    if dry_run:
-        _print_plan(connection, changes, as_json)
-        return
-    _require_approval(yes=yes, as_json=as_json, verb="Connecting")
-    if changes and not yes:
-        _print_changes(connection, changes)
-        typer.confirm(f"Write {'this file' if len(changes) == 1 else f'these {len(changes)} files'}?", True, abort=True)
-    is_worker = worker if worker is not None else _ask_for_worker(yes)
-    write_worker_setting(Settings.from_environment().data, is_worker=is_worker)
-    connection.install(changes)
-    if as_json:
-        print_json({**_describe(connection, changes), "worker": is_worker, "confirm": installer.confirmation or None})
-        return
-    _print_effect(installer, scope, is_connected=not changes)
-
-
-def uninstall(
-    host: _HostArgument,
-    *,
-    scope: _ScopeOption = "user",
-    dry_run: _DryRunOption = False,
-    yes: YesOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Disconnect a coding agent: its settings are again what they were before `ricordo install`.
-
-    What is remembered stays. What somebody changed in the settings since stays too.
-    """
-    installer, connection = _open_connection(host, scope)
-    changes = connection.plan_uninstall()
-    if dry_run:
-        _print_plan(connection, changes, as_json)
-        return
-    _require_approval(yes=yes, as_json=as_json, verb="Disconnecting")
-    if changes and not yes:
-        _print_changes(connection, changes)
-        typer.confirm(f"Disconnect {_host_title(installer.name)}?", True, abort=True)
-    connection.uninstall(changes)
-    if as_json:
-        print_json(_describe(connection, changes))
-    elif changes:
-        print_line(
-            f"Disconnected {_host_title(installer.name)}. What is remembered stays; `ricordo memory list` shows it."
-        )
-    else:
-        print_line(f"{_host_title(installer.name)} was not connected in {escape(str(connection.folder))}.")
-
-
-def _open_connection(host: str, scope: str) -> "tuple[Installer, HostConnection]":
-    """Return how a host is connected, and the connection for this user or for the project here."""
-    from ricordo.hooks.install.connection import HostConnection, find_host_folder
-    from ricordo.hooks.install.hosts import load_installer
-    from ricordo.runtime import Settings, new_root_path
-
-    if scope not in {"user", "project"}:
-        raise typer.BadParameter(f"{scope!r} is no scope: write user or project.", param_hint="--scope")
-    installer = load_installer(host)
-    project = new_root_path(Path.cwd()).parent
-    folder = find_host_folder(installer, cast("InstallScope", scope), project, os.environ)
-    data, program = Settings.from_environment().data, _find_program(scope)
-    return installer, HostConnection(installer, folder, data=data, program=program, version=__version__)
-
-
-def _find_program(scope: str) -> str:
-    """Return what a host starts: this program by its path; in the files of a project, which others use, by its name."""
-    if scope == "project":
-        return "ricordo"
-    places = [Path(sys.argv[0]), Path(sys.executable)]
-    programs = [place.absolute().with_name("ricordo") for place in places]
-    found = next((str(each) for each in programs if os.access(each, os.X_OK)), None) or shutil.which("ricordo")
-    if found is None:
-        raise InvalidInput("The program ricordo was not found: install the package, and start it by its name.")
-    return found
-
-
-def _require_approval(*, yes: bool, as_json: bool, verb: str) -> None:
-    """Raise `InvalidInput` unless a person can be asked, or has said yes on a command line that no agent wrote."""
-    from ricordo.hooks.install.connection import find_agent_variable
-
-    variable = find_agent_variable(os.environ)
-    if variable:
-        raise InvalidInput(
-            f"{verb} a host is up to a person: type this command in a terminal of your own. Here an agent started it "
-            f"({variable} is set)."
-        )
-    if not yes and (as_json or not sys.stdin.isatty()):
-        raise InvalidInput(f"{verb} a host changes its settings: look with --dry-run, then give --yes.")
-
-
-def _ask_for_worker(yes: bool) -> bool:
-    question = "May a process of at most 30 s run after a session, to learn from it at once?"
-    return yes or typer.confirm(question, True)
-
-
-def _print_plan(connection: "HostConnection", changes: "Sequence[ConfigChange]", as_json: bool) -> None:
-    if as_json:
-        print_json(_describe(connection, changes))
-        return
-    _print_changes(connection, changes)
-    print_note("Nothing was written." if changes else "Nothing would change.")
-
-
-def _print_changes(connection: "HostConnection", changes: "Sequence[ConfigChange]") -> None:
-    from ricordo.hooks.install.plan import render_difference
-
-    for change in changes:
-        print_line(escape(render_difference(change, name=str(connection.folder / change.path))))
-        print_line()
-
-
-def _describe(connection: "HostConnection", changes: "Sequence[ConfigChange]") -> "dict[str, JsonValue]":
-    from ricordo.hooks.install.plan import render_difference
-
-    files: list[JsonValue] = [
-        {
-            "path": str(connection.folder / change.path),
-            "change": "new" if change.before is None else "removed" if change.after is None else "changed",
-            "difference": render_difference(change, name=str(connection.folder / change.path)),
-        }
-        for change in changes
-    ]
-    return {"folder": str(connection.folder), "program": connection.program, "files": files}
-
-
-def _print_effect(installer: "Installer", scope: str, *, is_connected: bool) -> None:
-    where = "in all of your projects" if scope == "user" else "in this project"
-    print_line(f"{_host_title(installer.name)} {'was' if is_connected else 'is now'} connected {where}.")
-    print_line("  Each session begins with what is remembered, and a prompt brings the memories that fit it.")
-    print_line("  What is said is kept and learned from, in plain files on this machine.")
-    print_line(f"  Look: `ricordo status`, `ricordo memory list`. Take it back: `ricordo uninstall {installer.name}`.")
-    if installer.confirmation:
-        print_line(installer.confirmation)
-    if find_spec("mcp") is None:
-        print_line(f"Its model has no tools of the memory yet: {install_command('mcp')} adds them.")
-    if scope == "project" and shutil.which("ricordo") is None:
-        print_line(dim("The files name the program `ricordo`, which is not on your PATH: put it there."))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _HostState:
-    """One host in one scope. `trouble` says why its files can't be read, or which program is not there."""
+    """One host in one scope. `trouble` says why its files can't be read, or which program is not there.
+
+    `is_found` says that the host is on this machine. `last` is the last run of a hook, `served` when the host last
+    started the MCP server.
+    """
 
     name: str
+    title: str
     scope: str
+    place: str
     folder: Path
     state: str
     trouble: str
     confirmation: str
+    is_found: bool
+    has_hooks: bool
     last: HookRun | None
+    served: HookRun | None
     troubles: int
 
 
@@ -295,8 +100,7 @@ def host_status(
         }
         print_json(document)
         return
-    for state in states:
-        _print_state(state)
+    _print_states(states)
     _print_learned(learned)
     if trouble:
         print_line(escape(trouble))
@@ -350,11 +154,16 @@ def _host_names() -> "Iterable[str]":
 
 
 def _read_states(name: str, runs: "Sequence[HookRun]") -> list[_HostState]:
-    """Return where a host is connected or ought to be: for this user, and for the project if it is connected there."""
+    """Return where a host is connected or could be: for this user, and for the project if it is connected there."""
+    from ricordo.hooks.hosts import load_host
+
     own = [run for run in runs if run.host == name]
+    hook_runs, served = [run for run in own if run.event != SERVED], [run for run in own if run.event == SERVED]
     states = []
-    for scope in _SCOPES:
-        installer, connection = _open_connection(name, scope)
+    for scope in SCOPES:
+        connection = find_connection(name, scope)
+        if connection is None:
+            continue
         try:
             state: str = connection.read_state()
             trouble = ""
@@ -366,12 +175,17 @@ def _read_states(name: str, runs: "Sequence[HookRun]") -> list[_HostState]:
             states.append(
                 _HostState(
                     name=name,
+                    title=connection.installer.title,
                     scope=scope,
+                    place=describe_place(connection),
                     folder=connection.folder,
                     state=state,
                     trouble=trouble,
-                    confirmation=installer.confirmation,
-                    last=own[0] if own else None,
+                    confirmation=connection.installer.confirmations.get(scope, ""),
+                    is_found=bool(list_signs(name)),
+                    has_hooks=load_host(name) is not None,
+                    last=hook_runs[0] if hook_runs else None,
+                    served=served[0] if served else None,
                     troubles=sum(bool(run.trouble) for run in own),
                 )
             )
@@ -410,30 +224,49 @@ def _find_session(place: Place, name: str) -> GivenToSession:
     return found[0]
 
 
+def _print_states(states: "Sequence[_HostState]") -> None:
+    """Print the hosts that are connected or on this machine, and in one line how the others are connected."""
+    shown = [state for state in states if state.state != "absent" or state.is_found]
+    for state in shown:
+        _print_state(state)
+    if not shown:
+        print_line("No coding agent is connected, and none was found: `ricordo install HOST` connects one.")
+    elif others := [state.title for state in states if state not in shown and state.scope == "user"]:
+        print_line(dim(wrap(f"Not found: {', '.join(others)}.", f"{'':<{TITLE_WIDTH}} ")))
+
+
 def _print_state(state: _HostState) -> None:
-    title = bold(f"{_host_title(state.name):<12}")
-    where = "in all of your projects" if state.scope == "user" else "in this project"
+    title, indent = bold(f"{state.title:<{TITLE_WIDTH}}"), f"{'':<{TITLE_WIDTH}}"
     match state.state:
         case "connected":
-            print_line(f"{title} connected {where}: {escape(str(state.folder))}")
+            print_line(f"{title} connected{state.place}: {escape(str(state.folder))}")
         case "outdated":
-            print_line(
-                f"{title} connected {where} by another version: `ricordo install {state.name}` brings it up to date"
-            )
+            repair = f"`ricordo install {state.name}` brings it up to date"
+            print_line(f"{title} connected{state.place} by another version: {repair}")
         case "absent":
             print_line(f"{title} not connected: `ricordo install {state.name}` does it")
+        case _:
+            print_line(f"{title} unknown")
     if state.trouble:
-        print_line(f"{'':<12} {escape(state.trouble)}")
+        print_line(f"{indent} {escape(state.trouble)}")
     if state.state == "absent":
         return
-    if state.last is None:
-        print_line(f"{'':<12} no hook has run yet. {state.confirmation}".rstrip())
-        return
-    age = format_age(datetime.fromtimestamp(state.last.at, UTC))
-    gave = f", gave {pluralize(state.last.given, 'memory')}" if state.last.given else ""
-    print_line(f"{'':<12} last hook: {escape(state.last.event)} {age} ago, {state.last.milliseconds:,.0f} ms{gave}")
+    if state.has_hooks:
+        print_line(f"{indent} {_describe_hooks(state)}".rstrip())
+    if state.served or not state.has_hooks:
+        age = f"{format_age(datetime.fromtimestamp(state.served.at, UTC))} ago" if state.served else ""
+        print_line(f"{indent} {f'it last started the server {age}' if age else 'it has not started the server yet'}")
     if state.troubles:
-        print_line(f"{'':<12} {pluralize(state.troubles, 'run')} had trouble: `ricordo doctor` says which")
+        print_line(f"{indent} {pluralize(state.troubles, 'run')} had trouble: `ricordo doctor` says which")
+
+
+def _describe_hooks(state: _HostState) -> str:
+    last = state.last
+    if last is None:
+        return f"no hook has run yet. {state.confirmation}"
+    age = format_age(datetime.fromtimestamp(last.at, UTC))
+    gave = f", gave {pluralize(last.given, 'memory')}" if last.given else ""
+    return f"last hook: {escape(last.event)} {age} ago, {last.milliseconds:,.0f} ms{gave}"
 
 
 def _print_learned(learned: "Sequence[_LearnedSession]") -> None:
@@ -448,11 +281,12 @@ def _state_document(state: _HostState) -> "dict[str, JsonValue]":
     last = state.last
     return {
         "host": state.name,
-        "title": _host_title(state.name),
+        "title": state.title,
         "scope": state.scope,
         "folder": str(state.folder),
         "state": state.state,
         "connected": state.state == "connected",
+        "found": state.is_found,
         "trouble": state.trouble or None,
         "last_hook": {
             "event": last.event,
@@ -464,6 +298,7 @@ def _state_document(state: _HostState) -> "dict[str, JsonValue]":
         }
         if last
         else None,
+        "last_served": _format_time(state.served.at) if state.served else None,
         "troubles": state.troubles,
     }
 

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -68,6 +69,14 @@ def mcp(
     budget: Annotated[
         int, typer.Option("--budget", min=200, max=50_000, metavar="TOKENS", help="The size of one result at most.")
     ] = 2_000,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="PATH", help="The folder whose memory is meant; else the one it starts in."),
+    ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option("--client", metavar="NAME", help="The program that starts it, as `ricordo status` names it."),
+    ] = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -78,7 +87,9 @@ def mcp(
     call can name another one.
     """
     _require_extra()
-    service = _Service(root=root, user=user, project=project, agent=agent, budget=budget)
+    if folder is not None:
+        _enter_folder(folder)
+    service = _Service(root=root, user=user, project=project, agent=agent, budget=budget, client=client or "")
     if http is None:
         if token_file or without_token or remote or host:
             raise typer.BadParameter("--token-file, --without-token, --remote and --host go with --http.")
@@ -98,6 +109,14 @@ def _require_extra() -> None:
         raise ExtraMissing(f"`ricordo mcp` needs the extra `mcp`. Install it with {install_command('mcp')}.") from error
 
 
+def _enter_folder(folder: Path) -> None:
+    """Go on as if it had started in a folder. Raises: InvalidInput if there is none, as where a host names none."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise InvalidInput(f"There is no folder {folder}, whose memory could be served.") from error
+
+
 @dataclass(kw_only=True)
 class _Service:
     """The memory of the options, and what its process does for coding agents between the calls."""
@@ -107,12 +126,14 @@ class _Service:
     project: str | None
     agent: str | None
     budget: int
+    client: str = ""
     target: "Target | None" = None
 
     async def open_memory(self, *, create: bool) -> "ServedMemory":
         """Open the memory; one that hooks handed something over for is created.
 
-        Raises: RootNotFound without `create`; InvalidSetting if memory is off; what finding and opening a root raise.
+        Raises: RootNotFound without `create`; InvalidInput for a new one in the home folder or above it; InvalidSetting
+        if memory is off; what finding and opening a root raise.
         """
         from ricordo.concurrency import run_in_thread
         from ricordo.mcp.contract import ServedMemory
@@ -121,10 +142,13 @@ class _Service:
         from ricordo.workspace.session_search import PastSessions
 
         target = await run_in_thread(find_target, self.root, self.user, self.project)
+        await run_in_thread(self._note_client, target)
         if target.settings.store == _NO_STORE:
             raise InvalidSetting("Memory is off: nothing is stored, and nothing is found. The setting `store` is none.")
         if not (target.exists or create or await run_in_thread(_has_items, _make_place(target))):
             raise RootNotFound
+        if not target.exists and self.root is None and target.settings.root is None:
+            _check_new_root(target)
         scope = await load_scope(target)
         memory = await Memory.open(
             target.root,
@@ -141,6 +165,16 @@ class _Service:
             sessions=PastSessions(files, user=target.user),
             budget=self.budget,
         )
+
+    def _note_client(self, target: "Target") -> None:
+        """Note once in the hook log that a host started this server, so that `ricordo status` can say so."""
+        from ricordo.hooks.log import SERVED, HookRun, add_run
+
+        client, self.client = self.client, ""
+        if client:
+            with suppress(OSError):
+                run = HookRun(at=time.time(), host=client, event=SERVED, root=str(target.root))
+                add_run(_make_place(target).hooks_folder, run)
 
     async def work_between_calls(self, served: "ServedMemory") -> None:
         """Answer hooks, and learn from what they handed over, until it is cancelled."""
@@ -167,6 +201,16 @@ def _make_place(target: "Target") -> "Place":
     from ricordo.hooks.places import make_place
 
     return make_place(str(target.root), target.user, os.environ)
+
+
+def _check_new_root(target: "Target") -> None:
+    """Raise `InvalidInput` for a root that a host would begin in the home folder or above it, for all that is below."""
+    home = Path.home()
+    if target.project_folder in {home, *home.parents}:
+        raise InvalidInput(
+            f"No memory is begun in {target.project_folder} without being asked. Start the host in a project, give "
+            "`ricordo mcp` a --folder or a --root, or begin one here: `ricordo remember`."
+        )
 
 
 def _has_items(place: "Place") -> bool:

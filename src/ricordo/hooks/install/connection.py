@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ricordo.errors import DocumentInvalid, VersionConflict
-from ricordo.hooks.install.contract import ConfigChange, Installer, InstallOptions, InstallScope, Original
+from ricordo.hooks.install.contract import ConfigChange, Installer, InstallOptions, InstallScope, Machine, Original
 from ricordo.hooks.install.hosts import INSTALLER_NAMES, load_installer
 from ricordo.hooks.install.plan import digest_content, list_paths, plan_install, plan_uninstall
 from ricordo.hooks.install.toml_text import set_values
@@ -24,7 +25,15 @@ from ricordo.messages.json_text import decode_json
 from ricordo.runtime.config_file import CONFIG_FILE
 from ricordo.storage.disk import Disk, translate_os_error
 
-__all__ = ["ConnectionState", "HostConnection", "find_agent_variable", "find_host_folder", "write_worker_setting"]
+__all__ = [
+    "ConnectionState",
+    "HostConnection",
+    "find_agent_variable",
+    "find_signs",
+    "open_connection",
+    "read_machine",
+    "write_worker_setting",
+]
 
 ConnectionState = Literal["connected", "outdated", "absent"]
 """Whether a host is connected as this version does it, in another way, or not at all."""
@@ -40,12 +49,47 @@ def find_agent_variable(environment: Mapping[str, str]) -> str:
     return next((name for name in variables if environment.get(name)), "")
 
 
-def find_host_folder(installer: Installer, scope: InstallScope, project: Path, environment: Mapping[str, str]) -> Path:
-    """Return the folder of a host's settings: of this user, or in the folder of a project."""
-    if scope == "project":
-        return project / installer.folder
-    configured = environment.get(installer.folder_variable)
-    return Path(configured).absolute() if configured else Path.home() / installer.folder
+def read_machine(project: Path, environment: Mapping[str, str]) -> Machine:
+    """Return this machine, for the project in a folder."""
+    return Machine(platform=sys.platform, home=str(Path.home()), project=str(project), environment=environment)
+
+
+def find_signs(installer: Installer, machine: Machine) -> tuple[str, ...]:
+    """Return by what it is seen that a host is on this machine, its folders and programs; empty if it is not."""
+    folders = (folder for folder in installer.list_signs(machine) if Path(folder).is_dir())
+    programs = (program for program in installer.programs if shutil.which(program))
+    return (*folders, *(f"`{program}`" for program in programs))
+
+
+def open_connection(
+    installer: Installer, scope: InstallScope, machine: Machine, *, data: Path, root: Path, program: str, version: str
+) -> "HostConnection | None":
+    """Return the connection of a host in a scope, None if it can't be connected there.
+
+    `data` is the user's data folder, `root` the memory of a host that does not say in which project it works, and
+    `program` what the host is to start.
+    """
+    found = installer.find_folder(scope, machine)
+    if not found:
+        return None
+    folder = Path(found).absolute()
+    options = InstallOptions(
+        program=program,
+        version=version,
+        folder=str(folder),
+        scope=scope,
+        platform=machine.platform,
+        root=str(root),
+        files=_list_files(folder),
+    )
+    return HostConnection(installer, options, data=data)
+
+
+def _list_files(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +104,12 @@ class _Record:
 class HostConnection:
     """One host in one folder, connected or not. Each method blocks on the disk."""
 
-    def __init__(self, installer: Installer, folder: Path, *, data: Path, program: str, version: str) -> None:
-        """Use the host's `folder`; `data` is the user's data folder, `program` what the host is to start."""
-        self._installer, self._folder, self._data = installer, folder, data
-        name = f"{installer.name}-{digest_content(os.fsencode(folder.absolute()))[:_NAME_LENGTH]}.json"
+    def __init__(self, installer: Installer, options: InstallOptions, *, data: Path) -> None:
+        """Use the host's folder in `options`; `data` is the user's data folder."""
+        self._installer, self._options, self._data = installer, options, data
+        self._folder = Path(options.folder)
+        name = f"{installer.name}-{digest_content(os.fsencode(self._folder))[:_NAME_LENGTH]}.json"
         self._record_path = data / _RECORDS / name
-        self._options = InstallOptions(program=program, version=version, folder=str(folder))
         self._disk = Disk()
 
     @property
@@ -74,9 +118,14 @@ class HostConnection:
         return self._folder
 
     @property
-    def program(self) -> str:
-        """The program that the host is to start."""
-        return self._options.program
+    def installer(self) -> Installer:
+        """How the host is connected."""
+        return self._installer
+
+    @property
+    def options(self) -> InstallOptions:
+        """What its parts depend on."""
+        return self._options
 
     def plan_install(self) -> tuple[ConfigChange, ...]:
         """Return what connecting changes; nothing if the host is connected. Raises: DocumentInvalid, StorageError."""

@@ -1,14 +1,41 @@
 """What is installed for a host, as data: our part of each of its files, and what a person has to know."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Literal, Protocol
 
 from ricordo.lazy import dataclass
 
-__all__ = ["ConfigChange", "ConfigPart", "InstallOptions", "InstallScope", "Installer", "Original"]
+__all__ = [
+    "HOOKED_EFFECTS",
+    "ConfigChange",
+    "ConfigPart",
+    "InstallOptions",
+    "InstallScope",
+    "Installer",
+    "Machine",
+    "Original",
+]
 
 InstallScope = Literal["user", "project"]
 """Whether a host is connected for all projects of this user, or for one project and everybody who works in it."""
+HOOKED_EFFECTS = (
+    "Each session begins with what is remembered, and a prompt brings the memories that fit it.",
+    "What is said is kept and learned from, in plain files on this machine.",
+)
+"""What happens from now on with a host that has hooks for all of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where hosts can have their settings: the platform as `sys.platform` names it, the home of the user, the folder of
+    the project here, and the environment.
+    """
+
+    platform: str
+    home: str
+    project: str
+    environment: Mapping[str, str]
 
 
 class ConfigPart(Protocol):
@@ -34,28 +61,42 @@ class ConfigPart(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class InstallOptions:
-    """What the parts depend on: the program that hosts start, its version, and the host's folder."""
+    """What the parts depend on.
+
+    `program` is what hosts start, `version` that of Ricordo, and `folder` the host's folder, whose own files are called
+    `files`. `root` is the memory of a host that does not say in which project it works.
+    """
 
     program: str
     version: str
     folder: str
+    scope: InstallScope
+    platform: str
+    root: str
+    files: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Installer:
     """How one host is connected: a further host is a further value in a file of its own, and one line of the registry.
 
-    `folder` is the host's folder in the home of the user and in a project; the environment variable `folder_variable`
-    replaces the first. `list_parts` returns our parts. `confirmation` says what the person has to confirm in the host,
-    empty for nothing. The host sets `session_variables` for everything that its agent starts.
+    `find_folder` returns the host's folder in a scope, empty for a scope that it does not have; `list_parts` returns
+    our parts of the files below it. `effects` are the lines that say what happens from now on, in which `{root}` stands
+    for the root of the options; with `learns` that is also learning from what is said. `confirmations` says for a scope
+    what the person has to do or confirm in the host. `programs` and the folders of `list_signs` are there
+    where the host is. The host sets `session_variables` for everything that its agent starts.
     """
 
     name: str
-    folder: str
-    folder_variable: str
+    title: str
+    find_folder: Callable[[InstallScope, Machine], str]
     list_parts: Callable[[InstallOptions], tuple[ConfigPart, ...]]
-    confirmation: str
-    session_variables: tuple[str, ...]
+    list_signs: Callable[[Machine], tuple[str, ...]]
+    programs: tuple[str, ...]
+    effects: tuple[str, ...]
+    learns: bool = False
+    confirmations: Mapping[InstallScope, str] = field(default_factory=dict)
+    session_variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

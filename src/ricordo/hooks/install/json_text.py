@@ -135,7 +135,10 @@ def _insert(text: str, place: _Node, value: JsonValue, *, name: str | None) -> s
     indent = _indent_at(text, place.children[0].begin) if place.children and not is_inline else outer + unit
     rendered = json.dumps(value, ensure_ascii=False) if is_inline else _render(value, indent, unit, newline)
     rendered = rendered if name is None else f"{json.dumps(name, ensure_ascii=False)}: {rendered}"
-    comma = "," if place.children and "," not in _COMMENT.sub("", tail) else ""
+    is_open = bool(place.children) and "," in _COMMENT.sub("", tail)
+    comma = "," if place.children and not is_open else ""
+    # where the last one has a comma behind it, the new last one has one too
+    rendered = f"{rendered}," if is_open else rendered
     kept = tail.rstrip()
     if is_inline:
         return f"{text[:last]}{comma}{kept} {rendered}{tail[len(kept) :]}{text[closing:]}"

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from ricordo.hooks.contract import ENDED
 from ricordo.hooks.hosts.claude_code import HOST
-from ricordo.hooks.install.contract import ConfigPart, Installer, InstallOptions
+from ricordo.hooks.install.contract import HOOKED_EFFECTS, ConfigPart, Installer, InstallOptions
+from ricordo.hooks.install.folders import home_folder, in_home_or_project
 from ricordo.hooks.install.parts import WholeFile
 from ricordo.messages import JsonValue
 
@@ -111,11 +112,14 @@ def _render(document: JsonValue) -> str:
 
 
 INSTALLER = Installer(
-    name="claude-code",
-    folder=".claude",
-    folder_variable="CLAUDE_CONFIG_DIR",
+    name=HOST.name,
+    title=HOST.title,
+    find_folder=in_home_or_project(".claude", variable="CLAUDE_CONFIG_DIR"),
     list_parts=_list_parts,
-    confirmation="",
+    list_signs=lambda machine: (home_folder(machine, ".claude"),),
+    programs=("claude",),
+    effects=HOOKED_EFFECTS,
+    learns=True,
     session_variables=("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION"),
 )
 """Claude Code."""

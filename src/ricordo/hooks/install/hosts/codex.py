@@ -4,16 +4,19 @@ Codex runs a hook only after the person has reviewed it; it writes what was trus
 event and the place of the hook. So our hooks stand behind those of others, and an older one is replaced in its place.
 """
 
-import shlex
-
 from ricordo.hooks.hosts.codex import HOST
-from ricordo.hooks.install.contract import ConfigPart, Installer, InstallOptions
-from ricordo.hooks.install.parts import JsonItem, TomlTable
+from ricordo.hooks.install.contract import HOOKED_EFFECTS, ConfigPart, Installer, InstallOptions
+from ricordo.hooks.install.folders import home_folder, in_home_or_project
+from ricordo.hooks.install.parts import JsonItem, TomlTable, join_command
 
 __all__ = ["INSTALLER"]
 
 _HOOKS_FILE = "hooks.json"
 _TIMEOUT = 20
+_REVIEW = (
+    "Codex runs no hook that you have not reviewed: start `codex`, and trust the hooks of ricordo when it asks, or "
+    "with `/hooks`."
+)
 # Codex gives a hook all of its environment, and a server only what is named; both have to find the same memory.
 _VARIABLES = (
     *("RICORDO_ROOT", "RICORDO_USER", "RICORDO_DATA", "RICORDO_CACHE", "RICORDO_INDEX", "RICORDO_TRUST"),
@@ -27,11 +30,11 @@ def _list_parts(options: InstallOptions) -> tuple[ConfigPart, ...]:
         place=("mcp_servers", "ricordo"),
         values={"command": options.program, "args": ["mcp"], "env_vars": list(_VARIABLES)},
     )
-    return (*(_hook_part(event, options.program) for event in HOST.events), server)
+    return (*(_hook_part(event, options) for event in HOST.events), server)
 
 
-def _hook_part(event: str, program: str) -> JsonItem:
-    command = shlex.join([program, "hook", HOST.name, event])
+def _hook_part(event: str, options: InstallOptions) -> JsonItem:
+    command = join_command([options.program, "hook", HOST.name, event], options.platform)
     return JsonItem(
         path=_HOOKS_FILE,
         place=("hooks", event),
@@ -41,14 +44,15 @@ def _hook_part(event: str, program: str) -> JsonItem:
 
 
 INSTALLER = Installer(
-    name="codex",
-    folder=".codex",
-    folder_variable="CODEX_HOME",
+    name=HOST.name,
+    title=HOST.title,
+    find_folder=in_home_or_project(".codex", variable="CODEX_HOME"),
     list_parts=_list_parts,
-    confirmation=(
-        "Codex runs no hook that you have not reviewed: start `codex`, and trust the hooks of ricordo when it asks, or "
-        "with `/hooks`."
-    ),
+    list_signs=lambda machine: (home_folder(machine, ".codex"),),
+    programs=("codex",),
+    effects=HOOKED_EFFECTS,
+    learns=True,
+    confirmations={"user": _REVIEW, "project": _REVIEW},
     session_variables=("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_MANAGED_BY_NPM", "CODEX_MANAGED_PACKAGE_ROOT"),
 )
 """Codex."""
