@@ -103,7 +103,8 @@ soak: $(DEV) ## run the tests that take minutes
 
 # The versions that the tests passed with; name others to try them, below an empty build/.
 MCP_PROGRAMS ?= @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@2.12.0
-HOST_PROGRAMS ?= @anthropic-ai/claude-code@2.1.330 @openai/codex@0.169.0
+HOST_PROGRAMS ?= @anthropic-ai/claude-code@2.1.330 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33
+HOSTS_INSTALLED := $(HOSTS)/.installed-$(firstword $(shell echo '$(HOST_PROGRAMS)' | cksum))
 
 build/mcp-tools/node_modules:
 	npm install --silent --no-fund --no-audit --prefix build/mcp-tools node@22 $(MCP_PROGRAMS)
@@ -111,18 +112,19 @@ build/mcp-tools/node_modules:
 test-mcp: $(DEV) build/mcp-tools/node_modules ## install MCP's conformance suite and inspector from npm, and run them
 	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts tests/mcp_room $(ARGS)
 
-# The programs are no dependency: they are for these tests alone, and lie below build/. npm runs no script of a package but this one.
-$(HOSTS)/.installed:
+# The programs are no dependency: they are for these tests alone, and lie below build/. npm runs no script of a package but these.
+$(HOSTS_INSTALLED):
 	@command -v npm >/dev/null || { echo "The tests with real hosts need Node.js and npm."; exit 1; }
-	@echo "Installing Claude Code and Codex into $(HOSTS) (once; some hundred MB) ..."
+	@echo "Installing Claude Code, Codex, Gemini CLI and opencode into $(HOSTS) (once; a GB) ..."
 	@npm install --prefix $(HOSTS) --no-audit --no-fund --no-save --ignore-scripts --loglevel=error $(HOST_PROGRAMS)
 	@node $(HOSTS)/node_modules/@anthropic-ai/claude-code/install.cjs
+	@node $(HOSTS)/node_modules/opencode-ai/postinstall.mjs
 	@touch $@
 
-test-hosts: $(DEV) $(HOSTS)/.installed build/mcp-tools/node_modules ## run the tests with the real Claude Code, Codex and tools of MCP, offline
+test-hosts: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## run the tests with the real Claude Code, Codex, Gemini CLI, opencode and tools of MCP, offline
 	RICORDO_HOSTS=required $(BIN)/python -m pytest -n auto -m "hosts and not soak" --timeout=400 tests/hosts tests/mcp_room $(ARGS)
 
-test-hosts-full: $(DEV) $(HOSTS)/.installed build/mcp-tools/node_modules ## the same, with those that take long
+test-hosts-full: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## the same, with those that take long
 	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts --timeout=900 tests/hosts tests/mcp_room $(ARGS)
 
 fuzz: $(DEV) ## run the property tests with fresh random examples, many of them

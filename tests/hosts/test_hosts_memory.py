@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from real_hosts import ClaudeCode, RealHost
+from real_hosts import ClaudeCode, OpenCode, RealHost
+from ricordo.messages import Usage
 from ricordo.testing import RecordedRequest, Say, ScriptItem
 
 pytestmark = [pytest.mark.hosts, pytest.mark.timeout(400)]
@@ -31,7 +32,8 @@ def test_after_consolidation_a_session_begins_with_it(host: RealHost) -> None:
     assert "branch mainline" in host.say("Hello.").sent
 
 
-def test_what_the_model_saves_is_there_at_once_and_every_tool_answers_with_types(host: RealHost) -> None:
+def test_what_the_model_saves_is_there_at_once_and_every_tool_answers_with_types(typed_host: RealHost) -> None:
+    host = typed_host
     statement = "The staging database runs on port 5433."
     saved = host.use_tool("remember", content=statement, kind="fact")
     stored = saved.typed_results()[-1]
@@ -78,6 +80,25 @@ def test_a_compaction_keeps_what_was_said_and_what_is_remembered(claude_code: Cl
     claude_code.learn()
     assert "branch mainline" in claude_code.ricordo("recall", "deploy branch")
     assert "branch mainline" in claude_code.say(QUESTION).sent
+
+
+@pytest.mark.soak
+def test_opencode_keeps_what_was_said_through_a_compaction_and_begins_anew(opencode: OpenCode) -> None:
+    opencode.ricordo("remember", "Releases are signed with the key of the year.")
+
+    def fill(request: RecordedRequest) -> ScriptItem:
+        is_turn = any(DECISION in message.text for message in request.messages[-1:]) and bool(request.tools)
+        return Say("Understood.", usage=Usage(input=99_500, output=10) if is_turn else None)
+
+    first = opencode.say(DECISION, answer=fill)
+    assert first.sent.count("key of the year") == 1
+    second = opencode.say("And the staging port is 5433.", session=first.session)
+    assert any(
+        "what the user decided, asked for, corrected" in json.dumps(each.body) for each in opencode.server.requests
+    )
+    assert "key of the year" in json.dumps(opencode.say("Go on.", session=second.session).requests[0].body)
+    opencode.learn()
+    assert "branch mainline" in opencode.ricordo("recall", "deploy branch")
 
 
 def test_three_sessions_at_once_lose_and_double_nothing(host: RealHost) -> None:

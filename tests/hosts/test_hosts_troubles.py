@@ -12,6 +12,12 @@ pytestmark = [pytest.mark.hosts, pytest.mark.timeout(400)]
 
 DECISION = "We decided to deploy only from the branch mainline, never from a feature branch."
 QUESTION = "From which branch do we deploy?"
+_HOOK_FILES = (
+    ".claude/skills/ricordo/hooks/hooks.json",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".config/opencode/plugins/ricordo.js",
+)
 
 
 def _wrap_program(host: RealHost, script: str) -> None:
@@ -20,7 +26,8 @@ def _wrap_program(host: RealHost, script: str) -> None:
     wrapper.parent.mkdir(exist_ok=True)
     wrapper.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     wrapper.chmod(0o755)
-    for path in (host.home / ".claude/skills/ricordo/hooks/hooks.json", host.home / ".codex/hooks.json"):
+    for name in _HOOK_FILES:
+        path = host.home / name
         if path.exists():
             program = Path(sys.executable).with_name("ricordo")
             path.write_text(path.read_text(encoding="utf-8").replace(str(program), str(wrapper)), encoding="utf-8")

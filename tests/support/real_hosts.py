@@ -15,14 +15,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import pytest
 
+from gemini_server import GeminiServer
 from ricordo.messages import JsonValue
 from ricordo.testing import Call, LoopbackServer, RecordedRequest, Say, ScriptItem
 
-__all__ = ["ClaudeCode", "Codex", "RealHost", "Reply", "call_shell", "call_tool", "find_program", "start_host"]
+__all__ = [
+    "ClaudeCode",
+    "Codex",
+    "GeminiCli",
+    "OpenCode",
+    "RealHost",
+    "Reply",
+    "call_shell",
+    "call_tool",
+    "find_program",
+    "start_host",
+]
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "build" / "hosts" / "node_modules" / ".bin"
 RICORDO = Path(sys.executable).with_name("ricordo")
@@ -84,7 +96,7 @@ def call_tool(host: "RealHost", tool: str, **arguments: JsonValue) -> Answer:
         waits = sum(len(message.tool_calls) for message in request.messages)
         if not is_offered and waits == MAX_WAITS:
             return Say("There is no such tool.")
-        return call if is_offered else Call(host.shell_tool, {host.shell_argument: "sleep 1"})
+        return call if is_offered else _call_shell(host, "sleep 1")
 
     return answer
 
@@ -94,14 +106,37 @@ def call_shell(host: "RealHost", command: str) -> Answer:
 
     def answer(request: RecordedRequest) -> ScriptItem:
         is_answered = any(message.tool_calls for message in request.messages)
-        return Say("Done.") if is_answered else Call(host.shell_tool, {host.shell_argument: command})
+        return Say("Done.") if is_answered else _call_shell(host, command)
 
     return answer
+
+
+def _call_shell(host: "RealHost", command: str) -> Call:
+    return Call(host.shell_tool, {host.shell_argument: command, **host.shell_extras})
 
 
 def _say_ok(request: RecordedRequest) -> ScriptItem:
     del request
     return Say("Understood.")
+
+
+class ModelServer(Protocol):
+    """A server that plays the model of a host."""
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        ...
+
+    @property
+    def requests(self) -> tuple[RecordedRequest, ...]:
+        """All requests so far, in the order of arrival."""
+        ...
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the test itself did wrong."""
+        ...
 
 
 @dataclass
@@ -110,7 +145,7 @@ class RealHost(ABC):
 
     home: Path
     project: Path
-    server: LoopbackServer
+    server: ModelServer
     variables: dict[str, str] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
 
@@ -119,6 +154,8 @@ class RealHost(ABC):
     tool_prefix: ClassVar[str]
     shell_tool: ClassVar[str]
     shell_argument: ClassVar[str]
+    shell_extras: ClassVar[Mapping[str, str]] = {}
+    server_kind: ClassVar[Any] = LoopbackServer
 
     @property
     def environment(self) -> dict[str, str]:
@@ -350,6 +387,92 @@ class Codex(RealHost):
             process.communicate()
 
 
+class GeminiCli(RealHost):
+    """Gemini CLI."""
+
+    name = "gemini"
+    program = "gemini"
+    tool_prefix = "mcp_ricordo_"
+    shell_tool, shell_argument = "run_shell_command", "command"
+    server_kind = GeminiServer
+
+    def host_variables(self) -> Mapping[str, str]:
+        """Return the address of the scripted model, and a key."""
+        return {"GOOGLE_GEMINI_BASE_URL": self.server.url, "GEMINI_API_KEY": "test-key"}
+
+    def install(self, *options: str) -> None:
+        """Connect the host, whose settings are those of a person who uses a key, and trusts the project."""
+        folder = self.home / ".gemini"
+        folder.mkdir(exist_ok=True)
+        settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+        (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        (folder / "trustedFolders.json").write_text(json.dumps({str(self.project): "TRUST_FOLDER"}), encoding="utf-8")
+        super().install(*options)
+
+    def prompt_arguments(self, prompt: str, session: str) -> list[str]:
+        """Return the arguments; without a terminal nobody could be asked, and with a model's name none is chosen."""
+        arguments = ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-o", "json", "-p", prompt]
+        return [*arguments, *(["--resume", session] if session else [])]
+
+    def read_session(self, printed: str) -> str:
+        """Return the id of the session."""
+        return str(json.loads(printed[printed.index("{") :])["session_id"])
+
+    def is_turn(self, request: RecordedRequest) -> bool:
+        """Return whether the request offers tools."""
+        return bool(request.tools)
+
+
+class OpenCode(RealHost):
+    """opencode."""
+
+    name = "opencode"
+    program = "opencode"
+    tool_prefix = "ricordo_"
+    shell_tool, shell_argument = "bash", "command"
+    shell_extras: ClassVar[Mapping[str, str]] = {"description": "a command"}
+
+    def host_variables(self) -> Mapping[str, str]:
+        """Return a configuration with the scripted model, and that nothing else is to be reached."""
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": f"{self.server.url}/v1", "apiKey": "test-key"},
+            "models": {"scripted": {"limit": {"context": 100_000, "output": 4_000}}},
+        }
+        configuration = {
+            "model": "scripted/scripted",
+            "small_model": "scripted/scripted",
+            "provider": {"scripted": provider},
+            "share": "disabled",
+        }
+        return {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(configuration),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+
+    def install(self, *options: str) -> None:
+        """Connect the host, which has its own package for plugins already, as after its first start with a network."""
+        folder = self.home / ".config" / "opencode"
+        (folder / "node_modules").mkdir(parents=True, exist_ok=True)
+        lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+        (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+        super().install(*options)
+
+    def prompt_arguments(self, prompt: str, session: str) -> list[str]:
+        """Return the arguments."""
+        return ["run", "--format", "json", *(["--session", session] if session else []), prompt]
+
+    def read_session(self, printed: str) -> str:
+        """Return the id of the session."""
+        return str(json.loads(printed.splitlines()[0])["sessionID"])
+
+    def is_turn(self, request: RecordedRequest) -> bool:
+        """Return whether the request offers tools."""
+        return bool(request.tools)
+
+
 @contextmanager
 def start_host(kind: type[HostT], folder: Path) -> Iterator[HostT]:
     """Yield a host of this kind with an empty home and an empty project below `folder`."""
@@ -366,7 +489,7 @@ def start_host(kind: type[HostT], folder: Path) -> Iterator[HostT]:
     # the path of a socket has to be short
     with (
         tempfile.TemporaryDirectory(prefix="ricordo-hosts-", dir="/tmp") as runtime,
-        LoopbackServer(next_item) as server,
+        kind.server_kind(next_item) as server,
     ):
         hosts.append(kind(home=home, project=project, server=server, variables={"XDG_RUNTIME_DIR": runtime}))
         yield hosts[0]
