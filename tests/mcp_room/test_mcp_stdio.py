@@ -150,3 +150,25 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path) -> None
     )
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert "pip install '.[mcp]'" in done.stderr
+
+
+def test_the_memory_of_a_folder_is_served_where_the_server_was_not_started_in_it(tmp_path: Path) -> None:
+    inner = tmp_path / "shop" / "src"
+    inner.mkdir(parents=True)
+    (tmp_path / "shop" / ".git").mkdir()
+    answers, code, _ = _talk(say_handshake() + _call(1, "remember", content="Shelf 1 is full."), "--folder", str(inner))
+    assert (code, "Stored as a fact" in _text(answers[1])) == (0, True)
+    assert (tmp_path / "shop" / ".ricordo" / "project.json").exists()
+    _, code, errors = _talk("", "--folder", "${workspaceFolder}")
+    assert (code, "There is no folder ${workspaceFolder}" in errors) == (1, True)
+
+
+def test_a_host_begins_no_memory_in_the_home_folder_unless_the_root_is_named(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path)}
+    said = say_handshake() + _call(1, "remember", content="Shelf 1 is full.")
+    answers, _, _ = _talk(said, "--folder", str(tmp_path), environment=home)
+    assert answers[1]["result"]["isError"]
+    assert "No memory is begun in" in _text(answers[1])
+    assert not (tmp_path / ".ricordo").exists()
+    answers, _, _ = _talk(said, "--root", str(tmp_path / ".ricordo"), environment=home)
+    assert "Stored as a fact" in _text(answers[1])
