@@ -121,7 +121,7 @@ def _gemini_transcript(path: Path) -> Path:
     call = {"id": "c1", "name": "read_file", "args": {"path": "db.toml"}, "result": answer, "status": "success"}
     return _lines(path, [
         {"sessionId": "s1", "projectHash": "h", "startTime": TIME, "lastUpdated": TIME, "kind": "main"},
-        {"$set": {"messages": [{"id": "x", **user, "content": [{"text": "We decided to sell the house."}]}]}},
+        {"$set": {"messages": [{"id": "x", **user, "content": [{"text": "<state_snapshot>We decided to sell."}]}]}},
         {"id": "u0", **user, "content": [{"text": "<session_context>\nWe decided to buy a boat."}]},
         {"id": "u1", **user, "content": [
             {"text": f"<hook_context>&lt;memory&gt;We decided to paint it green.</hook_context>\n\n{DECISION}"},
@@ -176,6 +176,8 @@ def _opencode_database(path: Path) -> Path:
     ]  # fmt: skip
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE message (id, session_id, time_created, time_updated, data)")
+        database.execute("CREATE TABLE session (id, parent_id, directory, revert, time_created)")
+        database.execute("INSERT INTO session VALUES ('s1', NULL, '/shop', NULL, 1), ('s2', NULL, '/shop', NULL, 2)")
         database.execute("CREATE TABLE part (id, message_id, session_id, time_created, time_updated, data)")
         for number, (name, session, data, parts) in enumerate(messages):
             time = MILLISECONDS + number
@@ -190,30 +192,50 @@ def _opencode_database(path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "event", "write", "ending"),
+    ("name", "event", "write", "ending", "count"),
     [
-        ("gemini", "AfterAgent", _gemini_transcript, ""),
-        ("vscode", "Stop", _copilot_transcript, ""),
-        ("opencode", "session.idle", _opencode_database, "#s1"),
+        ("gemini", "AfterAgent", _gemini_transcript, "", 3),
+        ("vscode", "Stop", _copilot_transcript, "", 3),
+        # a summary of the host is kept with the session
+        ("opencode", "session.idle", _opencode_database, "#s1", 4),
     ],
 )
 def test_what_was_said_is_learned_once_and_what_nobody_said_is_not(
-    tmp_path: Path, name: str, event: str, write: Any, ending: str
+    tmp_path: Path, name: str, event: str, write: Any, ending: str, count: int
 ) -> None:
     host = HookedHost(folder=tmp_path / "shop")
     transcript = f"{write(tmp_path / 'transcript')}{ending}"
     payload = {"session_id": "s1", "cwd": str(host.folder), "transcript_path": transcript}
     assert _run(host, name, event, **payload).out == ""
     report = host.command("maintain")["hooks"]
-    assert report["messages"] == 3
+    assert report["messages"] == count
     assert host.entries() == [DECISION]
     root = ("--root", str(host.folder / ".ricordo"))
-    [message, call, result] = ricordo("session", "show", "s1", *root, "--json").document["conversation"]
+    message, call, result, *_ = ricordo("session", "show", "s1", *root, "--json").document["conversation"]
     assert (message["role"], message["text"]) == ("user", DECISION)
     assert (call["role"], result["role"]) == ("assistant", "tool")
     _run(host, name, event, **payload)
     assert host.command("maintain")["hooks"]["messages"] == 0
     assert host.waiting() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "write", "ending"),
+    [("gemini", "AfterAgent", _gemini_transcript, ""), ("opencode", "session.idle", _opencode_database, "#s1")],
+)
+def test_an_import_of_what_hooks_have_handed_over_doubles_nothing(
+    tmp_path: Path, name: str, event: str, write: Any, ending: str
+) -> None:
+    host = HookedHost(folder=tmp_path / "shop")
+    history = write(tmp_path / "transcript.jsonl")
+    payload = {"session_id": "s1", "cwd": str(host.folder), "transcript_path": f"{history}{ending}"}
+    _run(host, name, event, **payload)
+    host.command("maintain")
+    root = ("--root", str(host.folder / ".ricordo"))
+    before = ricordo("session", "show", "s1", *root, "--json").document["conversation"]
+    done = ricordo("import", str(history), *root, "--json")
+    assert done.code == 0, done.err
+    assert ricordo("session", "show", "s1", *root, "--json").document["conversation"] == before
 
 
 def test_a_database_of_opencode_that_is_damaged_or_gone_is_told_and_holds_up_nothing(tmp_path: Path) -> None:

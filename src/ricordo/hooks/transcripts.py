@@ -4,13 +4,11 @@ one time up to another.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from ricordo.errors import InvalidMessage
-from ricordo.hooks.host_messages import read_copilot_items, read_gemini_items, read_opencode_items
-from ricordo.importers import claude_code, codex
+from ricordo.importers import claude_code, codex, copilot, gemini, opencode
 from ricordo.importers.records import JsonRecord
 from ricordo.importers.sessions import safe_session_id
 from ricordo.lazy import dataclass
@@ -42,25 +40,27 @@ def read_part(transcript: str, form: str, *, start: int, end: int, session: str)
     milliseconds since 1970. A damaged line, and one that is longer than any message, is left out.
     Raises: OSError, StorageError.
     """
+    name = safe_session_id(session)
     if form == _DATABASE:
-        path, _, name = transcript.rpartition("#")
-        items = read_opencode_items(Path(path), name, start=start, end=end)
-        return TranscriptPart(
-            sessions={safe_session_id(session): list(_read_messages(items, codex.read_message))}, end=end
-        )
+        path, _, session_id = transcript.rpartition("#")
+        messages = opencode.read_messages(Path(path), session_id, start=start, end=end)
+        return TranscriptPart(sessions={name: list(messages)}, end=end)
     data, stop = _read_lines(Path(transcript), start, end)
     records = list(_parse(data, start))
-    sessions: dict[str, list[Message]] = {}
     if form == "claude-code":
-        for row in claude_code.read_rows(records, claude_code.find_chain(records)):
-            name = safe_session_id(row.session or session)
-            sessions.setdefault(name, []).extend(_read_messages([row], claude_code.read_message))
-    else:
-        name = safe_session_id(session)
-        readers = {"gemini": read_gemini_items, "copilot": read_copilot_items}
-        read_items = readers.get(form, partial(codex.read_items, session=name))
-        sessions[name] = list(_read_messages(read_items(records), codex.read_message))
-    return TranscriptPart(sessions=sessions, end=stop)
+        return TranscriptPart(sessions=_read_claude_code(records, session), end=stop)
+    readers = {"gemini": gemini.read_messages, "copilot": copilot.read_messages}
+    read = readers.get(form)
+    found = read(records) if read else _read_messages(codex.read_items(records, name), codex.read_message)
+    return TranscriptPart(sessions={name: list(found)}, end=stop)
+
+
+def _read_claude_code(records: list[JsonRecord], session: str) -> dict[str, list[Message]]:
+    sessions: dict[str, list[Message]] = {}
+    for row in claude_code.read_rows(records, claude_code.find_chain(records)):
+        name = safe_session_id(row.session or session)
+        sessions.setdefault(name, []).extend(_read_messages([row], claude_code.read_message))
+    return sessions
 
 
 def _read_messages(items: Iterable[_T], read: Callable[[_T], Message]) -> Iterator[Message]:

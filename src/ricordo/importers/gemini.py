@@ -6,7 +6,7 @@ of the file, so it is read as what was said before.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from hashlib import sha256
@@ -16,18 +16,20 @@ from ricordo.errors import InvalidMessage
 from ricordo.importers.chat_message import read_chat_message
 from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
+from ricordo.importers.records import JsonRecord
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import dumps
 from ricordo.messages.types import JsonValue, Message, with_mark
 
-__all__ = ["find", "read", "recognizes"]
+__all__ = ["find", "read", "read_messages", "recognizes"]
 
 
 _REWIND, _UPDATE = "$rewindTo", "$set"
 _ROLES = {"user": "user", "gemini": "assistant"}
 # what the program itself puts in the place of a person's words
 _HOST_TEXTS = ("/", "?", "<session_context>", "<hook_context>", "<state_snapshot>")
+_HOOK_CONTEXT, _HOOK_CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
 def recognizes(source: ImportSource) -> bool:
@@ -87,6 +89,21 @@ def read(source: ImportSource) -> Iterator[ImportedMessage]:
             yield from (ImportedMessage(session=session, message=each, line=record.line) for each in converted)
 
 
+def read_messages(records: Sequence[JsonRecord]) -> Iterator[Message]:
+    """Give the messages in a part of a chat, each in its newest version; one that is not understood is left out."""
+    outline = _Outline()
+    for record in records:
+        outline.add(record.value, record.line)
+    for record in records:
+        for message, _ in _iterate_messages(record.value):
+            name = read_identifier(message.get("id"))
+            if name is not None and outline.lines.get(name) == record.line:
+                # a version of its own line is given once
+                del outline.lines[name]
+                with suppress(InvalidMessage):
+                    yield from _convert(message, name, outline)
+
+
 def _iterate_messages(value: JsonValue) -> Iterator[tuple[dict[str, JsonValue], bool]]:
     """Give the messages of a record, and whether each is a new version rather than a copy of what was said before."""
     if not isinstance(value, dict):
@@ -109,7 +126,9 @@ def _convert(message: Mapping[str, JsonValue], name: str, outline: _Outline) -> 
     for number, (answered, result) in enumerate(_iterate_responses(message.get("content"))):
         answer: dict[str, JsonValue] = {"role": "tool", "tool_call_id": answered, "content": result}
         yield _finish(answer, name if number == 0 else f"{name}-{number}", message)
-    texts = [text for text in _iterate_texts(message.get("content")) if role != "user" or _is_said(text)]
+    texts = [*_iterate_texts(message.get("content"))]
+    if role == "user":
+        texts = [text for text in map(_strip_context, texts) if text and _is_said(text)]
     calls = [each for each in _list(message.get("toolCalls")) if isinstance(each, dict)] if role != "user" else []
     if texts or calls:
         fields: dict[str, JsonValue] = {
@@ -161,6 +180,13 @@ def _read_result(result: JsonValue) -> str:
             inner = next((inner[key] for key in ("output", "error", "text") if key in inner), inner)
         texts.append(inner if isinstance(inner, str) else dumps(inner))
     return "\n".join(texts) or " "
+
+
+def _strip_context(text: str) -> str:
+    """Return a text without what hooks gave, which without a terminal is put before a prompt."""
+    while text.lstrip().startswith(_HOOK_CONTEXT):
+        text = text.partition(_HOOK_CONTEXT_END)[2].lstrip()
+    return text
 
 
 def _is_said(text: str) -> bool:

@@ -6,6 +6,7 @@ asked was written by a model, and is marked as a notice.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +21,7 @@ from ricordo.messages.json_text import dumps, loads
 from ricordo.messages.types import JsonValue, Media, Message, with_mark
 from ricordo.storage.foreign import is_database, read_rows
 
-__all__ = ["find", "read", "recognizes"]
+__all__ = ["find", "read", "read_messages", "recognizes"]
 
 
 _DATABASE, _STORAGE = "opencode.db", "storage"
@@ -29,8 +30,10 @@ _TABLES = frozenset({"session", "message", "part"})
 _SESSIONS = "SELECT id, parent_id, directory, revert FROM session WHERE ? IN ('', directory) ORDER BY time_created, id"
 _MESSAGES = """
 SELECT message.id, message.data, part.id, part.data FROM message LEFT JOIN part ON part.message_id = message.id
-WHERE message.session_id = ? ORDER BY message.time_created, message.id, part.id
+WHERE message.session_id = ? AND message.time_created > ? AND message.time_created <= ?
+ORDER BY message.time_created, message.id, part.id
 """
+_EVER = 2**62
 _NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _DIRECTORIES = """
 SELECT directory, MIN(time_created) FROM session GROUP BY directory ORDER BY MIN(time_created), directory
@@ -78,6 +81,17 @@ def read(source: ImportSource) -> Iterator[ImportedMessage]:
             yield from (ImportedMessage(session=session.id, message=each, line=position) for each in converted)
 
 
+def read_messages(database: Path, session: str, *, start: int, end: int) -> Iterator[Message]:
+    """Give the messages of one session after `start` and up to `end`, in milliseconds since 1970, in order.
+
+    A message that is not understood is left out. Raises: DocumentInvalid, StorageError.
+    """
+    source = ImportSource(database)
+    for info, parts in _read_messages(source, session, start=start, end=end):
+        with suppress(InvalidMessage):
+            yield from _convert(str(info["id"]), info, parts, _Session(id=session, is_sub_agent=False))
+
+
 _Parts = list[dict[str, JsonValue]]
 _Messages = Iterator[tuple[dict[str, JsonValue], _Parts]]
 
@@ -92,8 +106,8 @@ def _read_database(source: ImportSource) -> Iterator[tuple[_Session, _Messages]]
         raise HistoryUnreadable(f"{source.name} is no database of opencode that is understood: {error}") from error
 
 
-def _read_messages(source: ImportSource, session: str) -> _Messages:
-    rows = read_rows(source.path, _MESSAGES, (session,))
+def _read_messages(source: ImportSource, session: str, *, start: int = -1, end: int = _EVER) -> _Messages:
+    rows = read_rows(source.path, _MESSAGES, (session, start, end))
     for (name, data), group in groupby(rows, key=lambda row: row[:2]):
         info = _load(data)
         if not isinstance(info, dict):
@@ -156,7 +170,7 @@ def _convert(name: str, info: Mapping[str, JsonValue], parts: _Parts, session: _
         raise InvalidMessage(f"its role is {role!r}.")
     times = info.get("time")
     time = times.get("created") if isinstance(times, dict) else None
-    texts = [str(part["text"]) for part in parts if part.get("type") == "text" and _is_said(part)]
+    texts = [_unquote(str(part["text"])) for part in parts if part.get("type") == "text" and _is_said(part)]
     calls = [part for part in parts if part.get("type") == "tool" and isinstance(part.get("callID"), str)]
     files = [part for part in parts if part.get("type") == "file" and part.get("synthetic") is not True]
     if texts or calls or files:
@@ -180,6 +194,12 @@ def _is_said(part: Mapping[str, JsonValue]) -> bool:
     text = part.get("text")
     is_added = part.get("synthetic") is True or part.get("ignored") is True
     return isinstance(text, str) and bool(text.strip()) and not is_added
+
+
+def _unquote(text: str) -> str:
+    """Return a text without the quotes that `opencode run` puts around an argument with spaces."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]
+    return text[1:-1] if is_quoted else text
 
 
 def _convert_call(part: Mapping[str, JsonValue]) -> JsonValue:
