@@ -5,16 +5,29 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import anyio
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
+
+from ricordo import Memory, Scope
+from ricordo.errors import RootNotFound
+from ricordo.guard import Redactor
+from ricordo.mcp.contract import ServedMemory
+from ricordo.mcp.root import ServedRoot
+from ricordo.mcp.server import MemoryServer
+from ricordo.runtime import Settings
+from ricordo.runtime.workspace import root_files
+from ricordo.storage import Disk
+from ricordo.workspace.session_search import PastSessions
 
 __all__ = [
     "TOKEN",
     "Connected",
+    "connect_in_process",
     "find_text",
     "is_there",
     "say_handshake",
@@ -49,6 +62,41 @@ def is_there(path: Path) -> bool:
 def find_text(folder: Path, text: str) -> list[Path]:
     """Return the files below a folder that hold a text."""
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+@asynccontextmanager
+async def connect_in_process(
+    root: Path,
+    scope: Scope,
+    mode: Literal["auto", "legacy"] = "auto",
+    *,
+    budget: int = 2_000,
+    disk: Disk | None = None,
+    settings: Settings | None = None,
+    **given: Any,
+) -> Any:
+    """Serve the memory of `scope` in process, and yield a client of it; `given` are options of the client."""
+
+    async def open_memory(*, create: bool) -> ServedMemory:
+        if not (create or is_there(root)):
+            raise RootNotFound
+        memory = await Memory.open(root, scope=scope, embedder="none", disk=disk, settings=settings)
+        files = root_files(memory.folder)
+        sessions = PastSessions(files, user=scope.user)
+        shared = root_files(root)
+        return ServedMemory(
+            memory=memory, files=files, shared=shared, redactor=Redactor(bytes(32)), sessions=sessions, budget=budget
+        )
+
+    served = ServedRoot(open_memory)
+    try:
+        server = MemoryServer(served)
+        async with Client(server, mode=mode, **given) as client, anyio.create_task_group() as group:
+            group.start_soon(server.watch.run)
+            yield client
+            group.cancel_scope.cancel()
+    finally:
+        await served.close()
 
 
 @contextmanager

@@ -44,7 +44,8 @@ def create(
     target = find_target(root, user, project)
     folder = (path or _team_folder(target)).absolute()
     parts = Dependencies.create(settings=target.settings)
-    make = partial(create_team, folder, root_files(folder), Scope(team=name), target.user, parts)
+    scope = Scope(team=name, tenant=target.tenant)
+    make = partial(create_team, folder, root_files(folder), scope, target.user, parts)
     run_async(partial(make, trust_list=trust_list_files(parts)))
     if as_json:
         print_json({"team": name, "folder": str(folder), "members": {target.user: "curator"}})
