@@ -15,6 +15,7 @@ from ricordo.guard import Trust
 from ricordo.language import content_words, overlap
 from ricordo.models.offline import OfflineModel, ends_with_question, is_question
 from ricordo.search.answer import answer_question
+from ricordo.search.config import DEFAULT_RECALL
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Answer, Hit, Query, SearchSource
 from ricordo.stores import Store
 from ricordo.workspace.entry import Entry
@@ -27,6 +28,8 @@ _SUBJECT_OVERLAP = 0.75
 _MIN_WORDS = 2
 _MAX_CANDIDATES = 5
 _JUST_NOW = timedelta(minutes=1)
+_ONE_QUOTE = replace(DEFAULT_RECALL, further=2.0)
+"""Nothing fits twice as well as what fits best, so nothing further is quoted."""
 
 
 class QuotingModel(OfflineModel):
@@ -49,10 +52,12 @@ class QuotingModel(OfflineModel):
 
 async def quote_from_sources(sources: Sequence[SearchSource], text: str, *, now: datetime) -> Answer | None:
     """Return the quote that answers `text`, or None. Raises `StorageError` if no source can be searched."""
+    config = DEFAULT_RECALL if is_question(text) else _ONE_QUOTE
     for query in (Query(text=text), Query(text=text, document_types=MEMORY_DOCUMENT_TYPES)):
-        answer = await answer_question(sources, query, now=now)
+        answer = await answer_question(sources, query, now=now, config=config)
         if answer.hit is not None and _is_echo(answer.hit.entry, text, now):
-            answer = await answer_question(sources, replace(query, until=answer.hit.entry.time), now=now)
+            earlier = replace(query, until=answer.hit.entry.time)
+            answer = await answer_question(sources, earlier, now=now, config=config)
         if answer.hit is not None and _is_answer(answer.hit, text, now):
             return answer
     return None
