@@ -104,6 +104,8 @@ async def test_the_last_twenty_messages_stay_as_they_were_and_more_only_for_a_gr
     assert len(grouped) == 51
     kept = await compacted(grouped)
     assert list(kept.messages[1:]) == grouped[-21:]
+    told = [replace(each, metadata={"of": "the caller", "n": at}) for at, each in enumerate(grouped)]
+    assert list((await compacted(told)).messages[1:]) == told[-21:], "what tools answered keeps its metadata too"
 
 
 @pytest.mark.req("AS-COMPACT-04")
@@ -157,6 +159,8 @@ async def test_a_call_that_still_waits_is_never_summed_up() -> None:
         "Summary failed: connection reset",
         "I'm sorry, but I can't help with that.",
         "ModelTimeout: no answer",
+        f"Error: the request could not be served. {'Please try again later. ' * 10}",
+        "Traceback (most recent call last):\n" + '  File "summary.py", line 1, in summarize\n' * 5,
         "too long " * 9_000,
         ModelUnavailable(),
         TimeoutError(),

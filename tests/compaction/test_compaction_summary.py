@@ -24,7 +24,7 @@ from ricordo.context.strategies.truncate import clip_arguments
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
 from ricordo.messages import JsonValue, Message, Text, Usage, dumps, estimate_text, loads, with_ids, with_mark
 from ricordo.models import Reply, StopReason
-from scripted_summaries import SUMMARY, Scripted, ids, talk
+from scripted_summaries import SUMMARY, Scripted, earlier, ids, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -235,6 +235,11 @@ async def test_an_earlier_summary_goes_in_without_its_frame_and_memory_not_at_al
     assert "[I1] Port the shop.\n[S1] Done.\n" in model.asked[0]
     assert "<summary" not in model.asked[0]
     assert "zebra" not in model.asked[0]
+    lines = "\n".join(f"- Decision {number} about the shelf stands." for number in range(60))
+    long = earlier(f"## SESSION INTENT\n- Port the shop.\n## SUMMARY\n{lines}\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone")
+    model = Scripted()
+    await ModelSummarizer(model)([long, *talk(3)], limit_tokens=500)
+    assert all(f"Decision {number} about" in model.asked[0] for number in range(60)), "the whole of it"
 
 
 @pytest.mark.req("AS-TRUNC-03", "AS-TRUNC-01")
