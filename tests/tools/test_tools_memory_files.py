@@ -118,6 +118,7 @@ async def test_the_six_commands_answer_in_the_documented_words() -> None:
     assert await _told(memory, "view", path="/memories") == (
         f"{HEADER.format('/memories')}\n35B\t/memories\n35B\t/memories/old/\n35B\t/memories/old/final.md"
     )
+    await _told(memory, "create", path="/memories/old/a/b/c/deep.md", file_text="deep\n")
     assert await _told(memory, "delete", path="/memories/old") == "Successfully deleted /memories/old"
     assert await files.list("workspace") == []
 
