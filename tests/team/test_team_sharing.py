@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from command_line import ricordo
@@ -251,6 +252,12 @@ async def test_a_folder_that_somebody_else_made_is_trusted_first_and_git_carries
     with pytest.raises(RootNotTrusted):
         async with open_memory(two, "ben"):
             pass
+    root = ("--root", two / ".ricordo", "--user", "ben")
+    shown = await anyio.to_thread.run_sync(lambda: ricordo("team", "show", *root))
+    assert "It is not used" in shown.out
+    assert "heron" not in shown.out
+    report = await anyio.to_thread.run_sync(lambda: ricordo("trust", "--show", two / ".ricordo-team"))
+    assert "the memory of a team, which git carries" in report.out
     async with Memory.open(two / ".ricordo", scope=Scope(user="ben", project="shop")) as ben:
         assert await ben.entries() == []
 
@@ -280,7 +287,8 @@ def test_commands_make_a_team_share_with_it_and_change_its_members(monkeypatch: 
     monkeypatch.setenv("RICORDO_USER", "ann")
     ricordo("demote", hit["entry"]["id"])
     monkeypatch.setenv("RICORDO_USER", "ben")
-    assert len(ricordo("memory", "list", "--json").document["entries"]) == 1
+    [left] = ricordo("memory", "list", "--json").document["entries"]
+    assert left["shared_by"] == "ann"
     monkeypatch.setenv("RICORDO_USER", "mallory")
     assert ricordo("memory", "list", "--json").document["entries"] == []
     assert "no member" in ricordo("team", "show").out

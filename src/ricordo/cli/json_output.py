@@ -63,6 +63,7 @@ def entry_document(entry: "Entry", decay: "DecayConfig", contradicts: Iterable[s
         "supersedes": entry.supersedes,
         "superseded_by": entry.superseded_by or None,
         "maybe_outdated_by": entry.maybe_outdated_by or None,
+        "shared_by": entry.shared_by or None,
         "contradicts": _json_list(contradicts),
         "pinned": entry.pinned,
         "confirmed": _format_time(entry.confirmed),

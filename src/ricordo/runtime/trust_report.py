@@ -23,6 +23,7 @@ from ricordo.runtime.config_file import CONFIG_FILE, is_secret_name, parsed_conf
 from ricordo.runtime.roots import identity_from_key
 from ricordo.runtime.settings import Settings, list_settings
 from ricordo.runtime.trust import (
+    IGNORE_ALL_BUT_TEAM,
     find_foreign_owner,
     find_links,
     is_in_data_folder,
@@ -245,6 +246,8 @@ def _git_lines(root: Path) -> list[str]:
     lines = [f"git tracks {names}: what is written into them can be committed"] if tracked else []
     if not is_own_ignore_file(root, rule.encode()):
         return [f"{IGNORE_FILE} does not hide the root: trusting puts that right", *lines]
+    if rule.encode() == IGNORE_ALL_BUT_TEAM:
+        return ["it is the memory of a team, which git carries", *lines]
     shows_curated = "MEMORY.md" in rule
     return [
         *(["git sees MEMORY.md and the topics: `ricordo memory untrack` hides them"] if shows_curated else []),

@@ -70,7 +70,7 @@ def show(
         members: dict[str, JsonValue] = {**team.members}
         print_json({"team": team.name, "folder": str(team.folder), "members": members, "trouble": team.trouble})
         return
-    print_line(f"{escape(team.name)}, in {escape(str(team.folder))}")
+    print_line(f"{escape(team.name or 'A team')}, in {escape(str(team.folder))}")
     for name, role in sorted(team.members.items()):
         print_line(f"  {role} {escape(name)}")
     if team.trouble:
