@@ -52,16 +52,26 @@ class RecordingDisk(Disk):
         self.steps.append(("renamed", target))
         return done
 
+    def make_folder(self, path: str) -> None:
+        super().make_folder(path)
+        self.steps.append(("folder", path))
+
     def sync_folder(self, path: str) -> None:
         self.steps.append(("sync_folder", path))
         super().sync_folder(path)
 
 
 def check(steps: list[tuple[str, str]]) -> None:
-    """Each write is synced next, each rename follows the sync of its file and is followed by that of its folder."""
+    """Each write is synced next, each rename follows the sync of its file and is followed by that of its folder.
+
+    The folder that holds a new one is synced before anything is put into the new one.
+    """
     for number, (step, path) in enumerate(steps):
         if step == "write":
             assert steps[number + 1] == ("sync", path)
+        elif step == "folder" and "/locks" not in path:
+            entered = next((at for at, (_, used) in enumerate(steps) if used.startswith(f"{path}/")), len(steps))
+            assert ("sync_folder", os.path.dirname(path)) in steps[number:entered], path
         elif step == "rename":
             assert steps[number - 1] == ("sync", path)
         elif step == "renamed":
