@@ -166,8 +166,8 @@ def test_the_command_says_that_a_model_learns_from_what_it_took_in(monkeypatch: 
     )
     with LoopbackServer([Say("NO_REPLY")]) as server:
         monkeypatch.setenv("RICORDO_FLUSH__BASE_URL", server.url + "/v1")
-        done = ricordo("ingest", "chat.json")
+        done = ricordo("import", "chat.json")
         assert len(server.requests) == 1
     assert (done.code, done.err) == (0, "")
     assert "A model learns from it in the background" in done.out
-    assert ricordo("ingest", "chat.json", "--json").document["waiting"] == 0
+    assert ricordo("import", "chat.json", "--json").document["waiting"] == 0

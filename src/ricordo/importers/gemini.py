@@ -5,7 +5,6 @@ one document. Rewound messages are left out. A compression replaces the history 
 of the file, so it is read as what was said before.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -19,7 +18,7 @@ from ricordo.importers.fields import read_identifier
 from ricordo.importers.records import JsonRecord
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
-from ricordo.messages.json_text import dumps
+from ricordo.messages.json_text import decode_json, dumps
 from ricordo.messages.types import JsonValue, Message, with_mark
 
 __all__ = ["find", "read", "read_messages", "recognizes"]
@@ -240,10 +239,9 @@ def _find_folders(base: Path, environment: Mapping[str, str]) -> dict[str, Path]
 
 def _read_registry(path: Path) -> dict[str, str]:
     """Return the texts of a file that maps folders to something; empty if there is none."""
-    with suppress(OSError, ValueError, RecursionError):
-        value = json.loads(path.read_text(encoding="utf-8"))
-        value = value.get("projects", value) if isinstance(value, dict) else {}
-        return (
-            {str(key): each for key, each in value.items() if isinstance(each, str)} if isinstance(value, dict) else {}
-        )
+    with suppress(OSError, ValueError):
+        value = decode_json(path.read_bytes())
+        projects = value.get("projects", value) if isinstance(value, dict) else {}
+        if isinstance(projects, dict):
+            return {key: each for key, each in projects.items() if isinstance(each, str)}
     return {}
