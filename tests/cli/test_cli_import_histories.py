@@ -136,7 +136,7 @@ def test_every_entry_names_its_origin(notes: Path) -> None:
     ricordo("import", chat(Path("chat.jsonl")), notes)
     entries = ricordo("memory", "list", "--json").document["entries"]
     assert len(entries) > 2
-    assert {each["source"]["origin"] for each in entries} == {"chat chat.jsonl", "notes CLAUDE.md:3"}
+    assert {each["source"]["origin"] for each in entries} == {"chat:chat.jsonl", "notes:CLAUDE.md:3"}
     session = ricordo("session", "list", "--json").document["sessions"][0]["id"]
     assert {each["source"]["session"] for each in entries} == {session, None}
 
@@ -221,6 +221,19 @@ def test_memories_of_other_systems_are_found_but_in_no_prompt_until_they_are_tru
     assert "Invoices" in ricordo("context").out
 
 
+def test_notes_of_the_person_hold_for_all_projects_and_are_taken_back_too(home: Path, tmp_path: Path) -> None:
+    _transcript(home, Path.cwd(), [("user", DECISION)])
+    (home / ".claude" / "CLAUDE.md").write_text("- Answers are wanted in metric units.\n", encoding="utf-8")
+    [change] = ricordo("import", "claude-code", "--json").document["changes"]
+    assert ricordo("import", "claude-code", "--json").document["memories"] == {"read": 1, "new": 0, "forgotten": 0}
+    there = ("--root", str(tmp_path / "other"))
+    ricordo("remember", "The other project is a bakery.", *there)
+    assert "metric units" in ricordo("recall", "units of answers", *there).out
+    assert ricordo("undo", change["id"]).code == 0
+    assert "metric units" not in ricordo("recall", "units of answers", *there).out
+    assert _texts() == set()
+
+
 def test_trusted_memories_count_as_confirmed_at_once(notes: Path) -> None:
     ricordo("import", notes, "--trust")
     ricordo("consolidate")
@@ -232,8 +245,7 @@ def test_what_was_forgotten_is_not_imported_again(notes: Path) -> None:
     ricordo("import", notes)
     [entry] = ricordo("memory", "list", "--json").document["entries"]
     ricordo("forget", entry["id"])
-    done = ricordo("import", notes)
-    assert "CLAUDE.md:3: skipped: It was forgotten, and is not taken in again." in done.err
+    assert "1 memory stays forgotten" in ricordo("import", notes).out
     assert _texts() == set()
 
 

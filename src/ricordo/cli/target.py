@@ -31,6 +31,8 @@ from ricordo.errors import (
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from ricordo.guard import Redactor
     from ricordo.hooks.contract import HookAnswer, HookEvent
     from ricordo.hooks.places import Place
@@ -49,6 +51,7 @@ __all__ = [
     "load_scope",
     "locate_target",
     "open_memory",
+    "open_personal_memory",
     "print_setting_errors",
     "read_memory",
     "require_target",
@@ -283,6 +286,19 @@ async def open_memory(target: Target, *, finds: bool = False, background: bool =
         if finds and settings.embedder in _LOCAL_EMBEDDERS:
             await memory.embed(seconds=_EMBEDDING_SECONDS)
         yield memory
+
+
+def open_personal_memory(target: Target) -> "AbstractAsyncContextManager[Memory]":
+    """Open what the user of `target` sees in all projects, which is created when it is not there."""
+    from ricordo.runtime.memory import Memory
+    from ricordo.runtime.roots import user_root_path
+    from ricordo.scope import Scope
+
+    folder = user_root_path(target.settings.data, target.user, target.tenant)
+    scope = Scope(user=target.user, tenant=target.tenant)
+    return Memory.open(
+        folder, scope=scope, settings=target.settings, embedder="none", reranker="none", actor=target.user
+    )
 
 
 def print_setting_errors(target: Target) -> None:

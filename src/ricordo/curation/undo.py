@@ -400,7 +400,8 @@ async def _plan_retraction(files: FileStore, item: HistoryItem, *, last_run: str
         learned = [entry.id for entry in await find_imported_entries(files, imported.ids)]
         item = replace(item, entries=tuple(dict.fromkeys((*item.entries, *learned))), paths=())
     remaining = await _find_remaining_entries(files, item) if item.entries else []
-    if not remaining and not (is_import and imported.edits):
+    # what an import brought may all lie in another place
+    if not remaining and not (is_import and (imported.edits or not item.entries)):
         raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
     edits = [*imported.edits] if is_import else []
     if remaining:

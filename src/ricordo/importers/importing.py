@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import field, replace
-from hashlib import blake2b
 from heapq import heappush, heapreplace
 
 import anyio
@@ -26,9 +25,9 @@ from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import JsonValue, Message
 from ricordo.messages.codec import count_fingerprints
 from ricordo.messages.json_text import dumps
+from ricordo.runtime.entry_import import IMPORT_ID_FIELD
 from ricordo.runtime.importing import ImportRun, begin_import
 from ricordo.runtime.memory import Memory
-from ricordo.scope import Scope
 from ricordo.workspace.entry import Entry, Source, is_system_field
 
 __all__ = ["ImportReport", "MemoryOpener", "import_sources", "make_entry"]
@@ -51,7 +50,8 @@ _NOT_IN_NAMES = frozenset({"User", "Assistant"})
 class ImportReport:
     """What an import did so far.
 
-    `read` and `new` count messages, `memories` and `new_memories` the memories of other systems. `learned` counts by
+    `read` and `new` count messages, `memories` and `new_memories` the memories of other systems, of which
+    `forgotten_memories` were forgotten here and stay forgotten. `learned` counts by
     kind the entries that were learned from messages. `changes` are the ids by which all of it is undone, by user, with
     None for the person who imports. With `uses_model` a model learns from what was read, and so many jobs are
     `waiting_jobs` for it. `unreadable` names the sources that can't be read and why, `empty` those with nothing to
@@ -65,6 +65,7 @@ class ImportReport:
     new: int = 0
     memories: int = 0
     new_memories: int = 0
+    forgotten_memories: int = 0
     sessions: set[str] = field(default_factory=set)
     learned: Counter[str] = field(default_factory=Counter)
     names: Counter[str] = field(default_factory=Counter)
@@ -141,17 +142,26 @@ async def import_sources(
     *,
     session: str | None = None,
     trusted: bool = False,
+    open_personal: MemoryOpener | None = None,
     on_bytes: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Take in `sources`, one after the other, and add what happened to `report`.
 
-    `session` gathers all messages in one session. Memories of other systems stay external until a person confirms
-    them, but with `trusted` they count as confirmed. A source that can't be read is noted in the report and the next
-    one read. After an error of the disk, or a cancellation, everything that was taken in before is kept and recorded.
+    `session` gathers all messages in one session. What holds for all projects of a person goes into the memory that
+    `open_personal` opens, if it is given. Memories of other systems stay external until a person confirms them, but
+    with `trusted` they count as confirmed. A source that can't be read is noted in the report and the next one read.
+    After an error of the disk, or a cancellation, everything that was taken in before is kept and recorded.
     Raises: StorageError.
     """
     async with AsyncExitStack() as stack:
-        act = _Act(open_memory=open_memory, stack=stack, report=report, trusted=trusted, reason=_describe(sources))
+        act = _Act(
+            open_memory=open_memory,
+            open_personal=open_personal or open_memory,
+            stack=stack,
+            report=report,
+            trusted=trusted,
+            reason=_describe(sources),
+        )
         try:
             for found in sources:
                 source = found.source.watched(on_problem=report.add_problem, on_bytes=on_bytes)
@@ -184,12 +194,14 @@ class _Act:
     """The runs of one import, one for each user whose memory it writes to, and the report on them."""
 
     open_memory: MemoryOpener
+    open_personal: MemoryOpener
     stack: AsyncExitStack
     report: ImportReport
     trusted: bool
     reason: str
     runs: dict[str | None, ImportRun] = field(default_factory=dict)
     memories: dict[str | None, Memory] = field(default_factory=dict)
+    personal_memories: dict[str | None, Memory] = field(default_factory=dict)
     person: str | None = None
     """The user of a source who is taken to be the person who imports."""
 
@@ -265,19 +277,27 @@ class _Act:
         if self.person is None and len(users) == 1:
             (self.person,) = users
         by_user: defaultdict[str | None, list[ImportedMemory]] = defaultdict(list)
-        for memory in batch:
-            by_user[None if memory.user == self.person else memory.user].append(memory)
+        for each in batch:
+            by_user[None if each.user == self.person else each.user].append(each)
         for user, memories in by_user.items():
             run = await self._find_run(user)
-            scope = self.memories[user].scope
-            entries = [make_entry(each, found, scope) for each in memories]
-            saved, refused = await run.remember(entries, is_confirmed=self.trusted)
+            entries = [make_entry(each, found) for each in memories]
+            memory = await self._find_personal(user) if found.everywhere else self.memories[user]
+            result = await run.import_entries(entries, memory, is_confirmed=self.trusted)
             self.report.memories += len(memories)
-            self.report.new_memories += len(saved)
-            lines = {entry.id: each.line for entry, each in zip(entries, memories, strict=True)}
-            for each in refused:
-                found.source.report(lines[each.entry.id], each.reason)
-            await to_thread.run_sync(self.report.add_entries, saved)
+            self.report.new_memories += len(result.entries)
+            self.report.forgotten_memories += result.forgotten_count
+            for refusal in result.refused:
+                found.source.report(memories[refusal.position].line, refusal.reason)
+            await to_thread.run_sync(self.report.add_entries, result.entries)
+
+    async def _find_personal(self, user: str | None) -> Memory:
+        """Return the memory of a user for all projects; it is that of the project if nothing else was given."""
+        if self.open_personal is self.open_memory:
+            return self.memories[user]
+        if user not in self.personal_memories:
+            self.personal_memories[user] = await self.stack.enter_async_context(self.open_personal(user))
+        return self.personal_memories[user]
 
 
 def _iterate_batches(found: FoundSource, session: str | None) -> Iterator[_MessageBatch | list[ImportedMemory]]:
@@ -331,26 +351,21 @@ _NAME_PART = lazy_compile("[^A-Za-z0-9_-]+")
 _MAX_NAME = 60
 
 
-def make_entry(memory: ImportedMemory, found: FoundSource, scope: Scope) -> Entry:
-    """Return the entry of a memory of another system, for the memory of `scope`.
+def make_entry(memory: ImportedMemory, found: FoundSource) -> Entry:
+    """Return the entry of a memory of another system, as `Memory.import_entries` takes it.
 
-    Its id follows from the format and the other system's own id, so it is the same in each import. What has no field
-    of an entry is in its metadata, under names that an entry allows; what is no text is JSON.
+    What has no field of an entry is in its metadata, under names that an entry allows; what is no text is JSON.
     """
-    form = found.form.name if found.form else ""
-    key = [form, memory.user or "", *([memory.id] if memory.id else [memory.kind, memory.text])]
-    fields = {**({"foreign-user": memory.user} if memory.user else {}), **memory.metadata}
+    own_id = {IMPORT_ID_FIELD: memory.id} if memory.id else {}
+    fields = {**own_id, **({"foreign-user": memory.user} if memory.user else {}), **memory.metadata}
     time = memory.time and truncate_to_milliseconds(memory.time)
     return Entry(
-        id="i" + blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(),
         content=memory.text,
         kind=memory.kind.strip() or "fact",
         tags=memory.tags,
         since=time,
         by="import",
         source=Source(origin=f"{_name_origin(found)}:{memory.line}"),
-        scope=Scope(user=scope.user, tenant=scope.tenant) if found.everywhere and scope.user else None,
-        reason=f"{found.source.filename} is for all projects." if found.everywhere else None,
         extra=tuple(_to_metadata(fields).items()),
     )
 
@@ -370,5 +385,5 @@ def _to_metadata(fields: Mapping[str, JsonValue]) -> dict[str, str]:
 
 
 def _name_origin(found: FoundSource) -> str:
-    """Return the format and the name of a source in a few words."""
-    return f"{found.form.name if found.form else 'unknown'} {found.source.filename}"
+    """Return the format and the name of a source."""
+    return f"{found.form.name if found.form else 'unknown'}:{found.source.filename}"

@@ -21,16 +21,15 @@ from ricordo.runtime import Workspace
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.stores.contract import KeepsTombstones, LayeredMemory
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.change_sets import IMPORT_ACT
 from ricordo.workspace.history.log import PERSON
 from ricordo.workspace.history.tombstones import content_digest
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.redaction import redact_entry
 
-__all__ = ["IMPORT_ACT", "IMPORT_ID_FIELD", "EntryImport", "ImportRefusal", "import_entries"]
+__all__ = ["IMPORT_ID_FIELD", "EntryImport", "ImportRefusal", "import_entries"]
 
 
-IMPORT_ACT = "import"
-"""The act of a change that brought entries of another system."""
 IMPORT_ID_FIELD = "import-id"
 """The extra field with the id that an entry has in the system that it comes from."""
 _IMPORTED = b"[by:: import]"
@@ -77,11 +76,12 @@ class _Plan:
 
 
 async def import_entries(
-    workspace: Workspace, layers: LayeredMemory, entries: Sequence[Entry], *, part_of: str
+    workspace: Workspace, layers: LayeredMemory, entries: Sequence[Entry], *, part_of: str, is_confirmed: bool = False
 ) -> EntryImport:
     """Save the entries that are new in the narrowest place, as a part of the change `part_of` or a change of their own.
 
-    Raises: StorageError; what was saved before is then kept, and is known the next time.
+    With `is_confirmed` they count as confirmed by the person who imports them. Raises: StorageError; what was saved
+    before is then kept, and is known the next time.
     """
     place = workspace.memory_root
     stored = await _read_imported(place)
@@ -97,7 +97,8 @@ async def import_entries(
     saved: list[Entry] = []
     for start in range(0, len(fresh), _BATCH):
         now = place.clock.now()
-        batch = [replace(entry, time=now) for entry in fresh[start : start + _BATCH]]
+        confirmed = now if is_confirmed else None
+        batch = [replace(entry, time=now, confirmed=confirmed) for entry in fresh[start : start + _BATCH]]
         saved += await layers.write_many(batch, part_of=change_id)
     if replaced:
         await curation.supersede_entries(

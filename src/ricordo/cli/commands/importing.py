@@ -26,12 +26,13 @@ from ricordo.cli.render import (
     progress_bar,
     wrap,
 )
-from ricordo.cli.target import Target, find_target, open_memory, run_async
+from ricordo.cli.target import Target, find_target, open_memory, open_personal_memory, run_async
 from ricordo.errors import FileMissing, RicordoError
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from ricordo.importers import FormatCounts, FoundSource, ImportPlan, ImportProblem, ImportReport
     from ricordo.messages.types import JsonValue
@@ -140,11 +141,20 @@ def _run(task: _Task, session: str | None, *, trusted: bool) -> "ImportReport":
         async with open_memory(target if user is None else replace(target, user=user)) as memory:
             yield memory
 
+    def open_personal(user: str | None) -> "AbstractAsyncContextManager[Memory]":
+        return open_personal_memory(target if user is None else replace(target, user=user))
+
     with progress_bar(sum(map(_find_size, task.sources)), "Importing") as on_bytes:
         try:
             run_async(
                 lambda: import_sources(
-                    open_for, task.sources, report, session=session, trusted=trusted, on_bytes=on_bytes
+                    open_for,
+                    task.sources,
+                    report,
+                    session=session,
+                    trusted=trusted,
+                    open_personal=open_personal,
+                    on_bytes=on_bytes,
                 )
             )
         except RicordoError:
@@ -379,6 +389,9 @@ def _print_summary(target: Target, report: "ImportReport", *, telling: int | Non
         heading = f"Read {pluralize(report.memories, 'memory', 'memories')} of other systems"
         known = report.memories - report.new_memories
         print_line(f"{heading}: {report.new_memories:,} new, {known:,} known or refused.")
+    if report.forgotten_memories:
+        forgotten = pluralize(report.forgotten_memories, "memory stays", "memories stay")
+        print_line(f"{forgotten} forgotten, as you wished.")
     if not (report.changes or report.waiting_jobs):
         print_line("Nothing was added: all of it was there already.")
         return
@@ -433,7 +446,7 @@ def _report_document(target: Target, report: "ImportReport") -> "dict[str, JsonV
         "files": report.sources,
         "sessions": len(report.sessions),
         "messages": {"read": report.read, "new": report.new, "known": report.known_messages},
-        "memories": {"read": report.memories, "new": report.new_memories},
+        "memories": {"read": report.memories, "new": report.new_memories, "forgotten": report.forgotten_memories},
         "entries": report.learned.total(),
         "learned": dict(report.learned.most_common()),
         "waiting": report.waiting_jobs,
