@@ -29,7 +29,9 @@ SESSION_MESSAGES = 100
 STEPS = ("plan", "import", "again", "question", "undo")
 PEOPLE = "Nadia Paul Ines Tomas Wei Aisha Lena Marco Yuki Omar Clara Jonas Priya Mateo Sofia Ravi".split()
 THINGS = """staging database|billing service|search index|export job|login page|mobile app|invoice template|warehouse feed|mail queue
-price list|image cache|payment gateway|audit log|release script|test fixtures|feature flags|translation files|backup server""".split("|")
+price list|image cache|payment gateway|audit log|release script|test fixtures|feature flags|translation files|backup server""".split(
+    "|"
+)
 WORDS = """build cache branch client column commit config cursor deploy draft engine entry error event field file filter
 frame graph handler header index input item job key label layer limit line list lock log map merge method model module name node
 object offset option order output page parser path plan pool port query queue range record region report request result role root
@@ -189,7 +191,9 @@ def render(rows: list[dict[str, Any]], machine: str) -> str:
     }  # fmt: skip
     for row in rows:
         for step, values in row["steps"].items():
-            told = ", ".join(f"{values[key]:,} {key}" for key in ("new", "entries", "left", "sessions") if key in values)
+            told = ", ".join(
+                f"{values[key]:,} {key}" for key in ("new", "entries", "left", "sessions") if key in values
+            )
             cost = "" if step == "question" else f"{1_000 * values['cpu'] / row['messages']:.2f}"
             lines.append(
                 f"| {row['messages']:,} | {row['megabytes']:,} | {labels[step]} | {cost} | {values['seconds']:,} "

@@ -33,7 +33,7 @@ from ricordo.extraction.extractors import (
     RuleFunction,
     accept_sections,
 )
-from ricordo.extraction.known_memory import RecalledTexts, collect_saved_words, load_known_words, repeats_tool_output
+from ricordo.extraction.known_memory import RecalledTexts, ToolOutput, collect_saved_words, load_known_words
 from ricordo.extraction.rules import extract
 from ricordo.guard.redact import Redactor
 from ricordo.language import find_validity, split_words
@@ -359,6 +359,7 @@ class Flusher:
         new_ids = {message.id for message in new}
         saved_words = collect_saved_words([*context, *new])
         origins = {message.id: origin for message in new if (origin := get_origin(message))}
+        tools = ToolOutput([*context, *new])
         now = self.clock.now()
         entries = [
             Entry(
@@ -370,7 +371,7 @@ class Flusher:
                 since=truncate_to_milliseconds(finding.since) if finding.since else None,
                 extra=(
                     *([(UNTIL_FIELD, finding.until.isoformat())] if finding.until else []),
-                    *([EXTERNAL_TRUST_FIELD] if repeats_tool_output(finding, [*context, *new]) else []),
+                    *([EXTERNAL_TRUST_FIELD] if tools.is_repeated(finding.message_ids[0], finding.quote) else []),
                 ),
                 scope=scope,
                 by="flush",

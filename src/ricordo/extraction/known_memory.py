@@ -12,11 +12,11 @@ from functools import cached_property
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
-from ricordo.extraction.contract import Finding
 from ricordo.extraction.request import KnownMemory
 from ricordo.guard import Trust
-from ricordo.language import repeats_sentence, split_words, strip_accents
+from ricordo.language import split_words, strip_accents
 from ricordo.language.packs import pack_words
+from ricordo.language.words import SourceText
 from ricordo.messages import Message
 from ricordo.messages.json_text import loads
 from ricordo.storage import FileStore
@@ -27,12 +27,11 @@ from ricordo.workspace.redaction import hide_quarantined
 __all__ = [
     "SAVING_TOOL",
     "RecalledTexts",
+    "ToolOutput",
     "collect_saved_words",
     "is_from_tools",
-    "is_repeated_from_tools",
     "load_known_memory",
     "load_known_words",
-    "repeats_tool_output",
 ]
 
 
@@ -151,34 +150,64 @@ def _iter_saved_texts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 def is_from_tools(content: str, messages: Sequence[Message]) -> bool:
     """Return whether a text repeats what a tool printed in `messages`, and no user said it there."""
-    if any(_repeats(content, message.text) for message in messages if message.role == "user"):
-        return False
-    return any(
-        _repeats(content, result.text)
-        for message in messages
-        for result in message.tool_results
-        # what memory said is trusted as it was, so saving it again makes it no better
-        if result.name not in _MEMORY_TOOLS or _EXTERNAL_ITEM in result.text
-    )
+    return ToolOutput(messages).covers(content, before=len(messages))
 
 
-def _repeats(content: str, source: str) -> bool:
-    """Return whether a text has most of its words from a sentence of `source`, or stands there as it is."""
-    words = " ".join(content.split())
-    return repeats_sentence(content, source) or (len(words) >= _MIN_VERBATIM and words in " ".join(source.split()))
+class ToolOutput:
+    """What tools printed in some messages, prepared to tell which statements of an assistant only repeat it."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        """Take the messages in their order."""
+        self._messages = messages
+        self._positions: dict[str, int] = {}
+        for index, message in enumerate(messages):
+            self._positions.setdefault(message.id, index)
+        self._sources: dict[int, tuple[list[_Source], list[_Source]]] = {}
+
+    def is_repeated(self, message_id: str, quote: str) -> bool:
+        """Return whether the message is an assistant's, and `quote` repeats what a tool printed before it.
+
+        It does not if a user said it before.
+        """
+        index = self._positions.get(message_id)
+        return index is not None and self._messages[index].role == "assistant" and self.covers(quote, before=index)
+
+    def covers(self, content: str, *, before: int) -> bool:
+        """Return whether a text repeats what a tool printed before this position, and no user said it there."""
+        statement = _Source(content)
+        said = (source for index in range(before) for source in self._prepare(index)[0])
+        if any(source.is_repeated_by(statement) for source in said):
+            return False
+        printed = (source for index in range(before) for source in self._prepare(index)[1])
+        return any(source.is_repeated_by(statement) for source in printed)
+
+    def _prepare(self, index: int) -> "tuple[list[_Source], list[_Source]]":
+        """Return what a user said in a message, and what tools printed in it."""
+        if index not in self._sources:
+            message = self._messages[index]
+            said = [_Source(message.text)] if message.role == "user" else []
+            # what memory said is trusted as it was, so saving it again makes it no better
+            printed = [
+                _Source(result.text)
+                for result in message.tool_results
+                if result.name not in _MEMORY_TOOLS or _EXTERNAL_ITEM in result.text
+            ]
+            self._sources[index] = said, printed
+        return self._sources[index]
 
 
-def repeats_tool_output(finding: Finding, messages: Sequence[Message]) -> bool:
-    """Return whether an assistant states the finding after a tool printed it, and no user said it before.
+class _Source:
+    """A text that others may repeat; what is needed for a comparison is computed once, when it is."""
 
-    `messages` are the messages of the finding in order, with some before them.
-    """
-    return is_repeated_from_tools(finding.message_ids[0], finding.quote, messages)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._sentences = SourceText(text)
 
+    def is_repeated_by(self, statement: "_Source") -> bool:
+        """Return whether a text has most of its words from a sentence of this one, or stands here as it is."""
+        is_verbatim = len(statement._joined) >= _MIN_VERBATIM and statement._joined in self._joined
+        return is_verbatim or self._sentences.is_repeated_by(statement._sentences)
 
-def is_repeated_from_tools(message_id: str, quote: str, messages: Sequence[Message]) -> bool:
-    """Return whether the message with this id is an assistant's, and `quote` repeats what a tool printed before."""
-    source_index = next((index for index, message in enumerate(messages) if message.id == message_id), None)
-    if source_index is None or messages[source_index].role != "assistant":
-        return False
-    return is_from_tools(quote, messages[:source_index])
+    @cached_property
+    def _joined(self) -> str:
+        return " ".join(self._text.split())

@@ -264,7 +264,9 @@ class _Act:
     async def _ingest(self, batch: _MessageBatch, origin: str, counts: "Counter[str]") -> None:
         run = await self._find_run(None)
         result = await run.ingest(batch.messages, session=batch.session, origin=origin, known=counts)
-        counts.update(count_fingerprints(result.messages))
+        if not all(message.id for message in batch.messages):
+            # messages without an id are told apart by how often the same was said before
+            counts.update(count_fingerprints(result.messages))
         self.report.sessions.add(batch.session)
         self.report.read += len(batch.messages)
         self.report.new += result.added_count

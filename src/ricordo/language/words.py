@@ -17,7 +17,7 @@ non-empty word, and a word that is not plain letters comes back unchanged.
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, repeat
 
 from ricordo.language.languages import Language, detect_language, is_unsegmented, is_unsegmented_language
@@ -337,13 +337,27 @@ _PREFIX_LETTERS = 5
 
 def repeats_sentence(text: str, source: str) -> bool:
     """Tell whether a sentence of `text` has most of its words, three at least, from one sentence of `source`."""
-    statements = _sentence_words(text)
-    source_statements = _sentence_words(source)
-    return any(
-        len(words & other) >= max(_MIN_SHARED_WORDS, _MIN_SHARE * len(words))
-        for words in statements
-        for other in source_statements
-    )
+    return SourceText(source).is_repeated_by(SourceText(text))
+
+
+class SourceText:
+    """A text whose sentences are compared with those of many others; what is needed is computed once, when it is."""
+
+    def __init__(self, text: str) -> None:
+        """Compare the beginning of `text`."""
+        self._text = text[:_MAX_COMPARED_CHARS]
+
+    def is_repeated_by(self, other: "SourceText") -> bool:
+        """Tell whether a sentence of `other` has most of its words, three at least, from one sentence of this text."""
+        return any(
+            len(words & source) >= max(_MIN_SHARED_WORDS, _MIN_SHARE * len(words))
+            for words in other._sentence_words
+            for source in self._sentence_words
+        )
+
+    @cached_property
+    def _sentence_words(self) -> list[frozenset[str]]:
+        return _sentence_words(self._text)
 
 
 def coverage(text: str, sources: Sequence[str]) -> float:

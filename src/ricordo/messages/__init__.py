@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         find_cut_points,
         find_orphan_results,
         find_safe_cut,
+        get_import,
         get_mark,
         is_pinned,
         pair_calls,
@@ -78,6 +79,7 @@ __all__ = [
     "find_orphan_results",
     "find_safe_cut",
     "fingerprint",
+    "get_import",
     "get_mark",
     "is_pinned",
     "loads",
@@ -100,7 +102,7 @@ __getattr__ = lazy_exports(
         ".types": (
             "JsonValue Mark Media Message MessageGroup Pairing Part PartPosition Role Text Thinking "
             "ToolCall ToolResult ToolSpec Unknown Usage count_provider_items delivered_results "
-            "find_cut_points find_orphan_results find_safe_cut get_mark is_pinned pair_calls "
+            "find_cut_points find_orphan_results find_safe_cut get_import get_mark is_pinned pair_calls "
             "split_groups with_delivered_results with_mark with_pin"
         ),
     },

@@ -24,7 +24,7 @@ from ricordo.extraction.config import NEVER, FlushConfig
 from ricordo.extraction.contract import ExtractionSection, SectionFactory, SectionInput
 from ricordo.extraction.extractors import ExtractionResult, Extractor, MessageDelta, ModelExtractor, RuleExtractor
 from ricordo.extraction.flusher import Flusher, FlushResult
-from ricordo.extraction.known_memory import repeats_tool_output
+from ricordo.extraction.known_memory import ToolOutput
 from ricordo.extraction.rules import extract
 from ricordo.extraction.session_extraction import SessionExtraction
 from ricordo.jobs import Job, JobQueue
@@ -241,6 +241,7 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
     }
     # a sentence begins with a capital letter, even if the name does not
     # and a name before a colon, or with the question that was asked, only says who spoke
+    tools = ToolOutput(section_input.recorded)
     about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b(?![:：，]|, )", re.IGNORECASE)
     return [
         NewFact(
@@ -250,9 +251,9 @@ def _extract_facts(section_input: SectionInput) -> list[NewFact]:
             source=FactSource(messages=finding.message_ids, quote=finding.quote),
         )
         for finding in section_input.findings
-        if not repeats_tool_output(finding, section_input.recorded)
         if finding.kind not in _PROJECT_KINDS and (opening := about_user.match(finding.content))
         if finding.kind != "fact" or finding.corrects or not tells_event(finding.content[opening.end() :])
+        if not tools.is_repeated(finding.message_ids[0], finding.quote)
     ]
 
 
@@ -348,10 +349,12 @@ class SessionRecorder:
         known: Mapping[str, int] | None,
         part_of: str = "",
         actor: str = PERSON,
+        only_new: bool = False,
     ) -> IngestReport:
         """Check the arguments of `Memory.ingest`, record the messages, and learn from them.
 
-        Without an `actor` the caller records the change.
+        Without an `actor` the caller records the change. With `only_new` messages that are recorded are left out of
+        the report, and nothing is learned from them again.
         """
         # a single message instead of several is refused below
         given_messages: list[Message] = list(messages) if isinstance(messages, Iterable) else [messages]
@@ -363,6 +366,8 @@ class SessionRecorder:
         agent = workspace.scope.agent or DEFAULT_AGENT
         job = Job(kind="flush", agent=agent, session=session, user=workspace.scope.user or "")
         transcript = self._open_transcript(workspace.memory_root, transcript_path(agent, session), session)
+        if only_new:
+            given_messages = list(await transcript.select_unknown(given_messages))
         return await ingest_messages(
             workspace, transcript, given_messages, job, known=known, part_of=part_of, actor=actor
         )

@@ -58,6 +58,7 @@ class ImportRun:
             session=session,
             known=known,
             actor="",
+            only_new=True,
         )
         self.is_empty = self.is_empty and not report.added_count and not report.entries
         self._learned += [entry.id for entry in report.entries]

@@ -343,6 +343,31 @@ def message_text(message: "Message") -> str:
     return "\n".join(text for part in message.parts if (text := _part_text(part)))
 
 
+_TOOL_TEXT_END = 1_000
+"""So many characters at the beginning and at the end of a tool's text in an imported message are indexed."""
+
+
+def _indexed_text(message: "Message") -> str:
+    """Return the text of a message; of what tools were told and printed in an imported one, the beginning and the end.
+
+    Most of the bytes of a coding agent's history are files and logs that tools printed, and few of them are looked for.
+    A search for a phrase reads the transcript itself and finds all of them.
+    """
+    if messages.get_import(message) is None:
+        return message_text(message)
+    texts = (
+        _shorten(_part_text(part)) if isinstance(part, messages.ToolCall | messages.ToolResult) else _part_text(part)
+        for part in message.parts
+    )
+    return "\n".join(filter(None, texts))
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= 2 * _TOOL_TEXT_END:
+        return text
+    return f"{text[:_TOOL_TEXT_END]}\n…\n{text[-_TOOL_TEXT_END:]}"
+
+
 def speaker_line(chunk: Chunk) -> str:
     """Return a message in the form that its neighbours store: speaker and content."""
     return f"{chunk.speaker}: {chunk.content}"
@@ -383,7 +408,7 @@ def _message_chunk(document: SearchDocument, message: "Message", number: int, re
         line_number=number,
         end_line=number,
         # older messages may contain secrets of a form that was unknown at the time
-        content=redactor.clean(message_text(message)),
+        content=redactor.clean(_indexed_text(message)),
         document_type=document.document_type,
         kind="message",
         time=message.time,

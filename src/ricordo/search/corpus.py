@@ -47,6 +47,7 @@ OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
 """The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
 _MAX_COUNT = 3
 _PREFIX_BYTES = 8
+_MOST_OCCURRENCES = 4_000_000
 COLUMNS: dict[str, str] = {
     "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
     "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
@@ -145,7 +146,10 @@ class Segment:
 
 
 class SegmentBuilder:
-    """Builds a segment from rows that are added in batches; it stores only their numeric form."""
+    """Builds a segment from rows that are added in batches; it stores only their numeric form.
+
+    Building takes some tens of bytes for each occurrence of a term, so one that `is_full` should get no more rows.
+    """
 
     def __init__(self) -> None:
         """Start with no rows."""
@@ -171,8 +175,13 @@ class SegmentBuilder:
             self._posting_keys.append(self._build_posting_keys(terms, beside))
         self._count += len(rows)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows have as many terms as one segment should have."""
+        return sum(map(len, self._posting_keys)) >= _MOST_OCCURRENCES
+
     def build(self) -> Segment:
-        """Return the segment of all rows."""
+        """Return the segment of all rows; nothing can be added after that."""
         fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
         columns = {
             name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
@@ -194,7 +203,14 @@ class SegmentBuilder:
         place = np.zeros(len(written), dtype=np.int64)
         place[order] = np.arange(len(written))
         held = np.concatenate(self._posting_keys) if self._posting_keys else np.zeros(0, dtype=np.int64)
-        held = np.sort((place[held >> 32] << 32) | (held & 0xFFFFFFFF)) if len(held) else held
+        self._posting_keys.clear()
+        if len(held):
+            numbers = place[held >> 32]
+            numbers <<= 32
+            held &= 0xFFFFFFFF
+            held |= numbers
+            del numbers
+            held.sort()
         posting = held >> 1
         first = np.flatnonzero(np.diff(posting, prepend=-1))
         every = np.diff(first, append=len(held))
@@ -224,6 +240,8 @@ IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS = 1, 2, 4
 _LONGEST_TAIL = 8_192
 _FILTER_CACHE_SIZE = 16
 _MOST_PARTS, _MAX_DEAD_SHARE = 8, 0.25
+_ROWS_TO_A_PART = 10_000
+"""An index of many rows has several segments, so that building one takes no more memory than a small process has."""
 _NAME_COLUMNS = ("kind", "tags", "session")
 _TYPES: tuple[str, ...] = ALL_DOCUMENT_TYPES
 _LONG, _PROFILE = _TYPES.index("long"), _TYPES.index("profile")
@@ -275,7 +293,8 @@ class Corpus:
     @property
     def is_fragmented(self) -> bool:
         """Whether it has so many parts or removed rows that it should be loaded again."""
-        return len(self._parts) > _MOST_PARTS or self.dead_count > _MAX_DEAD_SHARE * self.count
+        most_parts = _MOST_PARTS + self.count // _ROWS_TO_A_PART
+        return len(self._parts) > most_parts or self.dead_count > _MAX_DEAD_SHARE * self.count
 
     @property
     def sorts(self) -> Array:

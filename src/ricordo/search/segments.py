@@ -230,6 +230,10 @@ class _CompactionPlan:
     change: int
     replaced: tuple[int, ...]
 
+    def split(self, number: int) -> "tuple[_CompactionPlan, _CompactionPlan]":
+        """Return the plans of the segments before and from the chunk `number` on; the first one replaces all."""
+        return replace(self, last=number - 1), replace(self, first=number, replaced=())
+
 
 class CorpusSearcher:
     """The rows of one database as a corpus in memory, kept up to date with the writes of all processes.
@@ -335,12 +339,20 @@ class CorpusSearcher:
         fold = await database.read(_plan_compaction)
         if fold is None:
             return
-        builder, first = SegmentBuilder(), fold.first
-        while rows := await database.read(partial(_read_rows, first=first, last=fold.last, limit=_READ_BATCH)):
-            await anyio.to_thread.run_sync(builder.add, rows)
-            first = rows[-1].number + 1
-        data, length = await anyio.to_thread.run_sync(_build_segment, builder)
-        if await database.write(lambda connection: _store_segment(connection, fold, data, length)):
+        is_stored = False
+        while fold is not None:
+            builder, first = SegmentBuilder(), fold.first
+            while rows := await database.read(partial(_read_rows, first=first, last=fold.last, limit=_READ_BATCH)):
+                await anyio.to_thread.run_sync(builder.add, rows)
+                first = rows[-1].number + 1
+                if builder.is_full:
+                    break
+            data, length = await anyio.to_thread.run_sync(_build_segment, builder)
+            part, fold = fold.split(first) if rows else (fold, None)
+            if not await database.write(partial(_store_segment, fold=part, data=data, length=length)):
+                break
+            is_stored = True
+        if is_stored:
             await database.read(self._reload_if_fragmented)
 
     def _reload_if_fragmented(self, connection: Connection) -> None:
@@ -444,7 +456,9 @@ def _load_rows(connection: Connection, corpus: Corpus, first: int, last: int) ->
     while rows:
         builder.add(rows)
         rows = _read_rows(connection, rows[-1].number + 1, last, _READ_BATCH)
-    corpus.add_segment(builder.build())
+        if builder.is_full or not rows:
+            corpus.add_segment(builder.build())
+            builder = SegmentBuilder()
 
 
 def _last_pruned_change(connection: Connection) -> int:

@@ -94,6 +94,18 @@ class Transcript:
                     await self._catch_up()
         return AppendResult(messages=tuple(identified), added=tuple(message.id for message in new))
 
+    async def select_unknown(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages whose ids are not in the log; all of them if one has no id.
+
+        It is cheaper than an append that adds nothing, as nothing is redacted. Raises: StorageBusy.
+        """
+        if not all(message.id for message in messages):
+            return messages
+        async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCK_COUNT:x}"):
+            await self._add_messages(self._without_fingerprint)
+            await self._catch_up()
+        return [message for message in messages if message.id not in self._ids]
+
     async def read(self) -> TranscriptContents:
         """Return everything in the log; empty if there is no log. The next append reads only what is added later."""
         try:

@@ -43,7 +43,7 @@ from ricordo.curation.profile.updates import (
     without_forgotten,
 )
 from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
-from ricordo.extraction.known_memory import is_repeated_from_tools
+from ricordo.extraction.known_memory import ToolOutput
 from ricordo.guard.fence import contains_fence
 from ricordo.language.sentences import split_sentences
 from ricordo.language.words import containment, content_words
@@ -98,11 +98,12 @@ def attach_sources(update: ProfileUpdate, messages: Sequence[Message], thread: s
 
 def _without_outside_sources(update: ProfileUpdate, messages: Sequence[Message]) -> ProfileUpdate:
     """Return an update whose facts have no source where an assistant only repeats what a tool printed."""
+    tools = ToolOutput(messages)
     return replace(
         update,
         facts=tuple(
             replace(fact, source=FactSource(thread=fact.source.thread))
-            if any(is_repeated_from_tools(name, fact.source.quote, messages) for name in fact.source.messages[:1])
+            if any(tools.is_repeated(name, fact.source.quote) for name in fact.source.messages[:1])
             else fact
             for fact in update.facts
         ),
