@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ import ricordo
 from disks import KillingDisk
 from forking import Emit, in_child
 from ricordo import Entry, Memory, Message, Scope
+from ricordo.errors import UndoRefused
+from ricordo.importers import ImportReport, ImportSource, find_sources, import_sources
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 from ricordo.storage import Disk
@@ -45,6 +47,7 @@ class Scenario:
     prepare: Act
     act: Act
     look: Look
+    end: Look | None = None
 
 
 def settings(root: Path) -> Settings:
@@ -178,7 +181,40 @@ async def imports(root: Path) -> dict[str, object]:
         }
 
 
+HISTORY = """[
+{"role": "user", "content": "We deploy only from main.", "id": "a1", "session": "s1"},
+{"role": "assistant", "content": "Noted.", "id": "a2", "session": "s1"},
+{"role": "user", "content": "We decided to use PostgreSQL for the orders.", "session": "s2"},
+{"role": "user", "content": "My sister Ana lives in Porto.", "session": "s2"}
+]"""
+
+
+def write_history(root: Path) -> Path:
+    folder = root.parent / "history"
+    folder.mkdir(exist_ok=True)
+    (folder / "chat.json").write_text(HISTORY)
+    (folder / "CLAUDE.md").write_text("- The lock is old.\n- The key is lost.\n")
+    return folder
+
+
+async def import_history(root: Path, disk: Disk, emit: Emit) -> None:
+    found = list(find_sources(ImportSource(write_history(root))))
+    await import_sources(lambda _: open_memory(root, disk), found, ImportReport())
+    emit("ack imported")
+
+
+async def undo_imports(root: Path) -> dict[str, object]:
+    async with open_memory(root) as memory:
+        for item in await memory.history():
+            if item.action == "import" and not item.is_undone:
+                # one that was cut off may have brought nothing
+                with suppress(UndoRefused):
+                    await memory.undo(item.id)
+    return await contents(root)
+
+
 SCENARIOS = {
+    "history": Scenario(prepare=claimed, act=import_history, look=contents, end=undo_imports),
     "import": Scenario(prepare=import_once, act=import_later, look=imports),
     "ingest": Scenario(prepare=claimed, act=ingest, look=contents),
     "forget": Scenario(prepare=remember_two, act=forget_long, look=memories),
@@ -211,6 +247,7 @@ def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: b
         emit(json.dumps(await scenario.look(root)))
         await scenario.act(root, Disk(), lambda _: None)
         emit(json.dumps(await scenario.look(root)))
+        emit(json.dumps(await scenario.end(root) if scenario.end else None))
 
     lived, lines = in_child(act)
     steps = [line[5:] for line in lines if line.startswith("step ")]
@@ -227,6 +264,7 @@ def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: b
         "acked": acked,
         "left": json.loads(told[0]),
         "again": json.loads(told[1]),
+        "end": json.loads(told[2]),
     }
 
 

@@ -138,6 +138,31 @@ def _check_imports(told: list[dict[str, Any]]) -> None:
         assert len(case["again"]["entries"]) - len(whole) <= case["half"], where
 
 
+def test_the_import_of_a_history_killed_at_any_fortieth_step_goes_on_and_can_be_taken_back(crashes: Crashes) -> None:
+    told = crashes("history", every=40)
+    assert len(told) > 3
+    _check_histories(told)
+
+
+@pytest.mark.soak
+def test_the_import_of_a_history_killed_at_any_step_goes_on_and_can_be_taken_back(crashes: Crashes) -> None:
+    _check_histories(crashes("history"))
+
+
+def _check_histories(told: list[dict[str, Any]]) -> None:
+    whole = told[-1]["again"]
+    assert not told[-1]["killed"]
+    assert sorted(map(len, whole["sessions"].values())) == [2, 2]
+    assert len(whole["entries"]) == 5
+    for case in told:
+        where = (case["at"], case["step"], case["half"])
+        again, end = case["again"], case["end"]
+        for fact in ("sessions", "entries", "doubled ids"):
+            assert again[fact] == whole[fact] or case["half"], where
+        assert end["sessions"] == {}, where
+        assert len(end["entries"]) <= case["half"], where
+
+
 @pytest.mark.req("GO-I7", "GO-D9", "GO-G6")
 def test_a_kill_at_any_third_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
     told = crashes("remember", every=3)

@@ -2,7 +2,7 @@
 
 A transcript whose messages all came with the import is removed, with the cursor that says how far it was learned from.
 From a transcript that has other messages too, only the lines of the import are removed. A line that can't be read
-stays.
+stays with them; where there is none, it is the rest of a message that an import could not write to its end.
 """
 
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ def _split_log(data: bytes, change_id: str) -> tuple[bytes, frozenset[str]]:
             continue
         kept.append(encode_message(replace(message, parent=last)) if message.parent in removed else line)
         last = message.id
-    return b"".join(kept), frozenset(removed)
+    return b"".join(kept) if last is not None else b"", frozenset(removed)
 
 
 async def _remove_file(files: FileStore, path: str) -> list[Edit]:

@@ -286,9 +286,12 @@ def with_ids(messages: Iterable[Message], *, session: str, counts: Mapping[str, 
     `counts` counts the earlier messages of this session by fingerprint (see `count_fingerprints`); None if `messages`
     starts at the beginning of the session. A conversation read in batches gets the same ids as one read at once.
     """
+    given = list(messages)
+    if all(message.id for message in given):
+        return given
     seen = Counter(counts or {})
     result = []
-    for message in messages:
+    for message in given:
         message_fingerprint = fingerprint(message)
         result.append(
             message

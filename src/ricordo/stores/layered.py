@@ -162,11 +162,15 @@ class LayeredDriver(RootTombstones):
             stored_entries = [
                 place.to_stored_entry(entry) for entry, own in zip(entries, places, strict=True) if own is place
             ]
+            if part_of:
+                # first, so that an act of many writes that is cut off can be undone as a whole
+                await self._record_authors(place, stored_entries, part_of)
             block = await append_entries(
                 place.files, self._clock.today(), stored_entries, place.redactor, through=place.index
             )
             written = [await place.outward_async(entry) for entry in block.entries]
-            await self._record_authors(place, written, part_of)
+            if not part_of:
+                await self._record_authors(place, written, part_of)
             saved |= {entry.id: entry for entry in written}
             if self._on_saved:
                 await self._on_saved(place)
