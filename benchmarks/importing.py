@@ -27,16 +27,24 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "import.md"
 NUMBERS = PAGE.with_suffix(".json")
 SESSION_MESSAGES = 100
 STEPS = ("plan", "import", "again", "question", "undo")
-PEOPLE = "Nadia Paul Ines Tomas Wei Aisha Lena Marco Yuki Omar Clara Jonas Priya Mateo Sofia Ravi".split()
-THINGS = """staging database|billing service|search index|export job|login page|mobile app|invoice template|warehouse feed|mail queue
-price list|image cache|payment gateway|audit log|release script|test fixtures|feature flags|translation files|backup server""".split(
-    "|"
-)
-WORDS = """build cache branch client column commit config cursor deploy draft engine entry error event field file filter
-frame graph handler header index input item job key label layer limit line list lock log map merge method model module name node
-object offset option order output page parser path plan pool port query queue range record region report request result role root
-route row rule run schema scope script search server session shard sheet signal size slot source stack state step store stream table
-task test thread time token topic trace tree type unit user value vector version view widget window worker write zone""".split()
+_PEOPLE = """
+Nadia Paul Ines Tomas Wei Aisha Lena Marco Yuki Omar Clara Jonas Priya Mateo Sofia Ravi
+"""
+_THINGS = """
+staging database, billing service, search index, export job, login page, mobile app, invoice template,
+warehouse feed, mail queue, price list, image cache, payment gateway, audit log, release script, test
+fixtures, feature flags, translation files, backup server
+"""
+_WORDS = """
+build cache branch client column commit config cursor deploy draft engine entry error event field file filter
+frame graph handler header index input item job key label layer limit line list lock log map merge method
+model module name node object offset option order output page parser path plan pool port query queue range
+record region report request result role root route row rule run schema scope script search server session
+shard sheet signal size slot source stack state step store stream table task test thread time token topic
+trace tree type unit user value vector version view widget window worker write zone
+"""
+PEOPLE, WORDS = _PEOPLE.split(), _WORDS.split()
+THINGS = [" ".join(thing.split()) for thing in _THINGS.split(",")]
 STATEMENTS = (
     "We decided to keep the {thing} on port {number}.",
     "{name} owns the {thing}.",
@@ -48,8 +56,9 @@ STATEMENTS = (
     "The password rotation of the {thing} is done by {name}.",
 )
 REQUESTS = (
-    "Fix the {word} in the {thing}.", "Why does the {word} of the {thing} fail?", "Add a test for the {word} {other}.",
-    "Can you look at the {thing} again?", "Rename {word} to {other}, and run the tests.", "Go on.", "Thanks, that works.",
+    "Fix the {word} in the {thing}.", "Why does the {word} of the {thing} fail?",
+    "Add a test for the {word} {other}.", "Can you look at the {thing} again?",
+    "Rename {word} to {other}, and run the tests.", "Go on.", "Thanks, that works.",
 )  # fmt: skip
 REPLIES = (
     "I changed the {word} and the {other}; all tests pass.", "The {thing} fails since its {word} is missing.",
@@ -80,7 +89,7 @@ def _iterate_rows(
         role, content = _make_message(chance, number, kilobytes)
         yield {
             "type": role, "uuid": f"{session}-{number}", "parentUuid": f"{session}-{number - 1}" if number else None,
-            "sessionId": session, "cwd": "/home/me/shop", "isSidechain": False, "version": "2.1.330", "gitBranch": "main",
+            "sessionId": session, "cwd": "/home/me/shop", "isSidechain": False, "version": "2.1.330",
             "timestamp": (start + timedelta(seconds=20 * number)).isoformat().replace("+00:00", "Z"),
             "message": {"role": role, "content": content, "id": f"msg_{session}_{number}"},
         }  # fmt: skip
@@ -104,7 +113,7 @@ def _fill(chance: random.Random, text: str) -> str:
     number = chance.randint(1_000, 9_999)
     word, other = chance.sample(WORDS, 2)
     return text.format(
-        thing=chance.choice(THINGS).strip(), name=chance.choice(PEOPLE), number=number, less=number - 7, word=word,
+        thing=chance.choice(THINGS), name=chance.choice(PEOPLE), number=number, less=number - 7, word=word,
         other=other, day=chance.randint(1, 28),
     )  # fmt: skip
 
@@ -179,15 +188,16 @@ def render(rows: list[dict[str, Any]], machine: str) -> str:
     lines = [
         "# Importing a history", "",
         "Rendered by `python benchmarks/importing.py --write` from the numbers in `import.json` beside it.", "",
-        "The history is made with a seed: sessions of a coding agent of about a hundred messages, of which a third are calls",
-        "of tools, a third what they answered, which is most of the bytes, and a third what a person and the assistant say.",
+        "The history is made with a seed: sessions of a coding agent of about a hundred messages. A third are calls of",
+        "tools, a third what they answered, which is most of the bytes, and a third what a person and the assistant",
+        "say.",
         f"Each step is a process of its own, without a model and without an embedder; measured on {machine}.", "",
         "| messages | MB | step | processor ms a message | seconds | highest memory, MB | |",
         "|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     labels = {
-        "plan": "`--dry-run`", "import": "import with learning", "again": "the same again", "question": "a first question",
-        "undo": "undo",
+        "plan": "`--dry-run`", "import": "import with learning", "again": "the same again",
+        "question": "a first question", "undo": "undo",
     }  # fmt: skip
     for row in rows:
         for step, values in row["steps"].items():
@@ -200,8 +210,8 @@ def render(rows: list[dict[str, Any]], machine: str) -> str:
                 f"| {values['memory']:,} | {told} |"
             )
     lines += [
-        "", "The aims are 2.5 ms of processor time a message with learning, ten minutes for a gigabyte of 200,000 messages, and",
-        "300 MB of memory.", "",
+        "", "The aims are 2.5 ms of processor time a message with learning, ten minutes for a gigabyte of 200,000",
+        "messages, and 300 MB of memory.", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
