@@ -1,7 +1,7 @@
 """How long an import takes, what it costs, and how much memory it needs, on a history that is made with a seed.
 
-    python benchmarks/importing.py [--sizes 2000,20000] [--kilobytes 5] [--write]
-    python benchmarks/importing.py --make DIR --sizes 200000
+    python benchmarks/import_speed.py [--sizes 2000,20000] [--kilobytes 5] [--write]
+    python benchmarks/import_speed.py --make DIR --sizes 200000
 
 The history is that of a coding agent: sessions of about a hundred messages, with tool calls and their results, of which
 most of the bytes are, and people who decide, correct and prefer something now and then. Each step is a process of its
@@ -187,7 +187,7 @@ def render(rows: list[dict[str, Any]], machine: str) -> str:
     """Return the page."""
     lines = [
         "# Importing a history", "",
-        "Rendered by `python benchmarks/importing.py --write` from the numbers in `import.json` beside it.", "",
+        "Rendered by `python benchmarks/import_speed.py --write` from the numbers in `import.json` beside it.", "",
         "The history is made with a seed: sessions of a coding agent of about a hundred messages. A third are calls of",
         "tools, a third what they answered, which is most of the bytes, and a third what a person and the assistant",
         "say.",
