@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -229,9 +230,18 @@ def test_gemini_gets_hooks_with_a_time_limit_in_milliseconds(home: Path) -> None
     settings = _load((home / ".gemini/settings.json").read_text())
     handlers = [groups[-1]["hooks"][0] for groups in settings["hooks"].values()]
     assert {handler["timeout"] for handler in handlers} == {20_000}
-    words = [shlex.split(handler["command"])[1:] for handler in handlers]
+    words = [shlex.split(handler["command"])[1:4] for handler in handlers]
     assert words == [["hook", "gemini", event] for event in settings["hooks"]]
     assert {"BeforeAgent", "AfterAgent", "SessionEnd"} == set(settings["hooks"])
+
+
+def test_a_hook_of_gemini_says_nothing_and_succeeds_where_the_program_is_gone(home: Path) -> None:
+    ricordo("install", "gemini", "--yes")
+    settings = (home / ".gemini/settings.json").read_text()
+    program = ricordo("install", "gemini", "--dry-run", "--json").document["program"]
+    command = _load(settings.replace(program, "/gone/ricordo"))["hooks"]["BeforeAgent"][0]["hooks"][0]["command"]
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_cursor_and_vscode_tell_the_server_which_folder_is_open() -> None:
