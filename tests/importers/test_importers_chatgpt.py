@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importing import take
-from ricordo.messages import JsonValue, Media
+from exports import bio_note, chatgpt_conversation, chatgpt_node, saved_memories
+from importing import take, take_all
+from ricordo.messages import JsonValue, Media, Unknown
 
 
 def _node(name: str, parent: str | None, text: Any, role: str = "user", time: float = 0.0, **more: Any) -> Any:
@@ -48,7 +49,8 @@ def test_the_branch_that_was_open_last_is_read_and_the_one_made_anew_is_not(
         1_700_000_003.0,
     ]
     assert set(taken.sessions) == {"c-1"}
-    assert taken.problems == []
+    assert taken.lines_with_problems == []
+    assert taken.notes == ["messages that were edited or answered anew are left out: 1, in conversations: 1"]
 
 
 def test_an_earlier_branch_is_read_when_it_is_the_one_that_is_open(tmp_path: Path) -> None:
@@ -100,6 +102,110 @@ def test_a_broken_message_hides_no_other_and_a_ring_ends(tmp_path: Path) -> None
     taken = take(tmp_path / "c.json", _export(*nodes, current="c"))
     assert taken.texts == ["First.", "Last."]
     assert len(taken.problems) == 1
+
+
+def test_what_the_program_remembers_is_read_once_with_its_time_and_its_place(tmp_path: Path) -> None:
+    first = chatgpt_conversation(
+        saved_memories("s", "root", "Prefers oak for tables.", "Lives in Ghent."),
+        chatgpt_node("a", "s", "Please remember that I am left-handed.", minute=1),
+        bio_note(
+            "n", "a", "User is left-handed.\n- User's workshop is cold.\nForget that the user likes pine.", minute=2
+        ),
+        chatgpt_node("t", "n", "Model set context updated.", "tool", 3),
+        name="c-1",
+    )
+    second = chatgpt_conversation(
+        saved_memories("s", "root", "Prefers oak for tables.", "User is left-handed.", day="2025-01-01"), name="c-2"
+    )
+    taken = take_all(tmp_path / "conversations.json", [first, second])
+    assert [(each.text, each.kind, str(each.time and each.time.date())) for each in taken.memories] == [
+        ("Prefers oak for tables.", "fact", "2024-12-05"),
+        ("Lives in Ghent.", "fact", "2024-12-05"),
+        ("User is left-handed.", "fact", "2025-03-09"),
+        ("User's workshop is cold.", "fact", "2025-03-09"),
+    ]
+    assert [each.metadata["source"] for each in taken.memories] == ["saved memory", "saved memory", "note", "note"]
+    assert {each.metadata["conversation"] for each in taken.memories} == {"c-1"}
+    assert taken.texts[0] == "Please remember that I am left-handed."
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1. [2024-12-05]. One.\n\n2. [2024-12-06]. Two,\nover two lines.", ["One.", "Two,\nover two lines."]),
+        ("# Model Set Context\n\n1. One.\n2. Two.", ["One.", "Two."]),
+        ("Model Set Context:\n- One.\n- Two.", ["One.", "Two."]),
+        ("Only one.", ["Only one."]),
+        ("", []),
+        (None, []),
+        (["x"], []),
+    ],
+)
+def test_saved_memories_are_told_apart_however_they_are_listed(
+    tmp_path: Path, text: JsonValue, told: list[str]
+) -> None:
+    content = {"content_type": "model_editable_context", "model_set_context": text, "repository": None}
+    node = chatgpt_node("s", "root", content, "assistant")
+    assert take_all(tmp_path / "c.json", [chatgpt_conversation(node)]).told == told
+
+
+def test_custom_instructions_become_memories_and_no_messages(tmp_path: Path) -> None:
+    wrapped = {
+        "content_type": "user_editable_context",
+        "user_profile": "The user wrote this about themselves:\n```I mend clocks.```",
+        "user_instructions": "How to answer:\n```Answer in short sentences.```",
+    }
+    hidden = {"is_visually_hidden_from_conversation": True, "is_user_system_message": True}
+    data = {"about_user_message": "I mend old clocks.", "about_model_message": ""}
+    nodes = (
+        chatgpt_node("p", "root", wrapped, metadata=hidden),
+        chatgpt_node("q", "p", wrapped, metadata={**hidden, "user_context_message_data": data}),
+    )
+    taken = take_all(tmp_path / "c.json", [chatgpt_conversation(*nodes)])
+    assert [(each.text, each.kind) for each in taken.memories] == [
+        ("I mend clocks.", "fact"),
+        ("Answer in short sentences.", "preference"),
+        ("I mend old clocks.", "fact"),
+    ]
+    assert taken.texts == []
+
+
+def test_the_first_message_tells_the_title_and_the_project_of_its_conversation(tmp_path: Path) -> None:
+    talk = chatgpt_conversation(
+        chatgpt_node("a", "root", "One."), chatgpt_node("b", "a", "Two.", "assistant"), gizmo_id="g-p-7"
+    )
+    taken = take_all(tmp_path / "c.json", [talk])
+    assert [each.message.metadata for each in taken.imported] == [
+        {"chatgpt": {"title": "Ports", "project": "g-p-7"}},
+        {},
+    ]
+
+
+def test_content_of_a_kind_that_is_not_known_yet_is_kept_as_it_is(tmp_path: Path) -> None:
+    scene = {"content_type": "hologram", "beams": [1, 2]}
+    mixed = {"content_type": "multimodal_text", "parts": ["Look.", scene, {"text": "said aloud"}, 7]}
+    file = [
+        {"id": "f-1", "name": "plan.pdf", "mime_type": "application/pdf"},
+        {"name": "a.png", "mime_type": "image/png"},
+    ]
+    taken = take_all(
+        tmp_path / "c.json",
+        [
+            chatgpt_conversation(
+                chatgpt_node("a", "root", scene),
+                chatgpt_node("b", "a", mixed),
+                chatgpt_node("c", "b", "Here.", metadata={"attachments": file}),
+            )
+        ],
+    )
+    first, second, third = (each.message.parts for each in taken.imported)
+    assert [json.loads(part.raw)["beams"] for part in (*first, *second) if isinstance(part, Unknown)] == [
+        [1, 2],
+        [1, 2],
+    ]
+    assert taken.texts[1] == "Look.\nsaid aloud"
+    assert [(part.uri, part.name) for part in third if isinstance(part, Media)] == [("f-1", "plan.pdf")]
+    assert taken.problems == []
 
 
 _NAMES = st.sampled_from(["a", "b", "c", "root"])

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importing import json_lines, take
-from ricordo.importers import find_histories
+from ricordo.importers import JsonRecord, find_histories
 from ricordo.importers.claude_code import find_chain
-from ricordo.importers.records import JsonRecord
 from ricordo.messages import JsonValue, get_mark
 
 SESSION = "5b0e3f6a-1111-4222-8333-444455556666"

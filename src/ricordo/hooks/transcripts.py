@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ricordo.errors import InvalidMessage
 from ricordo.importers import claude_code, codex, copilot, gemini, opencode
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.importers.sessions import safe_session_id
 from ricordo.lazy import dataclass
 from ricordo.messages import Message

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     )
     from ricordo.importers.hosts import DividedHistory, divide_by_root, find_histories, list_hosts
     from ricordo.importers.importing import ImportReport, import_sources
+    from ricordo.importers.json_stream import JsonRecord
     from ricordo.importers.plan import FormatCounts, ImportPlan, plan_import
     from ricordo.importers.reader import FoundSource, find_sources, read_history, read_items
-    from ricordo.importers.records import JsonRecord
     from ricordo.importers.registry import ImportFormat, describe_formats, find_format, list_formats
     from ricordo.importers.source import ImportProblem, ImportSource
 
@@ -58,7 +58,7 @@ __getattr__ = lazy_exports(
         ".importing": "ImportReport import_sources",
         ".plan": "FormatCounts ImportPlan plan_import",
         ".reader": "FoundSource find_sources read_history read_items",
-        ".records": "JsonRecord",
+        ".json_stream": "JsonRecord",
         ".registry": "ImportFormat describe_formats find_format list_formats",
         ".source": "ImportProblem ImportSource",
     },

@@ -16,13 +16,13 @@ from ricordo.importers.fields import (
     read_identifier,
     read_role,
 )
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.importers.sessions import SessionNames, safe_session_id
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.types import JsonValue, Message
 
-__all__ = ["read", "recognizes"]
+__all__ = ["ChatReader", "read", "recognizes"]
 
 
 _NESTED_LISTS = 3
@@ -38,7 +38,7 @@ def recognizes(source: ImportSource) -> bool:
 
 def read(source: ImportSource) -> Iterator[ImportedMessage]:
     """Give the messages in their order; one without a session belongs to that of the message before it."""
-    reader = _ChatReader(source=source)
+    reader = ChatReader(source=source)
     for record in source.records():
         yield from reader.read(record)
 
@@ -103,7 +103,7 @@ def _is_message(value: Mapping[str, JsonValue]) -> bool:
 
 
 @dataclass(kw_only=True)
-class _ChatReader:
+class ChatReader:
     """Reads the records of one file; remembers the session that messages without one of their own belong to."""
 
     source: ImportSource

@@ -5,6 +5,7 @@ nor parts, and a message that says nothing at all, are broken. A time that can't
 `time`.
 """
 
+import mimetypes
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,9 +19,12 @@ from ricordo.importers.fields import (
     first_value,
     parse_time,
     read_identifier,
+    read_list,
+    read_object,
     read_role,
 )
 from ricordo.messages.formats import from_anthropic, from_openai
+from ricordo.messages.formats.media import UNKNOWN_TYPE
 from ricordo.messages.json_text import dumps
 from ricordo.messages.types import JsonValue, Media, Message, Role
 
@@ -30,6 +34,7 @@ __all__ = [
     "read_content_message",
     "read_tool_calls",
     "with_call_id",
+    "with_fields",
     "with_time",
 ]
 
@@ -131,6 +136,12 @@ def with_time(message: Message, time: JsonValue) -> Message:
     return replace(message, metadata={**message.metadata, "time": str(time)})
 
 
+def with_fields(message: Message, name: str, fields: Mapping[str, JsonValue]) -> Message:
+    """Return `message` with these fields of its source in the metadata under `name`; null ones are left out."""
+    known: JsonValue = {key: value for key, value in fields.items() if value is not None}
+    return replace(message, metadata={**message.metadata, name: known}) if known else message
+
+
 def _convert_message(role: JsonValue, content: JsonValue, fields: Mapping[str, JsonValue]) -> Message:
     try:
         if not fields.get("tool_calls") and _is_anthropic(content):
@@ -179,13 +190,13 @@ def _speaker_name(role: Role, value: Mapping[str, JsonValue]) -> str | None:
 
 
 def _read_attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
-    attachments = value.get("attachments")
-    records = [item for item in attachments if isinstance(item, dict)] if isinstance(attachments, list) else []
-    names = [
-        (read_identifier(item.get("file_name")), read_identifier(item.get("extracted_content"))) for item in records
-    ]
-    return tuple(
-        Media(media_type="text/plain", uri=name or "", name=name, description=text)
-        for name, text in names
-        if name or text
-    )
+    """Return the files that were sent along; of one whose text was extracted, the text is the description."""
+    files = [read_object(each) for key in ("attachments", "files") for each in read_list(value.get(key))]
+    media = []
+    for file in files:
+        name, text = read_identifier(file.get("file_name")), read_identifier(file.get("extracted_content"))
+        uri = read_identifier(file.get("file_uuid")) or name or ""
+        if name or text:
+            media_type = "text/plain" if text else mimetypes.guess_type(name or "")[0] or UNKNOWN_TYPE
+            media.append(Media(media_type=media_type, uri=uri, name=name, description=text))
+    return tuple(media)

@@ -19,7 +19,7 @@ from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.importers.chat_message import read_content_message
 from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import loads

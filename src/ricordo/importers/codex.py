@@ -14,7 +14,7 @@ from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.importers.chat_message import read_chat_message, with_time
 from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.importers.sessions import safe_session_id
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass

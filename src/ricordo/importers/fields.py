@@ -19,7 +19,10 @@ __all__ = [
     "first_value",
     "parse_time",
     "read_identifier",
+    "read_list",
+    "read_object",
     "read_role",
+    "read_text",
 ]
 
 
@@ -109,6 +112,21 @@ _ROLES: Mapping[str, Role] = {
 def first_value(record: Mapping[str, JsonValue], keys: Iterable[str]) -> JsonValue:
     """Return the value of the first of `keys` that has one that is not null; None when there is none."""
     return next((record[key] for key in keys if record.get(key) is not None), None)
+
+
+def read_object(value: JsonValue) -> dict[str, JsonValue]:
+    """Return `value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def read_list(value: JsonValue) -> list[JsonValue]:
+    """Return `value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def read_text(value: JsonValue) -> str:
+    """Return a text without the space around it; empty for anything else."""
+    return value.strip() if isinstance(value, str) else ""
 
 
 def read_identifier(value: JsonValue) -> str | None:

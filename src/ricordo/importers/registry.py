@@ -55,6 +55,10 @@ _BUILT_IN: Mapping[str, tuple[str, str]] = {
     "opencode": ("opencode", "the database of opencode, or its folder of files"),
     "notes": ("notes", "notes of coding agents, such as CLAUDE.md and the files of a memory folder"),
     "chatgpt": ("chatgpt", "ChatGPT's conversations.json"),
+    "claude.ai": ("claude_export", "conversations, memories, projects and users of Claude.ai"),
+    "mem0": ("mem0", "memories of mem0"),
+    "mcp-memory": ("mcp_memory", "the knowledge graph of the MCP memory server"),
+    "langchain": ("langchain", "messages of LangChain, by messages_to_dict or dumpd"),
     "dialogue": ("dialogue", "a dialogue with speaker_a and session_1"),
     "chat": (
         "chat",

@@ -4,14 +4,18 @@ A source is opened when it is read, as often as it is read. A file in an archive
 the disk, so its name can't lead anywhere.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import IO, BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from ricordo.errors import FileMissing, HistoryUnreadable, RicordoError, StorageFailed
-from ricordo.importers.records import FileLine, JsonContent, JsonRecord, as_utf8, examine_content, read_lines
+from ricordo.importers.json_stream import JsonRecord
+from ricordo.importers.records import FileLine, JsonContent, as_utf8, examine_content, read_lines
 from ricordo.lazy import dataclass
 
 __all__ = ["ImportProblem", "ImportSource", "ProblemHandler"]
@@ -22,18 +26,25 @@ class ImportProblem:
     """A problem with a record: its line (from 1) and the reason, without quoting the record.
 
     The record was `skipped`, or else it was read with the change that the reason describes. `path` is the name of the
-    source.
+    source. `record` is the number of the record in its list, from 1; 0 if it is in none.
     """
 
     path: str
     line: int
     reason: str
     skipped: bool = True
+    record: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the source with the line, and with the number of the record if that tells more."""
+        return f"{self.path}:{self.line}" + (f" (record {self.record:,})" if self.record else "")
 
 
 ProblemHandler = Callable[[ImportProblem], None]
 _FIRST_RECORDS = 1_000
 _FIRST_BYTES = 1024 * 1024
+_BUFFER = 256 * 1024
 _ARCHIVE_MARK = b"PK\x03\x04"
 # text packs to a tenth or twentieth of its size; a thousandth is the most that the format can do
 _LARGEST_RATIO = 200
@@ -49,8 +60,47 @@ def _ignore_problem(_: ImportProblem) -> None:
     return None
 
 
-def _ignore_record(line: int, reason: str, *, skipped: bool = True) -> None:
+def _ignore_record(line: int, reason: str, *, skipped: bool = True, record: int = 0) -> None:
     del line, reason, skipped
+
+
+@contextmanager
+def _explain_damage(name: str) -> Iterator[None]:
+    """Raise HistoryUnreadable for what an archive raises that is damaged or encrypted."""
+    try:
+        yield
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise HistoryUnreadable(f"{name} can't be unpacked: {error}.") from error
+
+
+class _MemberReader(RawIOBase):
+    """The bytes of a file in an archive; damage that is met on the way is raised as HistoryUnreadable."""
+
+    def __init__(self, member: IO[bytes], name: str) -> None:
+        self._member, self._name = member, name
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # BufferedReader gives a memoryview
+        with _explain_damage(self._name):
+            data = self._member.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        with _explain_damage(self._name):
+            return self._member.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._member.tell()
+
+    def close(self) -> None:
+        self._member.close()
+        super().close()
 
 
 class ImportSource:
@@ -75,6 +125,7 @@ class ImportSource:
         self.name = name or str(path)
         self.part = part
         self._on_problem, self._on_bytes, self._member = on_problem, on_bytes, member
+        self._record = 0
 
     def watched(
         self, *, on_problem: ProblemHandler | None = None, on_bytes: Callable[[int], None] | None = None
@@ -173,12 +224,9 @@ class ImportSource:
         ratio = member.file_size / max(member.compress_size, 1)
         if member.file_size > _LARGEST_UNCHECKED and ratio > _LARGEST_RATIO:
             raise HistoryUnreadable(f"{self.name} is {ratio:,.0f} times as large as in the archive, and was not read.")
-        try:
-            with self._open_archive() as archive:
-                # the member stays open when the archive is closed
-                return as_utf8(cast("BinaryIO", archive.open(member)))
-        except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-            raise HistoryUnreadable(f"{self.name} can't be unpacked: {error}.") from error
+        with self._open_archive() as archive, _explain_damage(self.name):
+            # the member stays open when the archive is closed
+            return as_utf8(BufferedReader(_MemberReader(archive.open(member), self.name), _BUFFER))
 
     def _open_archive(self) -> ZipFile:
         try:
@@ -232,7 +280,10 @@ class ImportSource:
             self._on_bytes(done - counted)
             counted = done
 
-        yield from self._content.records(_ignore_record if quiet else self.report, count)
+        for record in self._content.records(_ignore_record if quiet else self.report, count):
+            self._record = record.number
+            yield record
+        self._record = 0
         count(self.size)
 
     @cached_property
@@ -243,9 +294,13 @@ class ImportSource:
         """Report that so many bytes more have been read; for who reads with `open` or `lines`."""
         self._on_bytes(more)
 
-    def report(self, line: int, reason: str, *, skipped: bool = True) -> None:
-        """Report that the record in a line was skipped, or read with the change that `reason` describes."""
-        self._on_problem(ImportProblem(path=self.name, line=line, reason=reason, skipped=skipped))
+    def report(self, line: int, reason: str, *, skipped: bool = True, record: int = 0) -> None:
+        """Report that the record in a line was skipped, or read with the change that `reason` describes.
+
+        `record` is its number in its list, by default that of the record that `records` gave last.
+        """
+        number = record or self._record
+        self._on_problem(ImportProblem(path=self.name, line=line, reason=reason, skipped=skipped, record=number))
 
 
 def _find_children(source: ImportSource) -> list[ImportSource]:
