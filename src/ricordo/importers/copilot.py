@@ -7,7 +7,7 @@ from dataclasses import replace
 from ricordo.errors import InvalidMessage
 from ricordo.importers.chat_message import read_chat_message
 from ricordo.importers.fields import read_identifier
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.messages.types import JsonValue, Message
 
 __all__ = ["read_messages"]

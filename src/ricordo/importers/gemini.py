@@ -15,7 +15,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.importers.chat_message import read_chat_message
 from ricordo.importers.contract import FoundHistory, ImportedMessage
 from ricordo.importers.fields import read_identifier
-from ricordo.importers.records import JsonRecord
+from ricordo.importers.json_stream import JsonRecord
 from ricordo.importers.source import ImportSource
 from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json, dumps
