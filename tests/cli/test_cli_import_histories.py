@@ -105,7 +105,6 @@ def test_a_root_that_is_not_trusted_gets_nothing_and_the_others_are_imported(hom
     assert [each["id"] for each in ricordo("session", "list", "--json").document["sessions"]] == ["coding"]
 
 
-@pytest.mark.req("FC-IMPORT")
 def test_a_dry_run_shows_what_would_be_imported_and_writes_nothing(home: Path, notes: Path) -> None:
     path = _transcript(home, Path.cwd(), [("user", DECISION), ("assistant", "Understood.")])
     before = sorted(Path.cwd().rglob("*"))
@@ -131,7 +130,6 @@ def test_without_a_name_it_shows_whose_histories_are_there(home: Path) -> None:
     assert not Path(".ricordo").exists()
 
 
-@pytest.mark.req("FC-IMPORT")
 def test_every_entry_names_its_origin(notes: Path) -> None:
     ricordo("import", chat(Path("chat.jsonl")), notes)
     entries = ricordo("memory", "list", "--json").document["entries"]
@@ -141,7 +139,6 @@ def test_every_entry_names_its_origin(notes: Path) -> None:
     assert {each["source"]["session"] for each in entries} == {session, None}
 
 
-@pytest.mark.req("FC-IMPORT")
 def test_a_second_time_adds_neither_messages_nor_memories(notes: Path) -> None:
     ricordo("import", chat(Path("chat.jsonl")), notes)
     before = _files(Path(".ricordo"))

@@ -43,7 +43,6 @@ def texts(entries: list[Entry], state: str = "active") -> set[str]:
     return {entry.content for entry in entries if entry.state == state}
 
 
-@pytest.mark.req("FC-IMPORT")
 async def test_an_export_that_comes_twice_adds_nothing_and_each_entry_names_its_origin(opened: Opened) -> None:
     async with opened() as memory:
         first = await memory.import_entries(TOLD)

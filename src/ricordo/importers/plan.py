@@ -14,7 +14,7 @@ from ricordo.lazy import dataclass
 __all__ = ["FormatCounts", "ImportPlan", "plan_import"]
 
 
-# measured by benchmarks/import_speed.py on one core of a common machine
+# chosen by hand from runs of benchmarks/import_speed.py
 _SECONDS_A_MESSAGE = 0.004
 _SECONDS_A_MEGABYTE = 0.02
 

@@ -222,7 +222,8 @@ def _choose(what: list[str], target: Target, folder: Path, *, all_projects: bool
 def _find_in_path(name: str, folder: Path) -> "list[FoundSource]":
     from ricordo.importers import FoundSource, ImportSource, find_sources
 
-    source = ImportSource(Path(name))
+    # arguments are texts in UTF-8; the locale, which reads names of files, may have another encoding
+    source = ImportSource(Path(os.fsdecode(name.encode("utf-8"))))
     if name == _STANDARD_INPUT:
         with (folder / "stdin").open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
