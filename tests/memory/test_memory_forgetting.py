@@ -66,6 +66,7 @@ async def test_what_is_forgotten_leaves_files_index_vectors_and_preamble_at_once
     async with Memory.open(root, scope=Scope(user="me", project="shop"), embedder=Concepts()) as memory:
         gone = await memory.remember("The puppy sleeps in the kitchen.")
         kept = await memory.remember("We sail on Sundays.")
+        await memory.embed()
         assert next(hit.entry.id for hit in await memory.recall("hound")) == gone.id
         indexes = [*place_of(root).glob("memory_index*.db")]
         assert len(indexes) == 2

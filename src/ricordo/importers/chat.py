@@ -114,6 +114,7 @@ class ChatReader:
         self.names = SessionNames(Path(self.source.filename).stem)
 
     def read(self, record: JsonRecord) -> Iterator[ImportedMessage]:
+        """Yield the messages of a record in their order, and report it if it has none."""
         for shape in _find_shapes(record.value):
             match shape:
                 case _SingleMessage():
