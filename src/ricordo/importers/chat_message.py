@@ -43,7 +43,7 @@ _BLOCK_IDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
 def read_tool_calls(value: Mapping[str, JsonValue]) -> list[JsonValue]:
-    """Return the tool calls of a message, each with id, type and function where they can be told; empty without any."""
+    """Return the tool calls of a message, each with id, type and function where they are known; empty without any."""
     tool_calls = value.get("tool_calls")
     calls = list(tool_calls) if isinstance(tool_calls, list) else [] if tool_calls is None else [tool_calls]
     legacy = value.get("function_call")
@@ -119,7 +119,7 @@ def read_chat_message(value: JsonValue) -> Message:
 
 
 def read_content_message(role: JsonValue, value: Mapping[str, JsonValue], *, time: JsonValue) -> Message:
-    """Read the content of a message whose role is told elsewhere. Raises: InvalidMessage as for `read_chat_message`."""
+    """Read the content of a message whose role stands elsewhere. Raises: InvalidMessage as for `read_chat_message`."""
     return with_time(_convert_message(role, _read_content(value), {}), time)
 
 

@@ -167,7 +167,7 @@ def _read_messages(message: JsonValue) -> Iterator[JsonValue]:
 
 
 def _read_content(content: Mapping[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
-    """Give the texts and pictures of a message; what is neither is kept as it is. A text that is empty is none."""
+    """Give the texts and pictures of a message; other parts are kept as they are. Empty texts are left out."""
     kind, parts = content.get("content_type"), content.get("parts")
     if isinstance(parts, list):
         for part in parts:
@@ -242,7 +242,7 @@ def _split_saved_memories(text: str, time: JsonValue) -> Iterator[tuple[str, str
 
 
 def _split_notes(content: Mapping[str, JsonValue], time: JsonValue) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Give the lines of a message to the tool that saves memories; one that asks to forget something is none."""
+    """Give the lines of a message to the tool that saves memories, without requests to forget something."""
     for line in _split_lines("\n".join(read_text(block.get("text")) for block in _read_content(content))):
         if not line.casefold().startswith(_FORGET):
             yield "note", "fact", line, time
@@ -251,7 +251,7 @@ def _split_notes(content: Mapping[str, JsonValue], time: JsonValue) -> Iterator[
 def _read_instructions(
     content: Mapping[str, JsonValue], data: Mapping[str, JsonValue]
 ) -> Iterator[tuple[str, str, str, JsonValue]]:
-    """Give what the user told of themselves, and how they want to be answered."""
+    """Give what the user wrote about themselves, and how they want to be answered."""
     for kind, plain, wrapped in (
         ("fact", data.get("about_user_message"), content.get("user_profile")),
         ("preference", data.get("about_model_message"), content.get("user_instructions")),

@@ -53,7 +53,7 @@ _Reader: TypeAlias = Callable[[_Fields, int, ImportSource, SessionNames], Iterat
 
 
 def _choose_reader(value: JsonValue) -> _Reader | None:
-    """Return what reads this record of the export; None if it is none."""
+    """Return the reader of this record of the export; None for a record of another kind."""
     record = read_object(value)
     if isinstance(record.get("chat_messages"), list) and "uuid" in record:
         return _read_conversation

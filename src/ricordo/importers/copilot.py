@@ -1,4 +1,4 @@
-"""The agents of VS Code: lines of events in the transcript that their hooks are told."""
+"""The agents of VS Code: lines of events in the transcript that their hooks name."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

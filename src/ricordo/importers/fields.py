@@ -32,7 +32,7 @@ _SPOKEN_PATTERN = lazy_compile(
     r"(\d{1,2}):(\d\d)\s*([ap])m on (\d{1,2}) ([a-z]{3})[a-z]*,? (\d{4})", re.ASCII | re.IGNORECASE
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# seconds stay below 1e11 until the year 5138, so each finer unit is told by its size
+# seconds stay below 1e11 until the year 5138, so the size shows each finer unit
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (float("inf"), 1e9))
 
 

@@ -136,8 +136,8 @@ def _convert(message: Mapping[str, JsonValue], name: str, outline: _Outline) -> 
         }
         if calls:
             fields["tool_calls"] = [_convert_call(call) for call in calls]
-        told = _finish(fields, name, message)
-        yield with_mark(told, "notice") if outline.is_sub_agent and role == "user" else told
+        read = _finish(fields, name, message)
+        yield with_mark(read, "notice") if outline.is_sub_agent and role == "user" else read
     for call in calls:
         call_id = read_identifier(call.get("id")) or ""
         if call_id not in outline.answered and call.get("result") is not None:

@@ -4,7 +4,7 @@ The list is the whole text, or stands in an object under a name that means a pag
 element of a page is given as a page of its own, with that one element and the plain values before it.
 
 Invariants: no more than the current element is held, and at most `ELEMENT_LIMIT` of it. A broken element is one
-problem, and the reading goes on after it where its end can be told by its brackets.
+problem, and the reading goes on after it where its brackets show its end.
 """
 
 import json

@@ -110,7 +110,7 @@ def _require_extra() -> None:
 
 
 def _enter_folder(folder: Path) -> None:
-    """Go on as if it had started in a folder. Raises: InvalidInput if there is none, as where a host names none."""
+    """Change into a folder. Raises: InvalidInput if it does not exist, or the host names no folder."""
     try:
         os.chdir(folder)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a model is told where no hook can bring what is remembered: when to look, and when to save."""
+"""Instructions for a model where no hook can bring memories: when to look, and when to save."""
 
 __all__ = ["OWN_MEMORY_EFFECT", "RULES", "TOOLS_EFFECT"]
 

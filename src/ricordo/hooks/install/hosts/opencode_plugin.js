@@ -55,7 +55,7 @@ export const Ricordo = async ({ client, directory }) => {
     return done
   }
 
-  // What a sub-agent is told was said by a model, and not by the person.
+  // A model wrote the prompt of a sub-agent, not the person.
   const isSubAgent = async (sessionID) => {
     if (!subAgents.has(sessionID)) {
       const session = await client.session.get({ path: { id: sessionID } }).catch(() => ({}))
