@@ -157,7 +157,8 @@ def killed_at_random(root: Path, times: int) -> list[list[str]]:
 
 async def check_random_kills(root: Path, times: int) -> None:
     told = await run_sync(killed_at_random, root, times)
-    assert sum(map(len, told)) > times // 2
+    # each third one may be killed before it said anything; the others were killed after
+    assert all(lines for number, lines in enumerate(told) if number % 3)
     entries, sessions = await left(root)
     kept = Counter(entry.content for entry in entries)
     said = Counter(message.text for message in sessions["shared"].messages)

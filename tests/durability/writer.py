@@ -49,11 +49,11 @@ async def ingest(count: float) -> None:
 
 
 async def everything(seconds: float) -> None:
-    """Open, write, search, forget and close again and again for so long."""
+    """Open, write, search, forget and close again and again for so long, and at least once."""
     tell("ready")
     sys.stdin.readline()
     deadline, number = time.monotonic() + seconds, 0
-    while time.monotonic() < deadline:
+    while not number or time.monotonic() < deadline:
         async with opened() as memory:
             for _ in range(3):
                 entry = await memory.remember(f"The number of {NAME} is {number}.")
