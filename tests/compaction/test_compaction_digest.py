@@ -1,10 +1,13 @@
 """The summary without a model: what it says of a conversation, and what it leaves out."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from conversation_strategies import call, result, said
 from ricordo.context import SECTION_NAMES, build_digest, extract_tags, extract_title
 from ricordo.context.summary_message import build_summary_message
+from ricordo.extraction import Finding, extract
 from ricordo.messages import Message, with_ids, with_mark
 
 TALK = [
@@ -139,3 +142,29 @@ def test_a_title_and_tags_tell_the_topic_and_silence_has_none() -> None:
     assert 3 <= len(extract_tags(session(TALK))) <= 5
     assert all(tag == tag.lower() and " " not in tag for tag in extract_tags(session(TALK)))
     assert (extract_title([]), extract_tags([]), build_digest([])) == ("", (), "")
+
+
+def test_of_a_long_talk_a_bounded_part_is_read_and_decisions_between_begin_and_end_are_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opening = said("Can you help me move the warehouse of crates to Porto?")
+    decided = said("We decided to use PostgreSQL for the orders database.")
+    chatter = [
+        said(f"Crate {number} stands on shelf {number % 17}.", role="assistant" if number % 2 else "user")
+        for number in range(1_600)
+    ]
+    read = list[int]()
+
+    def count_and_extract(messages: Sequence[Message]) -> tuple[Finding, ...]:
+        read.append(len(messages))
+        return extract(messages)
+
+    monkeypatch.setattr("ricordo.context.summary.digest.extract", count_and_extract)
+    for length in (800, 1_600):
+        talk = session([opening, *chatter[:300], decided, *chatter[300:length], said("Deploy only from main, please.")])
+        found = build_digest(talk)
+        assert "move the warehouse of crates to Porto" in found
+        assert line_with("PostgreSQL for the orders database", found).endswith(f"[{talk[301].id[-6:]}]")
+        assert line_with("about: ", found).endswith(f"[{talk[0].id[-6:]}..{talk[-1].id[-6:]}]")
+        assert "Deploy only from main" in found
+    assert max(read) <= 400

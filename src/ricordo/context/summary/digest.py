@@ -9,7 +9,8 @@ Invariant: it stays within the limit, and is empty only if the conversation is e
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import field
+from dataclasses import field, replace
+from itertools import chain, pairwise
 
 from ricordo.context.summary.sections import (
     CORRECTED_PREFIX,
@@ -436,6 +437,8 @@ _LABEL_WEIGHTS = {
     "answered": 0.7,
     "bash": 0.2,
 }
+_MAX_READ_MESSAGES, _FIRST_MESSAGES, _NEWEST_MESSAGES, _MAX_LOOKED_AT = 400, 20, 200, 1_000
+_TELLING_ACTS = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference", "remember"})
 _CITATION = lazy_compile(r" (\[\w[^\]\s]*\])$")
 _EMPTY_LINES = {"none", "(none)", "none.", "n/a"}
 
@@ -450,13 +453,36 @@ def build_digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, is_e
         message for message in messages if message.role != "system" and get_mark(message) in {None, "cut"}
     )
     conversation = DigestInput(messages=messages_to_digest, names=shorten_ids([message.id for message in messages]))
+    positions = _choose_positions(messages_to_digest)
+    read = replace(conversation, messages=tuple(messages_to_digest[position] for position in positions))
+    said_lines = [*_topic_line(read), *dialogue_lines(read, list(_earlier_lines(messages)), is_ended=is_ended)]
     lines = [
-        *_topic_line(conversation),
-        *dialogue_lines(conversation, list(_earlier_lines(messages)), is_ended=is_ended),
+        *(replace(line, position=positions[line.position]) if line.position >= 0 else line for line in said_lines),
         *tool_lines(conversation),
         *_notice_lines(messages, conversation),
     ]
     return fit_lines(lines, limit_tokens) or fit_lines(list(_opening_lines(conversation)), limit_tokens)
+
+
+def _choose_positions(messages: Sequence[Message]) -> Sequence[int]:
+    """Return the positions of the messages whose words are read, in order: all, or in a long conversation the first,
+    the newest, and users' messages between them that decide or correct, each with the message before it.
+
+    A digest has some dozens of lines, so a few hundred messages fill it; reading one takes about two milliseconds.
+    """
+    spoken = [
+        position
+        for position, message in enumerate(messages)
+        if message.role in {"user", "assistant"} and message.text.strip() and not message.tool_calls
+    ]
+    if len(spoken) <= _MAX_READ_MESSAGES:
+        return range(len(messages))
+    first, newest = spoken[:_FIRST_MESSAGES], spoken[-_NEWEST_MESSAGES:]
+    between = pairwise(spoken[_FIRST_MESSAGES:-_NEWEST_MESSAGES])
+    by_users = [pair for pair in between if messages[pair[1]].role == "user"]
+    telling = [pair for pair in by_users[-_MAX_LOOKED_AT:] if detect_acts(messages[pair[1]].text) & _TELLING_ACTS]
+    room = (_MAX_READ_MESSAGES - _FIRST_MESSAGES - _NEWEST_MESSAGES) // 2
+    return sorted({*first, *chain.from_iterable(telling[-room:]), *newest})
 
 
 def _topic_line(conversation: DigestInput) -> Iterator[DigestLine]:
