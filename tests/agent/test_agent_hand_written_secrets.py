@@ -63,6 +63,7 @@ def assert_is_clean(text: str) -> None:
     assert TOKEN not in text
 
 
+@pytest.mark.req("FC-DOCTOR")
 @pytest.mark.may_block("the test reads the database itself")
 @pytest.mark.parametrize("path", FILES)
 async def test_it_is_in_no_index_and_in_nothing_that_memory_returns(path: str, tmp_path: Path) -> None:

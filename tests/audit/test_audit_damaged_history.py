@@ -74,6 +74,7 @@ async def lived(root: Path) -> tuple[str, str]:
     return older, newer
 
 
+@pytest.mark.req("FC-DOCTOR", "FC-UNDO")
 @pytest.mark.parametrize("damage", RECORDS)
 async def test_a_damaged_record_is_seen_and_hides_no_other(tmp_path: Path, damage: str) -> None:
     root = tmp_path / ".ricordo"
@@ -96,6 +97,7 @@ async def test_a_damaged_record_is_seen_and_hides_no_other(tmp_path: Path, damag
         assert [entry.content for entry in await memory.entries()] == ["The printer is in room 4."]
 
 
+@pytest.mark.req("FC-DOCTOR", "FC-UNDO")
 @pytest.mark.parametrize("damage", CONTENTS)
 async def test_a_damaged_content_is_seen_and_what_needs_it_says_so(tmp_path: Path, damage: str) -> None:
     root = tmp_path / ".ricordo"

@@ -132,6 +132,15 @@ async def test_a_torn_line_of_a_journal_of_compactions_is_told_with_its_file_and
     )
 
 
+async def test_a_change_that_was_cut_off_and_can_not_be_put_back_is_a_failure(root: Path) -> None:
+    assert (await checked(root))["changes"].ok
+    pending = place_of(root) / "history" / "pending" / "damaged.json"
+    pending.parent.mkdir(parents=True, exist_ok=True)
+    pending.write_text("{", encoding="utf-8")
+    changes = (await checked(root))["changes"]
+    assert (changes.ok, changes.count) == (False, 1)
+
+
 async def test_an_inbox_that_was_set_aside_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
     assert (await checked(root))["inboxes"].count == 0
     (place_of(root) / "queue.db").write_text("junk\n", encoding="utf-8")

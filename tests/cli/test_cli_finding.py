@@ -47,6 +47,7 @@ def test_without_the_extra_words_are_looked_for_and_one_line_says_so(
     assert told(root)[0] == "found by words alone"
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_an_embedder_that_is_not_there_is_told_and_the_doctor_fails(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

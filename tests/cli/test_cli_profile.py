@@ -135,7 +135,7 @@ def test_an_export_is_taken_in_again_and_told_before(root: Path, tmp_path: Path)
     assert profile(root, "import", tmp_path / "no.json").code == 1
 
 
-@pytest.mark.req("DF-B14")
+@pytest.mark.req("DF-B14", "FC-DOCTOR")
 def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) -> None:
     profile(root, "add", "Likes tea")
     document = json.loads((root / PATH).read_text())

@@ -68,6 +68,7 @@ def test_a_real_chat_that_resumes_in_a_clone_asks_no_model_and_runs_nothing(
     assert everything_below(clone.parent) == before
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_the_bare_command_and_doctor_explain_a_root_that_is_not_trusted(clone: Path) -> None:
     bare, well = ricordo(), ricordo("doctor")
     assert (bare.code, well.code) == (0, 1)

@@ -205,6 +205,7 @@ async def test_ids_names_times_usage_and_other_metadata_stay_and_the_callers_mes
     assert restore_original(more.messages[2], both) == both
 
 
+@pytest.mark.req("CC-CLEAR")
 async def test_what_goes_beside_the_text_is_named_in_the_handle() -> None:
     picture = Media(media_type="image/png", uri="data:image/png;base64,AAAA", name="chart.png")
     clips = tuple(Media(media_type="audio/wav", uri=f"https://example.org/{at}.wav") for at in range(3))
@@ -222,6 +223,9 @@ async def test_what_goes_beside_the_text_is_named_in_the_handle() -> None:
         "2 more media) was cleared. `expand` with `m:shot` shows it whole.]"
     )
     assert restore_original(found.messages[2], message) == message
+    alone = replace(message, parts=(ToolResult(call_id="a", parts=(replace(picture, uri=f"data:{'A' * 900}"),)),))
+    found = await cleared((*before[:2], alone, before[3]), replace(NOW, keep_results=0))
+    assert "image/png chart.png) was cleared" in found.messages[2].tool_results[0].text
 
 
 @pytest.mark.req("AS-EVICT-06")

@@ -85,11 +85,12 @@ async def reduced(
     writes: Writes,
     config: CompactionConfig | None = None,
     messages: Sequence[Message] | None = None,
+    forced: object = "",
     **values: object,
 ) -> Reduction:
     compact = Compact(config or CompactionConfig(), writes, handover=learns, **values)  # type: ignore[arg-type]
     return await compact.reduce(
-        Window(messages=tuple(messages or talk()), agent="main", session="s1", focus="the port")
+        Window(messages=tuple(messages or talk()), agent="main", session="s1", focus="the port", forced=str(forced))
     )
 
 
@@ -164,6 +165,9 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
     assert len(found.dropped) == 40
     assert [tuple(messages) for messages in handed] == [tuple(each for each in found.dropped if each != talked[5])]
     assert learns.calls == (["take", "accept"] if combined else [])
+    handed.clear()
+    again = await reduced(Ordered(), Writes(write), config, talked, "overflow", before_summary=put)
+    assert [tuple(messages) for messages in handed] == [tuple(each for each in again.dropped if each != talked[5])]
     order.clear()
     handed.clear()
     learns, writes = Ordered(), Writes(write)

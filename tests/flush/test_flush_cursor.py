@@ -84,7 +84,7 @@ async def test_a_block_that_was_not_appended_is_written_by_the_next_flush() -> N
     assert await remembered(files) == LEARNED
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "AS-LEDGER-01")
 @pytest.mark.parametrize("killed_at", [("append", 0), ("append", 1), ("append", 2), ("replace", 0), None])
 async def test_what_was_said_on_several_days_is_in_the_ledgers_of_its_days_and_once_after_a_kill(
     killed_at: tuple[str, int] | None,

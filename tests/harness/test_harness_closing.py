@@ -136,6 +136,11 @@ async def test_what_was_said_can_not_leave_the_record_that_is_summed_up() -> Non
     (sent,) = asked(model)
     assert sent.count("</conversation>") == 1
     assert "Ünï <b>code</b> 文字 stays." in sent
+    # nor can what a model wrote of an earlier part, in the request for the next one
+    model = FakeModel(*[reply(attack) for _ in range(8)], window=4_000)
+    await summarize_by_model(model, talk(400))
+    assert {text.count("</conversation>") for text in asked(model)} == {1}
+    assert "1234" in asked(model)[1]
 
 
 @pytest.mark.req("GO-D10", "GO-G24", "GO-G25")

@@ -333,7 +333,7 @@ async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root
     assert await find_unextracted_sessions(LocalFiles(place_of(root))) == [("code reviewer", "b"), ("main", "a")]
 
 
-@pytest.mark.req("DF-B1")
+@pytest.mark.req("DF-B1", "FC-DOCTOR")
 async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: Path, opened: Opened) -> None:
     class Later:
         def now(self) -> datetime:

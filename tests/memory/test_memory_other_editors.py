@@ -71,6 +71,7 @@ async def test_an_entry_of_such_a_file_is_forgotten_and_comes_back_to_the_byte(
         assert file.read_bytes() == SAVED[saved]
 
 
+@pytest.mark.req("FC-DOCTOR")
 @pytest.mark.parametrize("path", FILES)
 async def test_a_change_of_a_file_in_utf_16_is_refused_and_doctor_says_why(tmp_path: Path, path: str) -> None:
     root = begun(tmp_path / ".ricordo")

@@ -244,7 +244,7 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
     await index.close()
 
 
-@pytest.mark.req("FC-STALE")
+@pytest.mark.req("FC-STALE", "FC-DOCTOR")
 async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("The mascot is a wombat.")

@@ -303,6 +303,7 @@ def of_users(checks: list[Check]) -> Check:
     return next(check for check in checks if check.name == "users")
 
 
+@pytest.mark.req("FC-DOCTOR")
 async def test_doctor_says_what_became_private_and_what_mixes_users(tmp_path: Path) -> None:
     await old_root(tmp_path / "r")
     async with Memory.open(tmp_path / "r", scope=of("ann")) as memory:

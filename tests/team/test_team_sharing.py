@@ -222,6 +222,13 @@ async def test_edits_at_the_same_time_are_both_shown_and_neither_is_overwritten(
         friday = next(entry.id for entry in await ann.entries() if "Fri" in entry.content)
         await ann.decide(friday, "reject")
         assert contents(await ann.entries()) == ["We deploy at noon."]
+        # what three clones edited at the same time
+        [ledger] = (one / ".ricordo-team" / "workspace" / "memory").glob("*.md")
+        [line] = [line for line in ledger_lines(one) if "at noon" in line]
+        with ledger.open("a", encoding="utf-8") as file:
+            file.write(line.replace("at noon", "at one") + "\n" + line.replace("at noon", "at two") + "\n")
+        said = ["We deploy at noon.", "We deploy at one.", "We deploy at two."]
+        assert contents(await ann.entries()) == said
 
 
 @pytest.mark.req("HE-C6-boundary")
