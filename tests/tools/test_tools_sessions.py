@@ -189,7 +189,10 @@ SEARCHED = [
     message("The ΣΊΣΥΦΟΣ job runs\nevery night.", role="assistant", key="assistant"),
     message("", ToolCall(id="c", name="open", arguments='{"p":"caf\\u00e9\\\\menu"}'), role="assistant", key="call"),
     message(
-        "", ToolResult(call_id="c", name="open", parts=(Text(text='"Quoted" 東京タワー'),)), role="tool", key="result"
+        "",
+        ToolResult(call_id="c", name="open", parts=(Text(text="1 page"), Text(text='"Quoted" 東京タワー'))),
+        role="tool",
+        key="result",
     ),
     message(
         "",
@@ -257,7 +260,7 @@ async def test_hits_are_the_newest_first_across_sessions_and_the_others_are_coun
     assert ids(shown) == ["m:b1", *(f"m:m{number}" for number in range(29, 10, -1))]
     assert "11 more messages hold it" in shown
     assert ids(await asked(files, "session_search", query="said again")) == ["m:b1"]
-    for number in range(12):
+    for number in range(24):
         await keep(files, f"later{number}", texts(1, start=1_000 + number))
     assert ids(await asked(files, "session_search", query="said again")) == ["m:b1"], "the oldest session is looked at"
     assert "nothing to look for" in await asked(files, "session_search", query=" ")
