@@ -227,7 +227,7 @@ async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> N
     assert sent.requests[0].window == request(6).window
 
 
-@pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32", "AS-BUG-21")
 @pytest.mark.parametrize("listener", [None, ignore], ids=["whole", "streamed"])
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named(
     listener: TurnListener | None,

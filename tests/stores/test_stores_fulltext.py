@@ -103,7 +103,7 @@ async def test_edits_by_hand_are_found_and_what_is_forgotten_is_cut_out_alone(tm
         assert after == [line for line in before if "Zanzibar" not in line]
 
 
-@pytest.mark.req("GO-I12")
+@pytest.mark.req("GO-I12", "HE-C7-ties")
 async def test_a_clock_that_runs_backwards_changes_no_order(tmp_path: Path) -> None:
     clock = HandClock()
     async with open_store(f"fulltext:{tmp_path / 'notes'}", scope=SHOP, clock=clock) as store:
@@ -111,6 +111,7 @@ async def test_a_clock_that_runs_backwards_changes_no_order(tmp_path: Path) -> N
             clock.turn(days=days)
             await store.save(Entry(content=f"Moved by {days}."))
         assert await texts(store, "") == ["Moved by 1.", "Moved by -9.", "Moved by 3.", "Moved by 0."]
+        assert await texts(store, "moved") == ["Moved by 1.", "Moved by -9.", "Moved by 3.", "Moved by 0."]
         assert (parse_fence(await store.preamble()) or ())[0] == "Moved by 1."
     assert len(list((tmp_path / "notes" / "memory").iterdir())) == 2
 

@@ -152,7 +152,7 @@ async def test_a_process_that_knows_nothing_of_a_broken_document_never_empties_i
     assert written(tmp_path) == ["t1"]
 
 
-@pytest.mark.req("AS-STATE-04")
+@pytest.mark.req("AS-STATE-04", "AS-TASK-01")
 async def test_every_process_brings_its_own_tasks_back(tmp_path: Path) -> None:
     store, other = made(tmp_path), made(tmp_path)
     await store.add(task("t1"))

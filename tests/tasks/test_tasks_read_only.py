@@ -29,6 +29,7 @@ async def opened() -> tuple[ReadOnlyTaskStore, MemoryTaskStore]:
     return ReadOnlyTaskStore(recorded, clock=CLOCK), recorded
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_what_is_recorded_is_shown_and_what_is_new_beside_it() -> None:
     tasks, recorded = await opened()
     await tasks.add(NEW)
@@ -47,6 +48,7 @@ async def test_what_is_recorded_is_shown_and_what_is_new_beside_it() -> None:
         await tasks.add(NEW)
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_recorded_task_is_not_said_to_be_changed() -> None:
     tasks, recorded = await opened()
     with pytest.raises(StorageReadOnly, match="stays as it is"):
