@@ -62,7 +62,7 @@ async def lived(root: Path) -> None:
     (place_of(root, "ann") / "workspace" / "MEMORY.md").write_text(f"- {SECRET}.\n", encoding="utf-8")
 
 
-@pytest.mark.req("AS-BUG-28")
+@pytest.mark.req("AS-BUG-28", "HE-O-tenancy")
 async def test_no_path_of_a_file_tool_leads_to_another_user(tmp_path: Path) -> None:
     root = tmp_path / "shop" / ".ricordo"
     root.parent.mkdir()
@@ -91,6 +91,7 @@ async def test_no_path_of_a_file_tool_leads_to_another_user(tmp_path: Path) -> N
         assert SECRET not in told
 
 
+@pytest.mark.req("AS-FS-01", "AS-BUG-28")
 async def test_what_the_project_shares_is_read_below_project_and_written_by_no_tool(tmp_path: Path) -> None:
     root = tmp_path / "shop" / ".ricordo"
     root.parent.mkdir()

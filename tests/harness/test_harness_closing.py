@@ -19,7 +19,7 @@ from ricordo.agent.session_closing import (
     summarize_by_rules,
 )
 from ricordo.errors import ModelUnavailable, ReplyInvalid
-from ricordo.messages import Message, Text, Usage, estimate_text, with_mark
+from ricordo.messages import Message, Text, ToolResult, Usage, estimate_text, with_mark
 
 pytestmark = pytest.mark.anyio
 
@@ -122,8 +122,10 @@ async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_
 @pytest.mark.req("GO-G24", "GO-D3")
 async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     model = FakeModel(reply("They moved.\nTAGS: move"))
-    found = await summarize_by_model(model, talk(20))
+    used = Message(role="tool", parts=(ToolResult(call_id="c", name="look", parts=(Text(text="Folder 7 is empty."),)),))
+    found = await summarize_by_model(model, [*talk(20), call("c", name="look"), used])
     (sent,) = asked(model)
+    assert "Folder 7 is empty." in sent
     assert all(f"Turn {number}: fixture {number} " in sent for number in range(20))
     assert (found.summary, found.tags) == ("They moved.", ("move",))
 

@@ -65,7 +65,7 @@ async def everything(memory: Memory) -> str:
     return "\n".join(map(repr, told))
 
 
-@pytest.mark.req("HE-C5-user")
+@pytest.mark.req("HE-C5-user", "HE-O-tenancy")
 async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of("ben")) as ben:
         ids = await fill(ann)
@@ -82,7 +82,7 @@ async def test_no_verb_that_reads_tells_one_user_what_another_saved(tmp_path: Pa
             await ben.session("monday")
 
 
-@pytest.mark.req("HE-C5-user", "DF-C52")
+@pytest.mark.req("HE-C5-user", "DF-C52", "HE-O-tenancy")
 @pytest.mark.parametrize("other", ["Ann", "ANN", "ann%", "..", "ann/../ann", "a\u0308nn"])
 async def test_names_that_look_alike_are_different_users(tmp_path: Path, other: str) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of(other)) as ben:
@@ -94,7 +94,7 @@ async def test_names_that_look_alike_are_different_users(tmp_path: Path, other: 
         assert str(ann.folder).casefold() != str(ben.folder).casefold()
 
 
-@pytest.mark.req("AS-BUG-28")
+@pytest.mark.req("AS-BUG-28", "HE-O-tenancy")
 async def test_the_same_session_id_is_another_session_for_another_user(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of("ben")) as ben:
         async with anyio.create_task_group() as group:
@@ -173,7 +173,7 @@ async def test_a_memory_saves_only_for_those_it_is_open_for(tmp_path: Path) -> N
         assert await ann.entries() == await project.entries() == []
 
 
-@pytest.mark.req("HE-C5-project")
+@pytest.mark.req("HE-C5-project", "HE-C6-boundary")
 @pytest.mark.parametrize("other", [None, "b"])
 async def test_a_root_of_one_team_is_not_opened_for_another_or_for_none(tmp_path: Path, other: str | None) -> None:
     async with Memory.open(tmp_path / "r", scope=Scope(user="ann", team="a", project="shop")) as memory:
@@ -184,7 +184,7 @@ async def test_a_root_of_one_team_is_not_opened_for_another_or_for_none(tmp_path
             pass
 
 
-@pytest.mark.req("HE-C5-user")
+@pytest.mark.req("HE-C5-user", "HE-C6")
 async def test_users_of_a_team_are_apart_too(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=Scope(user="ann", team="a")) as ann:
         await ann.remember("I like tea.")

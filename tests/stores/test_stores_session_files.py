@@ -1,6 +1,7 @@
 """Session files: saved into a draft, closed into a file, found by what they were about and what was saved in them."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -229,6 +230,16 @@ async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_
     async with opened(tmp_path) as store:
         assert len(await lists(store).entries()) == 9
     assert len(found_in(tmp_path)) == 2
+
+
+@pytest.mark.req("GO-G22-close", "GO-G14")
+async def test_leaving_by_an_error_writes_every_session_that_runs(tmp_path: Path) -> None:
+    with suppress(KeyError):
+        async with opened(tmp_path, session="s") as store:
+            await store.save(Entry(content="Said in one."))
+            await store.save(Entry(content="Said in another.", source=Source(session="t")))
+            raise KeyError
+    assert len(found_in(tmp_path)) == 3, "the index and two files"
 
 
 @pytest.mark.req("GO-D5", "GO-AT1", "GO-G16", "GO-AT2")

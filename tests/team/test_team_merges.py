@@ -47,6 +47,7 @@ def healed(data: bytes, *forgotten: str) -> list[tuple[str, str]]:
     return [(located.entry.id, located.entry.content) for located in parse_entries(whole, PATH)]
 
 
+@pytest.mark.req("CC-TEAMSYNC")
 def test_a_line_that_stands_there_twice_stays_once_and_the_rest_as_it_is() -> None:
     data = document(version("a1", "One."), version("b1", "Two.")) + b"- Written by hand.\n"
     assert heal_document(data, PATH, Tombstones(), KEY) == data
@@ -56,17 +57,20 @@ def test_a_line_that_stands_there_twice_stays_once_and_the_rest_as_it_is() -> No
     ] == ["One.", "Two.", "Written by hand."]
 
 
+@pytest.mark.req("CC-TEAMSYNC")
 def test_of_an_edit_and_what_it_was_made_of_the_edit_stays() -> None:
     first, third = version("a1", "One."), version("a1", "One.", "Two.", "Three.")
     for pair in ((first, third), (third, first)):
         assert healed(document(*pair)) == [("a1", "Three.")]
 
 
+@pytest.mark.req("CC-TEAMSYNC")
 def test_what_was_forgotten_does_not_come_back_whatever_it_was_edited_to() -> None:
     data = document(version("a1", "One.", "Two."), version("b1", "Else."), version("a1", "One."))
     assert healed(data, "a1") == [("b1", "Else.")]
 
 
+@pytest.mark.req("CC-TEAMSYNC")
 @given(st.permutations([("One.", "Two."), ("One.", "Three."), ("One.", "Two.", "Four.")]))
 def test_edits_at_the_same_time_are_healed_alike_in_every_clone(order: list[tuple[str, ...]]) -> None:
     """In whatever order the lines come: the same ids, each with the other's."""
@@ -76,6 +80,7 @@ def test_edits_at_the_same_time_are_healed_alike_in_every_clone(order: list[tupl
     assert len({name for name, _ in found}) == 2
 
 
+@pytest.mark.req("CC-TEAMSYNC")
 @given(st.lists(st.tuples(st.sampled_from("abc"), WORDS, st.lists(WORDS, max_size=3)), max_size=8))
 @settings(max_examples=200)
 def test_no_last_version_of_anything_is_lost_and_no_id_stands_there_twice(
@@ -96,17 +101,20 @@ def test_no_last_version_of_anything_is_lost_and_no_id_stands_there_twice(
 NAMES = st.text(alphabet="abcäß -_.@", min_size=1).map(str.strip).filter(bool)
 
 
+@pytest.mark.req("HE-C6-boundary")
 @given(st.dictionaries(NAMES, st.sampled_from(["reader", "writer", "curator"])))
 def test_members_are_read_as_they_were_written(members: dict[str, str]) -> None:
     assert parse_members(render_members(members)) == members  # type: ignore[arg-type]
 
 
+@pytest.mark.req("HE-C6-boundary")
 @pytest.mark.parametrize("line", ["owner ann", "curator", "<<<<<<< HEAD", "curator\tann"])
 def test_a_line_that_names_no_role_lets_nobody_in(line: str) -> None:
     with pytest.raises(DocumentInvalid):
         parse_members(f"curator ann\n{line}\n".encode())
 
 
+@pytest.mark.req("HE-C6-boundary")
 def test_the_lesser_of_two_roles_holds() -> None:
     assert parse_members(b"curator ann\n\n# people\nreader ann\nwriter ben\n") == {"ann": "reader", "ben": "writer"}
 

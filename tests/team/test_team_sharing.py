@@ -124,7 +124,7 @@ async def test_a_role_is_checked_at_each_act_and_ends_while_the_memory_is_open(t
             await ann.remember("And now?", scope="team", reason="r")
 
 
-@pytest.mark.req("CC-TEAMSYNC")
+@pytest.mark.req("CC-TEAMSYNC", "HE-C6")
 async def test_a_promotion_is_explicit_signed_and_undone(tmp_path: Path) -> None:
     desk = await create_clone(tmp_path / "a")
     async with open_memory(desk, "ben") as ben, open_memory(desk, "ann") as ann:
@@ -246,6 +246,7 @@ async def test_in_another_clone_too_only_a_curator_takes_back_what_somebody_else
         assert await ben.entries() == []
 
 
+@pytest.mark.req("HE-C6-boundary")
 async def test_a_folder_that_somebody_else_made_is_trusted_first_and_git_carries_no_key(tmp_path: Path) -> None:
     one = await create_clone(tmp_path / "a")
     async with open_memory(one, "ann") as ann:
@@ -269,6 +270,7 @@ async def test_a_folder_that_somebody_else_made_is_trusted_first_and_git_carries
         assert await ben.entries() == []
 
 
+@pytest.mark.req("HE-C6-boundary", "HE-C6", "CC-TEAMSYNC")
 def test_commands_make_a_team_share_with_it_and_change_its_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_USER", "ann")
     ricordo("remember", "The staging server is called heron.")
