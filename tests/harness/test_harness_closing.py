@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -9,17 +10,23 @@ from hypothesis import strategies as st
 
 from conversation_strategies import call, said
 from fake_models import FakeModel, reply
+from ricordo import Scope
 from ricordo.agent.session_closing import (
     MAX_SUMMARY_BYTES,
     ClosingSummary,
+    SessionClosing,
     count_user_turns,
     list_read_files,
     parse_summary,
     summarize_by_model,
     summarize_by_rules,
 )
+from ricordo.agent.turn_middleware import UsageTotals
+from ricordo.clock import SystemClock
 from ricordo.errors import ModelUnavailable, ReplyInvalid
+from ricordo.events import Emitter
 from ricordo.messages import Message, Text, ToolResult, Usage, estimate_text, with_mark
+from ricordo.stores import SessionNotes
 
 pytestmark = pytest.mark.anyio
 
@@ -128,6 +135,33 @@ async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     assert "Folder 7 is empty." in sent
     assert all(f"Turn {number}: fixture {number} " in sent for number in range(20))
     assert (found.summary, found.tags) == ("They moved.", ("move",))
+
+
+class _OneWaits:
+    """The sessions of a store, one of which has no summary yet."""
+
+    async def pending_sessions(self) -> tuple[str, ...]:
+        return ("earlier",)
+
+    async def close_session(self, notes: SessionNotes) -> str:
+        return notes.session
+
+
+@pytest.mark.req("GO-G24", "GO-D10")
+@pytest.mark.parametrize(("role", "requests"), [("assistant", 0), ("user", 1)])
+async def test_a_session_that_waits_is_asked_about_only_if_somebody_said_something(
+    role: Literal["assistant", "user"], requests: int
+) -> None:
+    async def load(session: str) -> Sequence[Message]:
+        return [said(f"Hello from {session}.", role=role)]
+
+    model, emitter = FakeModel(reply("They talked.")), Emitter(SystemClock())
+    closing = SessionClosing(
+        session="now", scope=Scope(user="me"), model=model, session_store=_OneWaits(), mode="sync",
+        load_messages=load, totals=UsageTotals(), todos=tuple, emitter=emitter,
+    )  # fmt: skip
+    await closing.retry_pending()
+    assert len(model.asked) == requests
 
 
 @pytest.mark.req("DF-C38", "AS-BUG-24")

@@ -252,6 +252,10 @@ def test_a_new_fact_enters_a_full_store_of_old_ones_unless_confidence_alone_coun
     assert plain.profile.facts == crowd
     assert plain.added == ()
     assert plain.left[0].content == "Plays chess", "what finds no room goes to the archive"
+    pair = (known(1, confidence=0.8, days=400), known(2, confidence=0.8, days=1))
+    for facts in (pair, pair[::-1]):
+        one = update(Profile(facts=facts), config=ProfileConfig(fact_eviction_policy="confidence", max_facts=1))
+        assert one.profile.facts == pair[1:], "of equals the one that was confirmed last stays"
 
 
 @pytest.mark.req("DF-B7", "DF-C34")
@@ -297,8 +301,11 @@ def test_what_was_confirmed_often_ranks_higher() -> None:
 def test_saying_it_again_less_surely_takes_nothing_away_and_may_say_what_was_wrong() -> None:
     profile = update(Profile(), new("Plays chess", confidence=0.9)).profile
     again = replace(new("Plays chess", confidence=0.7, thread="t2"), source_error="plays go")
-    (fact,) = update(profile, again).profile.facts
+    said_again = update(profile, again)
+    (fact,) = said_again.profile.facts
     assert (fact.confidence, fact.source_error) == (0.9, "plays go")
+    (fact,) = update(said_again.profile, new("Plays chess", confidence=0.7, thread="t3")).profile.facts
+    assert fact.source_error == "plays go"
 
 
 @pytest.mark.req("DF-B7")
