@@ -1,13 +1,14 @@
 """An embedder that fails, hangs or changes, and a file of vectors that breaks: the search by words goes on."""
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from concepts import Concepts
 from newer_databases import VECTORS_OWNER, write_newer_database
@@ -124,6 +125,42 @@ async def test_a_batch_that_hangs_is_given_up(tmp_path: Path) -> None:
         await index.refresh()
         assert index.freshness().not_embedded == 3
         assert contents(await index.search("dog")) == DOG
+
+
+async def test_on_a_busy_machine_a_batch_that_takes_too_long_is_embedded_in_smaller_ones(tmp_path: Path) -> None:
+    class Slow(Concepts):
+        async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if len(texts) > 4:
+                await anyio.sleep_forever()
+            return await super().embed(texts)
+
+    target = tmp_path / TOPIC
+    target.parent.mkdir(parents=True)
+    target.write_text("".join(f"- The dog number {number} sleeps.\n" for number in range(50)))
+    async with opened(tmp_path, Slow()) as index:
+        index._index_embedder = IndexEmbedder(Slow(), tmp_path / VECTORS, batch_seconds=0.2)
+        await index.refresh()
+        assert (index.freshness().not_embedded, index.freshness().embedding_error) == (0, "")
+
+
+async def test_what_a_failed_embedder_left_is_embedded_later_without_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meanings, "_PAUSE_SECONDS", 0.01)
+    home(tmp_path)
+    embedder = Concepts()
+    embedder.error = ModelUnavailable("no answer")
+    async with opened(tmp_path, embedder) as index, anyio.create_task_group() as group:
+        await index.refresh()
+        assert index.freshness().not_embedded == 3
+        group.start_soon(index.serve)
+        embedder.error = None
+        for _ in range(2_000):
+            if not index.freshness().not_embedded:
+                break
+            await anyio.sleep(0.01)
+        assert index.freshness().not_embedded == 0
+        group.cancel_scope.cancel()
 
 
 async def test_a_text_without_a_vector_costs_no_other_text_its_own(tmp_path: Path) -> None:

@@ -18,22 +18,24 @@ ME = Scope(user="me", project="p")
 THESE = Settings.from_environment({})
 
 
-async def index_line(memory: Memory) -> str:
-    return next(check.detail for check in await memory.doctor() if check.name == "index")
+async def vectors_line(memory: Memory) -> str:
+    return next((check.detail for check in await memory.doctor() if check.name == "vectors"), "")
 
 
 async def test_a_memory_is_found_by_meaning_and_a_failing_embedder_is_told_by_the_doctor(tmp_path: Path) -> None:
     embedder = Concepts()
     async with Memory.open(tmp_path / "root", scope=ME, embedder=embedder) as memory:
         await memory.remember("The dog sleeps in the kitchen.")
-        assert "vector" not in await index_line(memory)
+        assert not await vectors_line(memory)
         (hit,) = await memory.recall("puppy")
         assert hit.entry.content == "The dog sleeps in the kitchen."
         assert hit.signals["dense"] > 0.5
         embedder.error = ModelUnavailable("no route")
         await memory.remember("We sail on Sundays.")
         assert len(await memory.recall("sail")) == 1
-        assert "1 passages have no vector yet and are found by their words: no route" in await index_line(memory)
+        told = await vectors_line(memory)
+        assert told.startswith("1 passages have no vector yet and are found by their words: no route")
+        assert "`ricordo maintain` embeds them" in told
 
 
 async def test_what_holds_in_all_projects_is_embedded_too(tmp_path: Path) -> None:
@@ -81,6 +83,11 @@ async def test_what_waits_for_a_vector_can_be_waited_for(tmp_path: Path) -> None
     async with Memory.open(tmp_path / "root", scope=ME, embedder=embedder) as memory:
         embedder.error = ModelUnavailable("no route")
         await memory.remember("The dog sleeps in the kitchen.")
+        assert await memory.embed(seconds=5) == 1
+        embedder.error = None
+        assert await memory.embed(seconds=5) == 0, "asked by hand, it does not wait for the end of the pause"
+        embedder.error = ModelUnavailable("no route")
+        await memory.remember("A loaf costs two coins.")
         assert await memory.embed(seconds=5) == 1
     async with Memory.open(tmp_path / "root", scope=ME, embedder=Concepts()) as memory:
         assert await memory.embed(seconds=5) == 0

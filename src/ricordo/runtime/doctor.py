@@ -145,7 +145,7 @@ async def check_root(
         *await check_history(files),
         await _check_inboxes(files),
         *await _check_erasing(files),
-        await _check_index(index),
+        *await _check_index(index),
     ]
 
 
@@ -452,7 +452,8 @@ async def _check_erasing(files: FileStore) -> list[Check]:
     return [Check(name="erasing", ok=False, count=len(unfinished), detail=detail)] if unfinished else []
 
 
-async def _check_index(index: SearchIndex) -> Check:
+async def _check_index(index: SearchIndex) -> list[Check]:
+    """Check the index after bringing it up to date; a further check tells of texts that have no vector."""
     report = await index.refresh()
     freshness = index.freshness()
     is_broken = freshness.state == "broken"
@@ -461,10 +462,13 @@ async def _check_index(index: SearchIndex) -> Check:
         detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MAX_DAMAGE])}"
     if report.quarantined:
         detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
-    if freshness.not_embedded or freshness.embedding_error:
-        detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
-        detail += f": {freshness.embedding_error}" if freshness.embedding_error else ""
-    return Check(name="index", ok=not is_broken, count=freshness.stale_files, detail=detail)
+    check = Check(name="index", ok=not is_broken, count=freshness.stale_files, detail=detail)
+    if not freshness.not_embedded and not freshness.embedding_error:
+        return [check]
+    why = f": {freshness.embedding_error}" if freshness.embedding_error else ""
+    found_by_words = f"{freshness.not_embedded:,} passages have no vector yet and are found by their words{why}"
+    mend = "; `ricordo maintain` embeds them"
+    return [check, Check(name="vectors", ok=True, count=freshness.not_embedded, detail=f"{found_by_words}{mend}")]
 
 
 Verb: TypeAlias = Literal["accept", "reject", "merge", "edit", "later"]

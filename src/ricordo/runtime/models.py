@@ -46,8 +46,8 @@ __all__ = [
 class EmbeddingIndex(Protocol):
     """An index that embeds its content."""
 
-    async def embed(self, *, seconds: float) -> None:
-        """Embed what has no vector, for at most `seconds`."""
+    async def embed(self, *, seconds: float, now: bool = False) -> None:
+        """Embed what has no vector, for at most `seconds`; with `now` by an embedder that just failed, too."""
         ...
 
     async def embed_new(self, *, seconds: float) -> None:
@@ -88,9 +88,12 @@ def load_named_embedder(name: str, settings: Settings, agent: "ChatModel | None"
 
 
 async def embed_root(place: MemoryRoot, *, seconds: float) -> int:
-    """Embed passages of a root for at most `seconds`; return how many still have no vector."""
+    """Embed passages of a root for at most `seconds`; return how many still have no vector.
+
+    An embedder that failed within the last minute is asked again.
+    """
     if isinstance(place.index, EmbeddingIndex):
-        await place.index.embed(seconds=seconds)
+        await place.index.embed(seconds=seconds, now=True)
     return place.index.freshness().not_embedded
 
 

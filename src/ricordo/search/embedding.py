@@ -1,7 +1,8 @@
 """Embedding for an index: queries within a short deadline, stored texts in batches in the background.
 
 Invariant: if an embedder fails, hangs, changes its dimension or returns values that are not finite, nothing is raised
-and no such vector is stored. Vectors of two models or dimensions are never mixed.
+and no such vector is stored. Vectors of two models or dimensions are never mixed. What was left without a vector is
+counted, and tried again.
 """
 
 import time
@@ -29,6 +30,8 @@ _TEXT_ERRORS = (ModelOverflow, ModelRefused, ReplyInvalid)
 _BATCH_SIZES: Mapping[str, int] = {"static": 1_024, "hashing": 1_024, "minilm": 16, "multilingual": 256}
 _DEFAULT_BATCH_SIZE = 64
 """How many texts are embedded in one call: so many that it takes a second or two."""
+_SMALLEST_BATCH = 4
+"""A batch that takes too long is tried again in quarters, down to so many texts; then the embedder is left alone."""
 _PAUSE_SECONDS = 60.0
 """How long an embedder is not called after it failed or timed out."""
 _QUERY_CACHE_SIZE = 128
@@ -54,7 +57,10 @@ class WeightedQueryEmbedder(Protocol):
 
 
 class IndexEmbedder:
-    """The vectors of one index by one embedder. `missing_count` is how many rows had none at the last check."""
+    """The vectors of one index by one embedder. `missing_count` is how many rows had none at the last check.
+
+    `retry_seconds` tells when to embed again, as texts were left that can have a vector; None if there are none.
+    """
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class IndexEmbedder:
         the workspace has been replaced by another one.
         """
         self.missing_count = 0
+        self.retry_seconds: float | None = None
         self._embedder = embedder
         self._cache = VectorCache(path, embedder.model_id, commit=commit, ann_vectors=ann_vectors, check=check)
         self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
@@ -107,14 +114,20 @@ class IndexEmbedder:
         vector = await self._embed_query(text)
         return None if vector is None else self._semantic_query(vector=vector)
 
-    async def embed(self, looks: FindMissing, *, seconds: float) -> None:
-        """Embed texts without vectors for at most `seconds`, newest first; then delete unused vectors."""
+    async def embed(self, looks: FindMissing, *, seconds: float, now: bool = False) -> None:
+        """Embed texts without vectors for at most `seconds`, newest first; then delete unused vectors.
+
+        With `now` an embedder is asked that failed within the last minute, too.
+        """
         async with self._embed_lock:
             deadline = time.monotonic() + seconds
+            if now:
+                self._paused_until = -1.0
             if self._has_changed:
                 self._has_changed = False
                 await self._cache.clear()
             while True:
+                self.retry_seconds = None
                 await self._load()
                 lacking = await looks(self._semantic_query(), self._batch + len(self._rejected_texts))
                 if lacking is None:
@@ -125,7 +138,11 @@ class IndexEmbedder:
                     if len(lacking.unused):
                         await self._cache.prune(lacking.unused)
                     return
-                if time.monotonic() >= deadline or not await self._embed_batch(dict([*todo.items()][: self._batch])):
+                if time.monotonic() >= deadline:
+                    self.retry_seconds = 0.0
+                    return
+                if not await self._embed_batch(dict([*todo.items()][: self._batch])):
+                    self.retry_seconds = max(0.0, self._paused_until - time.monotonic())
                     return
 
     async def close(self) -> None:
@@ -154,6 +171,13 @@ class IndexEmbedder:
             rows = await self._embed_texts([*texts.values()], self._batch_seconds)
         except _TEXT_ERRORS as error:
             return await self._embed_halves(texts, error)
+        except TimeoutError:
+            # a busy machine is slow, and one that hangs is found out in a few tries
+            if len(texts) <= _SMALLEST_BATCH:
+                self._pause_for_timeout(self._batch_seconds)
+                return False
+            self._batch = max(_SMALLEST_BATCH, len(texts) // 4)
+            return True
         if rows is None:
             return False
         sound = np.isfinite(rows).all(axis=1)
@@ -186,6 +210,9 @@ class IndexEmbedder:
         except _TEXT_ERRORS as error:
             self._error = str(error)
             return None
+        except TimeoutError:
+            self._pause_for_timeout(self._query_seconds)
+            return None
         if rows is None or not np.isfinite(rows).all():
             return None
         if rows.shape[1] != self._cache.current.dimension:
@@ -209,17 +236,17 @@ class IndexEmbedder:
         return row if np.isfinite(row).all() else None
 
     async def _embed_texts(self, texts: Sequence[str], seconds: float) -> NDArray[np.float32] | None:
-        """Return a row of length 1 for each text (not finite if invalid); None if the embedder is unavailable."""
+        """Return a row of length 1 for each text (not finite if invalid); None if the embedder is unavailable.
+
+        Raises: `_TEXT_ERRORS`; TimeoutError if it takes longer than `seconds`.
+        """
         if time.monotonic() < self._paused_until:
             return None
         try:
             with anyio.fail_after(seconds):
                 rows = np.asarray(await self._embedder.embed(texts), dtype=np.float32)
-        except _TEXT_ERRORS:
+        except (*_TEXT_ERRORS, TimeoutError):
             raise
-        except TimeoutError:
-            self._pause(f"{self._embedder.model_id} did not answer within {seconds:g} s.")
-            return None
         except _EMBEDDER_ERRORS as error:
             self._pause(str(error))
             return None
@@ -229,6 +256,9 @@ class IndexEmbedder:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         return unit
+
+    def _pause_for_timeout(self, seconds: float) -> None:
+        self._pause(f"{self._embedder.model_id} did not answer within {seconds:g} s.")
 
     def _pause(self, trouble: str) -> None:
         self._error = trouble

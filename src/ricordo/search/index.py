@@ -4,6 +4,7 @@ Each search first compares the files with the index and indexes changes for a li
 files if the database can't be used, are scanned. So an index error never makes a search wrong.
 """
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -379,11 +380,14 @@ class WorkspaceIndex(AppendMixin):
             quarantined=self._file.pop_quarantined(),
         )
 
-    async def embed(self, *, seconds: float) -> None:
-        """Compute missing vectors for at most `seconds`; does nothing without an embedder."""
+    async def embed(self, *, seconds: float, now: bool = False) -> None:
+        """Compute missing vectors for at most `seconds`; does nothing without an embedder.
+
+        With `now` an embedder is asked that failed within the last minute, too.
+        """
         if self._index_embedder is not None:
             count = self._change_count
-            await self._index_embedder.embed(self._missing_vectors, seconds=seconds)
+            await self._index_embedder.embed(self._missing_vectors, seconds=seconds, now=now)
             self._embedded_count = max(self._embedded_count, count)
 
     async def embed_new(self, *, seconds: float) -> None:
@@ -392,10 +396,15 @@ class WorkspaceIndex(AppendMixin):
             await self.embed(seconds=seconds)
 
     async def serve(self) -> None:
-        """Compute vectors of new chunks for as long as this runs; returns at once without an embedder."""
+        """Compute vectors of new chunks for as long as this runs; returns at once without an embedder.
+
+        What was left, for want of time or as the embedder failed, is tried again without a change.
+        """
         while self._index_embedder is not None:
             await self.embed(seconds=_EMBED_SECONDS)
-            await self._change_event.wait()
+            wait = self._index_embedder.retry_seconds
+            with anyio.move_on_after(math.inf if wait is None else wait):
+                await self._change_event.wait()
             self._change_event = anyio.Event()
 
     async def _missing_vectors(self, sense: "SemanticQuery", limit: int) -> "MissingVectors | None":
