@@ -222,7 +222,8 @@ def test_notes_of_the_person_hold_for_all_projects_and_are_taken_back_too(home: 
     _transcript(home, Path.cwd(), [("user", DECISION)])
     (home / ".claude" / "CLAUDE.md").write_text("- Answers are wanted in metric units.\n", encoding="utf-8")
     [change] = ricordo("import", "claude-code", "--json").document["changes"]
-    assert ricordo("import", "claude-code", "--json").document["memories"] == {"read": 1, "new": 0, "forgotten": 0}
+    again = ricordo("import", "claude-code", "--json").document["memories"]
+    assert (again["read"], again["new"], again["known"]) == (1, 0, 1)
     there = ("--root", str(tmp_path / "other"))
     ricordo("remember", "The other project is a bakery.", *there)
     assert "metric units" in ricordo("recall", "units of answers", *there).out
@@ -238,11 +239,28 @@ def test_trusted_memories_count_as_confirmed_at_once(notes: Path) -> None:
     assert ricordo("review", "--json").document["doubts"] == []
 
 
+def test_memories_that_were_there_count_as_confirmed_once_their_source_is_trusted(notes: Path) -> None:
+    ricordo("import", notes)
+    done = ricordo("import", notes, "--trust", "--json").document
+    assert (done["memories"]["confirmed"], done["changes"]) == (1, [])
+    assert ricordo("review", "--json").document["doubts"] == []
+    ricordo("undo", *done["confirmations"])
+    assert len(ricordo("review", "--json").document["doubts"]) == 1
+    assert "Confirmed: 1 known memory." in ricordo("import", notes, "--trust").out
+    assert ricordo("import", notes, "--trust", "--json").document["memories"]["confirmed"] == 0
+
+
+def test_only_what_an_import_brought_is_told_to_be_doubtful(notes: Path) -> None:
+    ricordo("import", notes)
+    Path("AGENTS.md").write_text("- Prices are given without tax.\n", encoding="utf-8")
+    assert ricordo("import", "AGENTS.md", "--json").document["doubtful"] == 1
+
+
 def test_what_was_forgotten_is_not_imported_again(notes: Path) -> None:
     ricordo("import", notes)
     [entry] = ricordo("memory", "list", "--json").document["entries"]
     ricordo("forget", entry["id"])
-    assert "1 memory stays forgotten" in ricordo("import", notes).out
+    assert "0 new, 0 known, 1 forgotten here and left out." in ricordo("import", notes).out
     assert _texts() == set()
 
 

@@ -1,7 +1,7 @@
 """Memories of other systems: mem0's and those of the MCP memory server, with all that they say."""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,11 @@ def test_a_memory_of_mem0_keeps_its_id_times_user_tags_and_every_other_field(tmp
         "score": 0.5,
         "new_field": {"a": [1]},
     }
+
+
+def test_a_memory_of_mem0_that_ends_keeps_its_last_day(tmp_path: Path) -> None:
+    told = [mem0_memory("Is in Ghent.", expiration_date="2026-12-31"), mem0_memory("Likes oak.", expiration_date=None)]
+    assert [each.until for each in take_all(tmp_path / "mem0.json", told).memories] == [date(2026, 12, 31), None]
 
 
 def test_relations_of_mem0_are_memories(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
     from ricordo.curation.marks import (
         EntryUpdate,
+        confirm_entries,
         mark_entry,
         mark_fact,
         merge_into,
@@ -47,6 +48,7 @@ __all__ = [
     "UpdateResult",
     "UserProfile",
     "archive_faded",
+    "confirm_entries",
     "find_faults",
     "mark_entry",
     "mark_fact",
@@ -65,7 +67,9 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
-        ".marks": "EntryUpdate mark_entry mark_fact merge_into supersede_entries update_entry update_fact",
+        ".marks": (
+            "EntryUpdate confirm_entries mark_entry mark_fact merge_into supersede_entries update_entry update_fact"
+        ),
         ".profile.storage": "FileProfileStore InMemoryProfileStore",
         ".profile.updater": "ProfileUpdater",
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",

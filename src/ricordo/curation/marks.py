@@ -49,6 +49,7 @@ __all__ = [
     "EntryUpdate",
     "MarkAct",
     "MarkResult",
+    "confirm_entries",
     "mark_entry",
     "mark_fact",
     "merge_into",
@@ -224,13 +225,28 @@ async def supersede_entries(
     def rewrite(entry: Entry) -> Entry:
         return supersede(_without_outdated_mark(entry), successors[entry.id], end=now.date())
 
-    async def plan() -> list[Edit]:
-        located = await read_all_entries(files, only=has_any_id(successors))
-        paths = dict.fromkeys(one.path for one in located if one.entry.id in successors)
-        return [await _rewrite_bullets(files, path, successors, rewrite) for path in paths]
+    async with files.lock(CURATION_LOCK):
+        await changes.rebase(partial(_plan_rewrite, files, successors, rewrite), act="merge", who=who, part_of=part_of)
+
+
+async def confirm_entries(
+    files: FileStore, changes: ChangeSets, ids: Collection[str], *, now: datetime, who: str, why: str = ""
+) -> Change:
+    """Confirm entries as `mark_entry` does, in one change."""
+
+    def rewrite(entry: Entry) -> Entry:
+        return _set_mark(entry, "confirm", now)
 
     async with files.lock(CURATION_LOCK):
-        await changes.rebase(plan, act="merge", who=who, part_of=part_of)
+        plan = partial(_plan_rewrite, files, frozenset(ids), rewrite)
+        return await changes.rebase(plan, act="confirm", who=who, why=why)
+
+
+async def _plan_rewrite(files: FileStore, ids: Collection[str], rewrite: Callable[[Entry], Entry]) -> list[Edit]:
+    """Return the edits that rewrite entries in each document that holds them."""
+    located = await read_all_entries(files, only=has_any_id(ids))
+    paths = dict.fromkeys(one.path for one in located if one.entry.id in ids)
+    return [await _rewrite_bullets(files, path, ids, rewrite) for path in paths]
 
 
 async def update_fact(

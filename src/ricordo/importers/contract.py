@@ -7,7 +7,7 @@ in the table of `ricordo.importers.registry`, or in an installed package as an e
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -37,9 +37,9 @@ class ImportedMemory:
     """One memory that another system learned; it becomes an entry.
 
     `id` is the other system's own id, by which the memory is known again when the source is imported a second time;
-    without one its kind, user and text are. `time` is when it was saved there, None if unknown. `user` is whose memory
-    it is, None for the person who imports. `metadata` holds every other field of the source as it was, so that nothing
-    is lost. `line` is the line of the record, from 1.
+    without one its kind and text are. `time` is when it was saved there, None if unknown, `until` the last day on which
+    it holds, None for no end. `user` is whose memory it is, None for the person who imports. `metadata` holds every
+    other field of the source as it was, so that nothing is lost. `line` is the line of the record, from 1.
     """
 
     text: str
@@ -47,6 +47,7 @@ class ImportedMemory:
     kind: str = "fact"
     id: str = ""
     time: datetime | None = None
+    until: date | None = None
     user: str | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)

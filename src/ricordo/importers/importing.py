@@ -6,7 +6,7 @@ is not added again, so an import that was cut off goes on where it was when it i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import field, replace
 from heapq import heappush, heapreplace
@@ -14,23 +14,22 @@ from heapq import heappush, heapreplace
 import anyio
 from anyio import to_thread
 
-from ricordo.clock import truncate_to_milliseconds
 from ricordo.curation.importance import usefulness
 from ricordo.errors import RicordoError
 from ricordo.importers.contract import ImportedMemory
+from ricordo.importers.entries import make_entry, name_origin
 from ricordo.importers.reader import FoundSource, read_items
 from ricordo.importers.source import ImportProblem
 from ricordo.language import find_names, split_words
-from ricordo.lazy import dataclass, lazy_compile
-from ricordo.messages import JsonValue, Message
+from ricordo.lazy import dataclass
+from ricordo.messages import Message
 from ricordo.messages.codec import count_fingerprints
-from ricordo.messages.json_text import dumps
-from ricordo.runtime.entry_import import IMPORT_ID_FIELD
+from ricordo.runtime.entry_import import EntryImport
 from ricordo.runtime.importing import ImportRun, begin_import
 from ricordo.runtime.memory import Memory
-from ricordo.workspace.entry import Entry, Source, is_system_field
+from ricordo.workspace.entry import Entry
 
-__all__ = ["ImportReport", "MemoryOpener", "import_sources", "make_entry"]
+__all__ = ["ImportReport", "MemoryOpener", "import_sources"]
 
 
 MemoryOpener = Callable[[str | None], AbstractAsyncContextManager[Memory]]
@@ -50,14 +49,16 @@ _NOT_IN_NAMES = frozenset({"User", "Assistant"})
 class ImportReport:
     """What an import did so far.
 
-    `read` and `new` count messages, `memories` and `new_memories` the memories of other systems, of which
-    `forgotten_memories` were forgotten here and stay forgotten. `learned` counts by
-    kind the entries that were learned from messages. `changes` are the ids by which all of it is undone, by user, with
-    None for the person who imports. With `uses_model` a model learns from what was read, and so many jobs are
-    `waiting_jobs` for it. `unreadable` names the sources that can't be read and why, `empty` those with nothing to
-    import in them, `ignored` those of a folder whose format is not known. `problems` are the first thousand of the
-    `problem_count` records that were skipped, `notes` what was read with losses. `doubtful` counts the memories, also
-    earlier ones, about which a person may decide in a review.
+    `read` and `new` count messages, `memories` the memories of other systems: so many are new, were known, or were
+    forgotten here and stay forgotten. Of the new ones `quarantined_memories` wait in quarantine, and they took the
+    place of `replaced_memories` of an earlier import; `confirmed_memories` of the known ones count as confirmed now, by
+    the changes `confirmations`.
+    `learned` counts by kind the entries that were learned from messages. `changes` are the ids by which all of it is
+    undone, by user, with None for the person who imports. With `uses_model` a model learns from what was read, and so
+    many jobs are `waiting_jobs` for it. `unreadable` names the sources that can't be read and why, `empty` those with
+    nothing to import in them, `ignored` those of a folder whose format is not known. `problems` are the first thousand
+    of the `problem_count` records that were skipped, `notes` what was read with losses. `doubtful` counts the new
+    memories about which a person may decide in a review.
     """
 
     sources: int = 0
@@ -65,7 +66,11 @@ class ImportReport:
     new: int = 0
     memories: int = 0
     new_memories: int = 0
+    known_memories: int = 0
     forgotten_memories: int = 0
+    replaced_memories: int = 0
+    confirmed_memories: int = 0
+    quarantined_memories: int = 0
     sessions: set[str] = field(default_factory=set)
     learned: Counter[str] = field(default_factory=Counter)
     names: Counter[str] = field(default_factory=Counter)
@@ -78,10 +83,11 @@ class ImportReport:
     empty: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     changes: dict[str | None, str] = field(default_factory=dict)
+    confirmations: list[str] = field(default_factory=list)
     uses_model: bool = False
     waiting_jobs: int = 0
     _best: list[tuple[tuple[object, ...], int, Entry]] = field(default_factory=list)
-    _count: int = 0
+    _ids: set[str] = field(default_factory=set)
 
     @property
     def is_empty(self) -> bool:
@@ -106,12 +112,25 @@ class ImportReport:
         """Count entries that are new, and keep those that tell most."""
         for entry in entries:
             self.names.update({each.text for each in find_names(entry.content)} - _NOT_IN_NAMES)
-            self._count += 1
-            row = (usefulness(entry), self._count, entry)
+            self._ids.add(entry.id)
+            row = (usefulness(entry), len(self._ids), entry)
             if len(self._best) < _CANDIDATES:
                 heappush(self._best, row)
             elif self._best[0] < row:
                 heapreplace(self._best, row)
+
+    def add_import(self, result: EntryImport) -> None:
+        """Count the memories of another system that were imported."""
+        self.new_memories += len(result.entries)
+        self.known_memories += result.known_count
+        self.forgotten_memories += result.forgotten_count
+        self.replaced_memories += len(result.replaced)
+        self.quarantined_memories += sum(entry.state == "quarantined" for entry in result.entries)
+        self.add_entries(result.entries)
+
+    def add_doubtful(self, ids: Iterable[str]) -> None:
+        """Count those of the doubtful memories that are new."""
+        self.doubtful += len(self._ids.intersection(ids))
 
     def telling_entries(self) -> list[Entry]:
         """Return at most twenty new entries that tell most, the best first; of those with the same words one."""
@@ -202,8 +221,8 @@ class _Act:
     runs: dict[str | None, ImportRun] = field(default_factory=dict)
     memories: dict[str | None, Memory] = field(default_factory=dict)
     personal_memories: dict[str | None, Memory] = field(default_factory=dict)
-    person: str | None = None
-    """The user of a source who is taken to be the person who imports."""
+    persons: dict[str, str] = field(default_factory=dict)
+    """The user who is taken to be the person who imports, by format: the only one of the first source that has one."""
 
     async def take(self, found: FoundSource, session: str | None) -> None:
         """Take in one source."""
@@ -213,7 +232,7 @@ class _Act:
             else:
                 self.report.ignored.append(found.source.name)
             return
-        origin = _name_origin(found)
+        origin = name_origin(found)
         users: frozenset[str] | None = None
         batches = _iterate_batches(found, session)
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -223,8 +242,9 @@ class _Act:
             if isinstance(batch, _MessageBatch):
                 await self._ingest(batch, origin, counts[batch.session])
             else:
-                users = await to_thread.run_sync(_find_users, found) if users is None else users
-                await self._remember(batch, found, users)
+                if users is None and any(memory.user is not None for memory in batch):
+                    users = await to_thread.run_sync(_find_users, found)
+                await self._remember(batch, found, users or frozenset())
         if is_empty and not any(name == found.source.name for name, _ in self.report.unreadable):
             self.report.empty.append(found.source.name)
 
@@ -235,12 +255,14 @@ class _Act:
                 self.report.waiting_jobs += await memory.drain(seconds=_LEARNING_SECONDS)
             if not all(run.is_empty for run in self.runs.values()):
                 await memory.index()
-                self.report.doubtful += len(await memory.review())
+                self.report.add_doubtful([doubt.id for doubt in await memory.review()])
 
     async def finish(self) -> None:
         """Record what was learned, also where the import was cut off. Raises: StorageError."""
         for user, run in self.runs.items():
             await run.finish()
+            self.report.confirmed_memories += run.confirmed_count
+            self.report.confirmations += run.confirmation_ids
             if run.is_empty:
                 self.report.changes.pop(user, None)
 
@@ -257,7 +279,7 @@ class _Act:
         if user not in self.runs:
             memory = await self.stack.enter_async_context(self.open_memory(user))
             self.memories[user] = memory
-            self.runs[user] = await begin_import(memory, self.reason)
+            self.runs[user] = await begin_import(memory, self.reason, trusted=self.trusted)
             self.report.changes[user] = self.runs[user].id
         return self.runs[user]
 
@@ -276,22 +298,22 @@ class _Act:
 
     async def _remember(self, batch: list[ImportedMemory], found: FoundSource, users: frozenset[str]) -> None:
         """Save memories, each in the memory of its user; `users` are all that the source names."""
-        if self.person is None and len(users) == 1:
-            (self.person,) = users
+        form = found.form.name if found.form else ""
+        if len(users) == 1:
+            (only,) = users
+            self.persons.setdefault(form, only)
         by_user: defaultdict[str | None, list[ImportedMemory]] = defaultdict(list)
         for each in batch:
-            by_user[None if each.user == self.person else each.user].append(each)
+            by_user[None if each.user == self.persons.get(form) else each.user].append(each)
         for user, memories in by_user.items():
             run = await self._find_run(user)
             entries = [make_entry(each, found) for each in memories]
             memory = await self._find_personal(user) if found.everywhere else self.memories[user]
-            result = await run.import_entries(entries, memory, is_confirmed=self.trusted)
+            result = await run.import_entries(entries, memory)
             self.report.memories += len(memories)
-            self.report.new_memories += len(result.entries)
-            self.report.forgotten_memories += result.forgotten_count
             for refusal in result.refused:
                 found.source.report(memories[refusal.position].line, refusal.reason)
-            await to_thread.run_sync(self.report.add_entries, result.entries)
+            await to_thread.run_sync(self.report.add_import, result)
 
     async def _find_personal(self, user: str | None) -> Memory:
         """Return the memory of a user for all projects; it is that of the project if nothing else was given."""
@@ -347,45 +369,3 @@ def _find_users(found: FoundSource) -> frozenset[str]:
     source = found.source.watched(on_problem=lambda _: None, on_bytes=lambda _: None)
     items = read_items(source, found.form) if found.form else ()
     return frozenset(item.user for item in items if isinstance(item, ImportedMemory) and item.user is not None)
-
-
-_NAME_PART = lazy_compile("[^A-Za-z0-9_-]+")
-_MAX_NAME = 60
-
-
-def make_entry(memory: ImportedMemory, found: FoundSource) -> Entry:
-    """Return the entry of a memory of another system, as `Memory.import_entries` takes it.
-
-    What has no field of an entry is in its metadata, under names that an entry allows; what is no text is JSON.
-    """
-    own_id = {IMPORT_ID_FIELD: memory.id} if memory.id else {}
-    fields = {**own_id, **({"foreign-user": memory.user} if memory.user else {}), **memory.metadata}
-    time = memory.time and truncate_to_milliseconds(memory.time)
-    return Entry(
-        content=memory.text,
-        kind=memory.kind.strip() or "fact",
-        tags=memory.tags,
-        since=time,
-        by="import",
-        source=Source(origin=f"{_name_origin(found)}:{memory.line}"),
-        extra=tuple(_to_metadata(fields).items()),
-    )
-
-
-def _to_metadata(fields: Mapping[str, JsonValue]) -> dict[str, str]:
-    metadata: dict[str, str] = {}
-    for key, value in fields.items():
-        if value is None or value == "":
-            continue
-        name = _NAME_PART.sub("-", key).strip("-_")[:_MAX_NAME]
-        if not name[:1].isalpha() or is_system_field(name):
-            name = f"foreign-{name}".rstrip("-")
-        while name in metadata:
-            name += "-"
-        metadata[name] = value if isinstance(value, str) else dumps(value)
-    return metadata
-
-
-def _name_origin(found: FoundSource) -> str:
-    """Return the format and the name of a source."""
-    return f"{found.form.name if found.form else 'unknown'}:{found.source.filename}"

@@ -77,6 +77,7 @@ def _read_memory(
         source.report(line, f"{name} has no text.")
         return
     rest = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+    ends = parse_time(record.get("expiration_date"))
     metadata = record.get("metadata")
     categories = [read_text(each) for each in read_list(record.get("categories"))]
     yield ImportedMemory(
@@ -84,6 +85,7 @@ def _read_memory(
         line=line,
         id=read_identifier(record.get("id")) or "",
         time=parse_time(record.get("updated_at")) or parse_time(record.get("created_at")),
+        until=ends.date() if ends else None,
         user=read_identifier(record.get("user_id")),
         tags=tuple(filter(None, categories)),
         # the fields that a program gave it, beside those of mem0

@@ -59,7 +59,7 @@ def plan_import(sources: Sequence[FoundSource], on_bytes: Callable[[int], None] 
     plan = ImportPlan()
     for found in sources:
         if found.form is None:
-            plan.unreadable.append((found.source.name, found.reason or "The format is not known."))
+            plan.unreadable.append((found.source.name, found.reason or f"{found.source.name} has no known format."))
             continue
         counts = plan.formats.setdefault(found.form.name, FormatCounts(name=found.form.name))
         try:

@@ -3,14 +3,15 @@
 An imported entry is known again by its id, a keyed digest of the other system's name, its id there and its words; the
 words alone count where it has no id there. So the same export adds nothing the second time, whatever it is called. When
 the other system has changed a memory, its new words take the place of the imported ones, and never of what a person
-said, confirmed or pinned.
+said, confirmed or pinned; where that person trusts the import, of confirmed ones as well.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 from hashlib import blake2b
+from typing import TypeAlias
 
 from ricordo import curation
 from ricordo.clock import encode_id
@@ -27,9 +28,10 @@ from ricordo.workspace.history.tombstones import content_digest
 from ricordo.workspace.ledger import read_all_entries
 from ricordo.workspace.redaction import redact_entry
 
-__all__ = ["IMPORT_ID_FIELD", "EntryImport", "ImportRefusal", "import_entries"]
+__all__ = ["IMPORT_ID_FIELD", "EntryImport", "EntryImporter", "ImportRefusal"]
 
 
+_ForeignKey: TypeAlias = tuple[str, str]
 IMPORT_ID_FIELD = "import-id"
 """The extra field with the id that an entry has in the system that it comes from."""
 _IMPORTED = b"[by:: import]"
@@ -53,12 +55,14 @@ class EntryImport:
     """The result of an import of entries.
 
     `entries` are the new ones as stored, in the order given; those in quarantine have the state `quarantined`.
-    `replaced` are earlier imports whose place a new one took. `known_count` were there already, `forgotten_count` were
-    forgotten here and are not taken in again. `change_id` undoes all of it, empty if nothing is new.
+    `replaced` are earlier imports whose place a new one took. `known_count` were there already; no person confirmed
+    those with `external_ids` yet. `forgotten_count` were forgotten here and are not taken in again. `change_id` undoes
+    all of it, empty if nothing is new.
     """
 
     entries: tuple[Entry, ...] = ()
     replaced: tuple[Entry, ...] = ()
+    external_ids: tuple[str, ...] = ()
     known_count: int = 0
     forgotten_count: int = 0
     refused: tuple[ImportRefusal, ...] = ()
@@ -66,67 +70,136 @@ class EntryImport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Stored:
+    """The imported entries that are there.
+
+    `ids` are those of all visible places. Of the place that is written to, `external_ids` are those that no person
+    confirmed yet, and `current` those that may be replaced, by system and id there.
+    """
+
+    ids: set[str] = field(default_factory=set)
+    external_ids: set[str] = field(default_factory=set)
+    current: defaultdict[_ForeignKey, dict[str, Entry]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, entries: Iterable[Entry], *, trusted: bool) -> None:
+        """Add stored entries of the place. With `trusted`, confirmed ones may be replaced too, but not pinned ones."""
+        for entry in entries:
+            self.ids.add(entry.id)
+            if entry.is_external and entry.state in {"active", "quarantined"}:
+                self.external_ids.add(entry.id)
+            is_open = entry.is_external or (trusted and not entry.pinned)
+            if entry.state == "active" and is_open and (key := _foreign_key(entry)):
+                self.current[key][entry.id] = entry
+
+    def remove(self, entries: Iterable[Entry]) -> None:
+        """Remove entries whose place was taken; their ids stay known."""
+        for entry in entries:
+            self.external_ids.discard(entry.id)
+            if key := _foreign_key(entry):
+                self.current[key].pop(entry.id, None)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """The entries to save, with ids, and the stored entries whose place one takes, each with the id of that one."""
+    """The entries to save, with ids, and the stored entries whose place one takes, each with the id of that one.
+
+    `known` are the ids of those that are there already.
+    """
 
     fresh: Sequence[Entry]
     replaced: Sequence[tuple[Entry, str]]
-    known_count: int
+    known: Sequence[str]
     refused: Sequence[ImportRefusal]
 
 
-async def import_entries(
-    workspace: Workspace, layers: LayeredMemory, entries: Sequence[Entry], *, part_of: str, is_confirmed: bool = False
-) -> EntryImport:
-    """Save the entries that are new in the narrowest place, as a part of the change `part_of` or a change of their own.
+class EntryImporter:
+    """Imports entries into the narrowest place of an open memory; what was imported before is read once."""
 
-    With `is_confirmed` they count as confirmed by the person who imports them. Raises: StorageError; what was saved
-    before is then kept, and is known the next time.
-    """
-    place = workspace.memory_root
-    stored = await _read_imported(place)
-    plan = await run_in_thread(partial(_plan_import, entries, stored, place))
-    fresh = await _without_forgotten(plan.fresh, workspace)
-    skipped = {entry.id for entry in plan.fresh}.difference(entry.id for entry in fresh)
-    replaced = {old.id: new_id for old, new_id in plan.replaced if new_id not in skipped}
-    result = EntryImport(known_count=plan.known_count, forgotten_count=len(skipped), refused=tuple(plan.refused))
-    if not fresh and not replaced:
-        return result
-    # the change comes first, so that an import that is interrupted can be undone too
-    change_id = part_of or (await place.changes.apply([], act=IMPORT_ACT, who=PERSON)).id
-    saved: list[Entry] = []
-    for start in range(0, len(fresh), _BATCH):
-        now = place.clock.now()
-        confirmed = now if is_confirmed else None
-        batch = [replace(entry, time=now, confirmed=confirmed) for entry in fresh[start : start + _BATCH]]
-        saved += await layers.write_many(batch, part_of=change_id)
-    if replaced:
-        await curation.supersede_entries(
-            place.files, place.changes, replaced, now=place.clock.now(), who=IMPORT_ACT, part_of=change_id
+    def __init__(
+        self, workspace: Workspace, layers: LayeredMemory, *, change_id: str = "", trusted: bool = False
+    ) -> None:
+        """Import as parts of the change `change_id`, or of one that begins with the first new entry.
+
+        With `trusted` new entries count as confirmed by the person who imports them.
+        """
+        self._workspace, self._layers = workspace, layers
+        self._change_id, self._trusted = change_id, trusted
+        self._stored: _Stored | None = None
+
+    async def save(self, entries: Sequence[Entry]) -> EntryImport:
+        """Save the entries that are new. Raises: StorageError; what was saved before is then known the next time."""
+        if self._stored is None:
+            self._stored = await self._read_stored()
+        stored, place = self._stored, self._workspace.memory_root
+        plan = await run_in_thread(partial(_plan_import, entries, stored, place))
+        fresh = await self._without_forgotten(plan.fresh)
+        skipped = {entry.id for entry in plan.fresh}.difference(entry.id for entry in fresh)
+        replaced = {old.id: new_id for old, new_id in plan.replaced if new_id not in skipped}
+        external = dict.fromkeys(each for each in plan.known if each in stored.external_ids and each not in replaced)
+        result = EntryImport(
+            known_count=len(plan.known),
+            external_ids=tuple(external),
+            forgotten_count=len(skipped),
+            refused=tuple(plan.refused),
+        )
+        if not fresh and not replaced:
+            return result
+        if not self._change_id:
+            # the change comes first, so that an import that is interrupted can be undone too
+            self._change_id = (await place.changes.apply([], act=IMPORT_ACT, who=PERSON)).id
+        saved = await self._write(fresh)
+        old_entries = [old for old, _ in plan.replaced if old.id in replaced]
+        if replaced:
+            await self._supersede(replaced)
+        stored.remove(old_entries)
+        stored.add(saved, trusted=self._trusted)
+        return replace(result, entries=tuple(saved), replaced=tuple(old_entries), change_id=self._change_id)
+
+    async def confirm(self, ids: Collection[str], why: str) -> str:
+        """Confirm known entries in one change, and return its id, by which that is undone. Raises: StorageError."""
+        place = self._workspace.memory_root
+        change = await curation.confirm_entries(
+            place.files, place.changes, ids, now=place.clock.now(), who=PERSON, why=why
         )
         await place.index.refresh()
-    return replace(
-        result,
-        entries=tuple(saved),
-        replaced=tuple(old for old, _ in plan.replaced if old.id in replaced),
-        change_id=change_id,
-    )
+        return change.id
+
+    async def _read_stored(self) -> _Stored:
+        own, stored = self._workspace.memory_root, _Stored()
+        for place in await self._layers.places():
+            located = await read_all_entries(place.files, only=lambda bullet: _IMPORTED in bullet)
+            entries = [one.entry for one in located if one.entry.by == "import"]
+            if place.label == own.label:
+                stored.add(entries, trusted=self._trusted)
+            else:
+                stored.ids.update(entry.id for entry in entries)
+        return stored
+
+    async def _without_forgotten(self, entries: Sequence[Entry]) -> list[Entry]:
+        keeps = self._workspace.store.offers(KeepsTombstones)
+        if keeps is None or not await keeps.tombstones():
+            return [*entries]
+        return [entry for entry in entries if await keeps.tombstone_of(entry) is None]
+
+    async def _write(self, entries: Sequence[Entry]) -> list[Entry]:
+        saved: list[Entry] = []
+        for start in range(0, len(entries), _BATCH):
+            now = self._workspace.memory_root.clock.now()
+            confirmed = now if self._trusted else None
+            batch = [replace(entry, time=now, confirmed=confirmed) for entry in entries[start : start + _BATCH]]
+            saved += await self._layers.write_many(batch, part_of=self._change_id)
+        return saved
+
+    async def _supersede(self, successors: Mapping[str, str]) -> None:
+        place = self._workspace.memory_root
+        await curation.supersede_entries(
+            place.files, place.changes, successors, now=place.clock.now(), who=IMPORT_ACT, part_of=self._change_id
+        )
+        await place.index.refresh()
 
 
-async def _read_imported(place: MemoryRoot) -> list[Entry]:
-    """Return the entries of a place that were imported, in any state, the newest last."""
-    located = await read_all_entries(place.files, only=lambda bullet: _IMPORTED in bullet)
-    return [one.entry for one in located if one.entry.by == "import"]
-
-
-def _plan_import(entries: Sequence[Entry], stored: Iterable[Entry], place: MemoryRoot) -> _Plan:
+def _plan_import(entries: Sequence[Entry], stored: _Stored, place: MemoryRoot) -> _Plan:
     """Decide which entries are new, and whose place they take; of a memory that comes twice the last one counts."""
-    known_ids = set[str]()
-    current: defaultdict[tuple[str, str], dict[str, Entry]] = defaultdict(dict)
-    for entry in stored:
-        known_ids.add(entry.id)
-        if entry.state == "active" and entry.is_external and (key := _foreign_key(entry)):
-            current[key][entry.id] = entry
     prepared, refused = list[Entry](), list[ImportRefusal]()
     for position, entry in enumerate(entries):
         try:
@@ -135,22 +208,19 @@ def _plan_import(entries: Sequence[Entry], stored: Iterable[Entry], place: Memor
             refused.append(ImportRefusal(position=position, reason=str(error)))
     last = {key: entry.id for entry in prepared if (key := _foreign_key(entry))}
     fresh: dict[str, Entry] = {}
+    known = list[str]()
     replaced = dict[str, tuple[Entry, str]]()
     for entry in prepared:
         key = _foreign_key(entry)
-        if key is not None and last[key] != entry.id:
-            continue
-        if entry.id not in known_ids:
+        if entry.id in stored.ids or entry.id in fresh or (key is not None and last[key] != entry.id):
+            known.append(entry.id)
+        else:
             fresh[entry.id] = entry
-        if key is not None and (entry.id in fresh or entry.id in current[key]):
+        current = stored.current.get(key, {}) if key and last[key] == entry.id else {}
+        if entry.id in fresh or entry.id in current:
             # an import that was interrupted may have left several
-            replaced |= {old.id: (old, entry.id) for old in current[key].values() if old.id != entry.id}
-    return _Plan(
-        fresh=[*fresh.values()],
-        replaced=[*replaced.values()],
-        known_count=len(prepared) - len(fresh),
-        refused=refused,
-    )
+            replaced |= {old.id: (old, entry.id) for old in current.values() if old.id != entry.id}
+    return _Plan(fresh=[*fresh.values()], replaced=[*replaced.values()], known=known, refused=refused)
 
 
 def _prepare(entry: Entry, place: MemoryRoot) -> Entry:
@@ -169,7 +239,7 @@ def _derive_id(entry: Entry, key: bytes) -> str:
     return f"{_ID_START}{encode_id(int.from_bytes(digest, 'big'))[1:]}"
 
 
-def _foreign_key(entry: Entry) -> tuple[str, str] | None:
+def _foreign_key(entry: Entry) -> _ForeignKey | None:
     """Return the system that an entry comes from and its id there; None if it has none."""
     foreign_id = dict(entry.extra).get(IMPORT_ID_FIELD, "")
     return (_system_name(entry), foreign_id) if foreign_id else None
@@ -178,10 +248,3 @@ def _foreign_key(entry: Entry) -> tuple[str, str] | None:
 def _system_name(entry: Entry) -> str:
     """Return the name of the system that an entry comes from: its origin up to the first colon."""
     return (entry.source.origin or "").partition(":")[0]
-
-
-async def _without_forgotten(entries: Sequence[Entry], workspace: Workspace) -> list[Entry]:
-    keeps = workspace.store.offers(KeepsTombstones)
-    if keeps is None or not await keeps.tombstones():
-        return [*entries]
-    return [entry for entry in entries if await keeps.tombstone_of(entry) is None]

@@ -5,6 +5,7 @@ where the message comes from; what is learned from the message names its origin 
 are recorded from time to time, since a record for each session would be thousands of files.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol
@@ -12,7 +13,7 @@ from typing import Protocol
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.messages.types import with_origin
-from ricordo.runtime.entry_import import EntryImport, import_entries
+from ricordo.runtime.entry_import import EntryImport, EntryImporter
 from ricordo.runtime.extraction import IngestReport, SessionRecorder
 from ricordo.runtime.workspace import Workspace
 from ricordo.stores.contract import LayeredMemory
@@ -41,12 +42,21 @@ class OpenMemory(Protocol):
 
 @dataclass(kw_only=True)
 class ImportRun:
-    """A running import; `id` is that of its change, by which it is undone. It `is_empty` until it brings something."""
+    """A running import; `id` is that of its change, by which it is undone. It `is_empty` until it brings something.
+
+    If it is `trusted`, entries of another system count as confirmed by the person who imports them. Those that were
+    known are confirmed at the end, `confirmed_count` in the changes `confirmation_ids`, which are undone alone.
+    """
 
     id: str
     memory: OpenMemory
+    trusted: bool = False
     is_empty: bool = True
+    confirmed_count: int = 0
+    confirmation_ids: list[str] = field(default_factory=list)
     _learned: list[str] = field(default_factory=list)
+    _importers: dict[OpenMemory, EntryImporter] = field(default_factory=dict)
+    _unconfirmed: defaultdict[OpenMemory, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     async def ingest(
         self, messages: Iterable[Message], *, session: str, origin: str, known: Mapping[str, int] | None = None
@@ -66,24 +76,30 @@ class ImportRun:
             await self._record_learned()
         return report
 
-    async def import_entries(
-        self, entries: Sequence[Entry], memory: OpenMemory | None = None, *, is_confirmed: bool = False
-    ) -> EntryImport:
+    async def import_entries(self, entries: Sequence[Entry], memory: OpenMemory | None = None) -> EntryImport:
         """Save entries of another system as `Memory.import_entries` does, in another open memory if one is given.
 
-        With `is_confirmed` they count as confirmed by the person who imports them. An undo of this import takes back
-        those of the other memory too where it sees them.
+        An undo of this import takes back those of the other memory too where it sees them.
         """
         memory = memory or self.memory
-        result = await import_entries(
-            memory._workspace, memory._layers, entries, part_of=self.id, is_confirmed=is_confirmed
-        )
+        importer = self._importers.get(memory)
+        if importer is None:
+            importer = EntryImporter(memory._workspace, memory._layers, change_id=self.id, trusted=self.trusted)
+            self._importers[memory] = importer
+        result = await importer.save(entries)
+        if self.trusted:
+            self._unconfirmed[memory].update(dict.fromkeys(result.external_ids))
         self.is_empty = self.is_empty and not result.change_id
         return result
 
     async def finish(self) -> None:
-        """Record what was learned; an import that brought nothing leaves no record."""
+        """Record what was learned, and confirm what is trusted; an import that brought nothing leaves no record."""
         await self._record_learned()
+        for memory, ids in self._unconfirmed.items():
+            if ids:
+                self.confirmation_ids.append(await self._importers[memory].confirm(ids, "its source is trusted"))
+                self.confirmed_count += len(ids)
+        self._unconfirmed.clear()
         if self.is_empty:
             await self.memory._workspace.memory_root.changes.discard(self.id)
 
@@ -94,10 +110,10 @@ class ImportRun:
             await changes.apply([], act=IMPORT_ACT, who=PERSON, entries=entries, part_of=self.id)
 
 
-async def begin_import(memory: OpenMemory, reason: str) -> ImportRun:
+async def begin_import(memory: OpenMemory, reason: str, *, trusted: bool = False) -> ImportRun:
     """Begin an import into an open `Memory`; `reason` says in history what is imported. Raises: StorageError.
 
     Call `finish` at its end, also after an error. Without that everything is kept too, and can be undone.
     """
     change = await memory._workspace.memory_root.changes.apply([], act=IMPORT_ACT, who=PERSON, why=reason)
-    return ImportRun(id=change.id, memory=memory)
+    return ImportRun(id=change.id, memory=memory, trusted=trusted)

@@ -184,10 +184,10 @@ class Memory:
         same id take the place of the imported ones. What was forgotten here is left out, what can't be saved `refused`.
         All are one change for `undo`, with the earlier one `part_of`. Raises: InvalidEntry for no entry; StorageError.
         """
-        from ricordo.runtime.entry_import import import_entries
+        from ricordo.runtime.entry_import import EntryImporter
 
         check_texts(part_of)
-        return await import_entries(self._workspace, self._layers, check_entries(entries), part_of=part_of)
+        return await EntryImporter(self._workspace, self._layers, change_id=part_of).save(check_entries(entries))
 
     async def update(
         self,

@@ -172,9 +172,9 @@ def _print_note_of_interruption(report: "ImportReport") -> None:
 
 
 def _with_time_to_learn(target: Target) -> Target:
-    """Return `target` with time to consolidate what was learned before it is closed."""
+    """Return `target` with time to consolidate what was learned before it is closed, unless its settings give none."""
     flush = target.settings.flush
-    if flush is None:
+    if flush is None or not flush.closing_seconds:
         return target
     flush = replace(flush, closing_seconds=max(flush.closing_seconds, _LEARNING_SECONDS))
     return replace(target, settings=replace(target.settings, flush=flush))
@@ -183,9 +183,9 @@ def _with_time_to_learn(target: Target) -> Target:
 def _print_problem(problem: "ImportProblem", number: int) -> None:
     """Show the first problems as they come."""
     if not problem.skipped:
-        print_note(f"{escape(problem.path)}:{problem.line}: {escape(problem.reason)}")
+        print_note(f"{escape(problem.place)}: {escape(problem.reason)}")
     elif number <= _PROBLEMS_SHOWN:
-        print_note(f"{escape(problem.path)}:{problem.line}: skipped: {escape(problem.reason)}")
+        print_note(f"{escape(problem.place)}: skipped: {escape(problem.reason)}")
 
 
 def _choose(what: list[str], target: Target, folder: Path, *, all_projects: bool, is_named: bool) -> _Choice:
@@ -387,20 +387,32 @@ def _print_summary(target: Target, report: "ImportReport", *, telling: int | Non
         heading = f"Read {pluralize(report.read, 'message')} in {pluralize(len(report.sessions), 'session')}"
         print_line(f"{heading}: {report.new:,} new, {report.known_messages:,} known.")
     if report.memories:
-        heading = f"Read {pluralize(report.memories, 'memory', 'memories')} of other systems"
-        known = report.memories - report.new_memories
-        print_line(f"{heading}: {report.new_memories:,} new, {known:,} known or refused.")
-    if report.forgotten_memories:
-        forgotten = pluralize(report.forgotten_memories, "memory stays", "memories stay")
-        print_line(f"{forgotten} forgotten, as you wished.")
+        _print_memories(report)
     if not (report.changes or report.waiting_jobs):
-        print_line("Nothing was added: all of it was there already.")
+        print_line(f"Nothing was added{'' if report.forgotten_memories else ': all of it was there already'}.")
         return
     _print_learned(report)
     if report.problem_count:
         print_line(f"Skipped {pluralize(report.problem_count, 'record')}.")
     _print_telling(report, telling)
     _print_next(report)
+
+
+def _print_memories(report: "ImportReport") -> None:
+    counts = [f"{report.new_memories:,} new", f"{report.known_memories:,} known"]
+    if report.forgotten_memories:
+        counts.append(f"{report.forgotten_memories:,} forgotten here and left out")
+    print_line(f"Read {pluralize(report.memories, 'memory', 'memories')} of other systems: {', '.join(counts)}.")
+    if report.replaced_memories:
+        replaced = pluralize(report.replaced_memories, "memory", "memories")
+        print_line(f"Superseded: {replaced} of an earlier import, as the words have changed there.")
+    if report.confirmed_memories:
+        confirmed = pluralize(report.confirmed_memories, "known memory", "known memories")
+        undo = ", ".join(f"`ricordo undo {change}`" for change in report.confirmations)
+        print_line(f"Confirmed: {confirmed}. {undo} takes that back.")
+    if report.quarantined_memories:
+        waiting = pluralize(report.quarantined_memories, "memory that gives", "memories that give")
+        print_line(f"In quarantine: {waiting} orders to an assistant. `ricordo review` decides.")
 
 
 def _print_learned(report: "ImportReport") -> None:
@@ -447,13 +459,22 @@ def _report_document(target: Target, report: "ImportReport") -> "dict[str, JsonV
         "files": report.sources,
         "sessions": len(report.sessions),
         "messages": {"read": report.read, "new": report.new, "known": report.known_messages},
-        "memories": {"read": report.memories, "new": report.new_memories, "forgotten": report.forgotten_memories},
+        "memories": {
+            "read": report.memories,
+            "new": report.new_memories,
+            "known": report.known_memories,
+            "forgotten": report.forgotten_memories,
+            "replaced": report.replaced_memories,
+            "confirmed": report.confirmed_memories,
+            "quarantined": report.quarantined_memories,
+        },
         "entries": report.learned.total(),
         "learned": dict(report.learned.most_common()),
         "waiting": report.waiting_jobs,
         "telling": [entry_document(entry, decay) for entry in report.telling_entries()],
         "names": [{"name": name, "entries": count} for name, count in report.frequent_names()],
         "doubtful": report.doubtful,
+        "confirmations": list(report.confirmations),
         "changes": [{"user": user, "id": change} for user, change in report.changes.items()],
         "problems": _problem_documents(report.problems),
         "problem_count": report.problem_count,
@@ -466,4 +487,7 @@ def _report_document(target: Target, report: "ImportReport") -> "dict[str, JsonV
 
 
 def _problem_documents(problems: "list[ImportProblem]") -> "list[JsonValue]":
-    return [{"file": each.path, "line": each.line, "reason": each.reason} for each in problems]
+    return [
+        {"file": each.path, "line": each.line, "record": each.record or None, "reason": each.reason}
+        for each in problems
+    ]
