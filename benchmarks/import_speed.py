@@ -1,12 +1,12 @@
 """How long an import takes, what it costs, and how much memory it needs, on a history that is made with a seed.
 
-    python benchmarks/import_speed.py [--sizes 2000,20000] [--kilobytes 5] [--write]
+    python benchmarks/import_speed.py [--sizes 2000,20000] [--kilobytes 5] [--steps plan,import] [--write]
     python benchmarks/import_speed.py --make DIR --sizes 200000
 
 The history is that of a coding agent: sessions of about a hundred messages, with tool calls and their results, of which
 most of the bytes are, and people who decide, correct and prefer something now and then. Each step is a process of its
 own through the public API; its processor time and its highest memory are those that the system counts. `--write` writes
-`docs/benchmarks/import.md`, `--make` only makes the history.
+`docs/benchmarks/import.md` from these sizes and from those that were measured before, `--make` only makes the history.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -170,13 +170,13 @@ def measure_step(step: str, folder: Path) -> dict[str, Any]:
     return {**result, "cpu": round(cpu, 2), "seconds": round(after.elapsed - begun, 2)}
 
 
-def measure(size: int, *, kilobytes: int, seed: int) -> dict[str, Any]:
-    """Make a history of `size` messages, and measure each step on it."""
+def measure(size: int, *, kilobytes: int, seed: int, steps: Sequence[str]) -> dict[str, Any]:
+    """Make a history of `size` messages, and measure the steps on it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         written = make_history(folder / "history", size, kilobytes=kilobytes, seed=seed)
         row: dict[str, Any] = {"messages": size, "megabytes": round(written / 1e6, 1), "steps": {}}
-        for step in STEPS:
+        for step in steps:
             row["steps"][step] = measure_step(step, folder)
             print(f"{size:,} messages, {step}: {row['steps'][step]}", file=sys.stderr)
         kept = sum(path.stat().st_size for path in (folder / "memory").rglob("*") if path.is_file())
@@ -223,7 +223,8 @@ def main() -> None:
     parser.add_argument("--kilobytes", type=int, default=5, help="about so many for each message")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--make", type=Path)
-    parser.add_argument("--step", choices=STEPS)
+    parser.add_argument("--steps", default=",".join(STEPS), help="the steps to measure, in this order")
+    parser.add_argument("--step", choices=STEPS, help="do one step in this process")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     sizes = [int(each) for each in options.sizes.split(",")]
@@ -236,9 +237,14 @@ def main() -> None:
     elif options.make:
         print(make_history(options.make, sizes[0], kilobytes=options.kilobytes, seed=options.seed))
     else:
-        rows = [measure(size, kilobytes=options.kilobytes, seed=options.seed) for size in sizes]
+        steps = options.steps.split(",")
+        rows = [measure(size, kilobytes=options.kilobytes, seed=options.seed, steps=steps) for size in sizes]
         machine = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
         if options.write:
+            before = json.loads(NUMBERS.read_text(encoding="utf-8"))["rows"] if NUMBERS.exists() else []
+            rows = sorted(
+                [*rows, *(row for row in before if row["messages"] not in sizes)], key=lambda row: row["messages"]
+            )
             NUMBERS.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n", encoding="utf-8")
             PAGE.write_text(render(rows, machine), encoding="utf-8")
         else:

@@ -95,9 +95,11 @@ def find_sources(source: ImportSource) -> Iterator[FoundSource]:
         except (FileMissing, HistoryUnreadable, StorageFailed) as error:
             yield FoundSource(source=each, form=None, reason=str(error))
             continue
-        if form is not None or not each.is_container:
+        finally:
             # a folder may hold thousands, and the beginning of each was read
-            yield FoundSource(source=each.reopened(), form=form)
+            each.release()
+        if form is not None or not each.is_container:
+            yield FoundSource(source=each, form=form)
         waiting += reversed(children)
 
 

@@ -140,9 +140,11 @@ class ImportSource:
             part=self.part,
         )
 
-    def reopened(self) -> "ImportSource":
-        """Return the same source with nothing of it in memory."""
-        return self.watched()
+    def release(self) -> None:
+        """Let go of what was read of it; it is read again when it is asked for."""
+        # what was read refers to this source, so it would stay until the next collection of garbage
+        for name in ("first_records", "_content"):
+            vars(self).pop(name, None)
 
     @property
     def filename(self) -> str:

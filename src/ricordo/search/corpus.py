@@ -47,7 +47,7 @@ OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
 """The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
 _MAX_COUNT = 3
 _PREFIX_BYTES = 8
-_MOST_OCCURRENCES = 4_000_000
+_MOST_OCCURRENCES = 2_000_000
 COLUMNS: dict[str, str] = {
     "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
     "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",

@@ -173,9 +173,11 @@ def _make_summary(
     sentences: list[str] = []
     remaining = limit - len(topics)
     for fact in facts:
+        if len(sentences) == _MAX_SENTENCES:
+            break
         sentence = _to_sentence(fact.content)
-        is_duplicate = any(is_same_statement(sentence, other) for other in sentences)
-        if len(sentences) < _MAX_SENTENCES and not is_duplicate and sentence and len(sentence) < remaining:
+        fits = sentence and len(sentence) < remaining
+        if fits and not any(is_same_statement(sentence, other) for other in sentences):
             sentences.append(sentence)
             remaining -= len(sentence) + 1
     if sentences or topics:
