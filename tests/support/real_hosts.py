@@ -188,6 +188,9 @@ class RealHost(ABC):
         """Run a command of Ricordo with `--json`, and return its document."""
         return json.loads(self.ricordo(*arguments, "--json"))
 
+    def prepare(self) -> None:  # noqa: B027 - most hosts need nothing
+        """Make the settings of a person who uses the host."""
+
     def install(self, *options: str) -> None:
         """Connect the host, as a person does."""
         self.ricordo("install", self.name, "--yes", "--no-worker", *options)
@@ -294,6 +297,7 @@ class Codex(RealHost):
     program = "codex"
     tool_prefix = "mcp__ricordo__"
     shell_tool, shell_argument = "exec_command", "cmd"
+    is_connected = False
 
     def host_variables(self) -> Mapping[str, str]:
         """Return the key of the scripted model."""
@@ -302,6 +306,7 @@ class Codex(RealHost):
     def install(self, *options: str) -> None:
         """Connect the host, and review its hooks as a person does."""
         super().install(*options)
+        self.is_connected = True
         self.trust_hooks()
 
     def prompt_arguments(self, prompt: str, session: str) -> list[str]:
@@ -346,8 +351,9 @@ class Codex(RealHost):
             "env_key": "SCRIPTED_KEY",
         }
         values = {"model": "scripted", "model_provider": "scripted", "approval_policy": "never"}
-        # without a terminal nobody could be asked
-        values["mcp_servers.ricordo.default_tools_approval_mode"] = "approve"
+        if self.is_connected:
+            # without a terminal nobody could be asked
+            values["mcp_servers.ricordo.default_tools_approval_mode"] = "approve"
         values |= {f"model_providers.scripted.{key}": value for key, value in provider.items()}
         return [each for key, value in values.items() for each in ("-c", f"{key}={json.dumps(value)}")]
 
@@ -400,14 +406,13 @@ class GeminiCli(RealHost):
         """Return the address of the scripted model, and a key."""
         return {"GOOGLE_GEMINI_BASE_URL": self.server.url, "GEMINI_API_KEY": "test-key"}
 
-    def install(self, *options: str) -> None:
-        """Connect the host, whose settings are those of a person who uses a key, and trusts the project."""
+    def prepare(self) -> None:
+        """Make the settings of a person who uses a key, and trusts the project."""
         folder = self.home / ".gemini"
         folder.mkdir(exist_ok=True)
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
         (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         (folder / "trustedFolders.json").write_text(json.dumps({str(self.project): "TRUST_FOLDER"}), encoding="utf-8")
-        super().install(*options)
 
     def prompt_arguments(self, prompt: str, session: str) -> list[str]:
         """Return the arguments; without a terminal nobody could be asked, and with a model's name none is chosen."""
@@ -452,13 +457,12 @@ class OpenCode(RealHost):
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
         }
 
-    def install(self, *options: str) -> None:
-        """Connect the host, which has its own package for plugins already, as after its first start with a network."""
+    def prepare(self) -> None:
+        """Give the host its own package for plugins, as after its first start with a network."""
         folder = self.home / ".config" / "opencode"
         (folder / "node_modules").mkdir(parents=True, exist_ok=True)
         lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
         (folder / "package-lock.json").write_text(json.dumps(lock), encoding="utf-8")
-        super().install(*options)
 
     def prompt_arguments(self, prompt: str, session: str) -> list[str]:
         """Return the arguments."""
@@ -492,5 +496,6 @@ def start_host(kind: type[HostT], folder: Path) -> Iterator[HostT]:
         kind.server_kind(next_item) as server,
     ):
         hosts.append(kind(home=home, project=project, server=server, variables={"XDG_RUNTIME_DIR": runtime}))
+        hosts[0].prepare()
         yield hosts[0]
     assert server.problems == ()
