@@ -7,13 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from anyio import to_thread
 
 from command_line import ricordo
-from ricordo.importers import importing
 from ricordo.storage import Disk
 
 SESSIONS, EACH = 6, 10
@@ -29,20 +26,20 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Path:
     path = Path("chat.jsonl")
     rows = [_row(session, number) for session in range(SESSIONS) for number in range(EACH)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    monkeypatch.setattr(importing, "_BATCH_MESSAGES", EACH)
+    monkeypatch.setattr("ricordo.importers.importing._BATCH_MESSAGES", EACH)
     return path
 
 
 def _before_each_session(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], None]) -> None:
-    """Do something before each session is written, with its number from 1."""
-    run: Any = vars(importing)["ImportRun"]
-    whole, numbers = run.ingest, iter(range(1, 1_000))
+    """Do something before a session is written, with its number."""
+    whole, waiting = Disk.write, list(range(SESSIONS))
 
-    async def ingest(self: Any, *given: Any, **named: Any) -> Any:
-        await to_thread.run_sync(act, next(numbers))
-        return await whole(self, *given, **named)
+    def write(self: Disk, descriptor: int, data: bytes) -> None:
+        if waiting and f"Shelf {waiting[0]}-0 ".encode() in data:
+            act(waiting.pop(0))
+        whole(self, descriptor, data)
 
-    monkeypatch.setattr(run, "ingest", ingest)
+    monkeypatch.setattr(Disk, "write", write)
 
 
 def _texts() -> list[str]:
@@ -88,9 +85,9 @@ def test_of_a_history_that_grows_while_it_is_read_nothing_is_lost_or_taken_twice
 ) -> None:
     def grow(number: int) -> None:
         with chat.open("a", encoding="utf-8") as file:
-            if number == 1:
+            if number == 0:
                 file.write("".join(_row(session, EACH) + "\n" for session in range(SESSIONS)))
-            elif number == 2:
+            elif number == 1:
                 # a row of which only the beginning is written yet
                 file.write(_row(0, EACH + 1)[:20])
 
@@ -109,12 +106,13 @@ def test_what_was_taken_in_is_found_while_the_import_goes_on(chat: Path, monkeyp
     found: list[str] = []
 
     def ask(number: int) -> None:
-        if number == SESSIONS:
+        if number == SESSIONS - 1:
             command = [sys.executable, "-m", "ricordo", "recall", "What does a shelf hold?", "--limit", "50"]
             found.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     with monkeypatch.context() as asking:
         _before_each_session(asking, ask)
         assert ricordo("import", chat).code == 0
+    assert len(found) == 1
     assert "Shelf 0-3 holds oak." in found[0]
     assert f"Shelf {SESSIONS - 1}-" not in found[0]
