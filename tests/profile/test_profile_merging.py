@@ -133,6 +133,7 @@ def test_protected_facts_other_categories_and_small_groups_stay() -> None:
         ((replace(FACTS[0], category="goal"), *FACTS[1:]), "category"),
         (tuple(replace(fact, category="correction") for fact in FACTS), "protected"),
         (FACTS[:7], "few"),
+        ((*FACTS[:7], *(replace(fact, category="goal") for fact in FACTS[7:])), "few"),
     ):
         done = update(merging(0, 1), facts=facts)
         assert done.profile.facts == facts
