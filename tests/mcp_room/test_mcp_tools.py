@@ -158,6 +158,7 @@ async def test_before_anything_is_remembered_reading_is_empty_and_makes_no_root(
     assert not is_there(root)
 
 
+@pytest.mark.req("DF-C72")
 @pytest.mark.parametrize(
     "again", ["We deploy only from main.", "we deploy only from main", "We only deploy from main."]
 )
