@@ -37,6 +37,7 @@ def test_a_kill_between_any_two_acts_of_a_compaction_loses_nothing_and_learns_no
     assert [case["compactions"] for case in cases] == [1, 1, 1, 2, 1, 1, 2]
 
 
+@pytest.mark.req("AS-STATE-01", "AS-BUG-11", "AS-COMPACT-09")
 @pytest.mark.soak
 def test_a_kill_at_any_step_of_a_compaction_loses_nothing_and_learns_nothing_twice(tmp_path: Path) -> None:
     unharmed, *cases = driven(_DRIVER, tmp_path, seconds=900)

@@ -279,6 +279,7 @@ def _age(root: Path) -> None:
         os.utime(path, (then, then))
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_an_evicted_result_is_found_by_the_tools_that_search_files(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         found = results(request)

@@ -482,6 +482,7 @@ async def test_two_sessions_on_one_root_learn_nothing_that_the_agent_remembered_
     assert await contents(root) == [FACT]
 
 
+@pytest.mark.req("AS-FLUSH-05")
 async def test_a_model_by_a_name_that_can_not_be_loaded_leaves_it_to_the_rules(tmp_path: Path) -> None:
     root, reasons = tmp_path / ".ricordo", list[str | None]()
     flush = FlushConfig(model="nobody:knows-it")

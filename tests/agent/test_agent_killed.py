@@ -25,6 +25,7 @@ def test_a_session_goes_on_when_its_agent_was_killed_in_a_phase(tmp_path: Path) 
     assert _killed_in(driven(_DRIVER, tmp_path, *_PHASES)) == set(_PHASES)
 
 
+@pytest.mark.req("AS-BUG-12", "AS-STATE-01")
 @pytest.mark.soak
 def test_a_session_goes_on_whenever_its_agent_was_killed(tmp_path: Path) -> None:
     assert _killed_in(driven(_DRIVER, tmp_path, seconds=600)) >= _ALL_PHASES

@@ -45,6 +45,7 @@ def test_a_kill_between_two_changes_of_what_stands_loses_none_and_tells_each_res
     assert [case["tells"] for case in cases] == [0] * 7 + [1, 1, 1]
 
 
+@pytest.mark.req("AS-STATE-05", "AS-STATE-06", "AS-STATE-07")
 @pytest.mark.soak
 def test_a_kill_at_any_step_of_changes_of_what_stands_loses_none_and_tells_each_result_once(tmp_path: Path) -> None:
     unharmed, *cases = driven(_DRIVER, tmp_path, seconds=900)

@@ -475,6 +475,7 @@ async def test_whatever_is_done_in_a_session_what_stands_is_what_was_made_of_it_
     await lived(tmp_path_factory.mktemp("life"), acts, rules=rules)
 
 
+@pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @pytest.mark.soak
 @settings(max_examples=600, phases=PHASES)
 @given(st.lists(ACT, min_size=8, max_size=40), st.booleans())

@@ -10,6 +10,7 @@ from forking import driven
 _DRIVER = Path(__file__).with_name("standing_shared_driver.py")
 
 
+@pytest.mark.req("AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
 @pytest.mark.parametrize("rounds", [6, pytest.param(100, marks=pytest.mark.soak)])
 def test_two_processes_that_change_what_stands_at_once_lose_nothing_of_each_other(tmp_path: Path, rounds: int) -> None:

@@ -105,6 +105,7 @@ def listed(agent: HarnessAgent) -> list[tuple[str, str]]:
     return [(todo.content, todo.status) for todo in agent.todos]
 
 
+@pytest.mark.req("AS-STATE-06", "AS-STATE-07")
 @pytest.mark.parametrize(("code", "step"), FAULTS)
 async def test_what_can_not_be_kept_of_what_stands_is_told_and_has_changed_nothing(
     bench: Bench, code: int, step: str
@@ -140,6 +141,7 @@ async def test_what_can_not_be_kept_of_what_stands_is_told_and_has_changed_nothi
         assert agent.state.work_state.plan == PlanState()
 
 
+@pytest.mark.req("AS-STATE-04")
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_task_that_can_not_be_recorded_does_not_begin(bench: Bench, step: str) -> None:
     async with bench.agent() as agent:
@@ -158,6 +160,7 @@ async def test_a_task_that_can_not_be_recorded_does_not_begin(bench: Bench, step
     assert bench.begun == 1
 
 
+@pytest.mark.req("AS-STATE-04", "AS-STATE-05", "AS-TASK-01")
 @pytest.mark.parametrize(("code", "step"), FAULTS)
 async def test_the_end_of_a_task_that_can_not_be_written_is_told_and_is_written_later(
     bench: Bench, code: int, step: str
@@ -182,6 +185,7 @@ async def test_the_end_of_a_task_that_can_not_be_written_is_told_and_is_written_
         assert bench.reminded == []
 
 
+@pytest.mark.req("AS-STATE-05", "AS-TASK-01")
 async def test_an_end_that_was_told_and_never_written_is_not_told_as_lost(bench: Bench, tmp_path: Path) -> None:
     async with bench.agent() as agent:
         await agent.tasks.start("local_bash", "count", bench.work)
@@ -248,6 +252,7 @@ async def test_a_record_of_tasks_that_is_broken_when_a_session_opens_keeps_nobod
         assert file.with_name("s.json.broken-1").read_bytes() == b"{"
 
 
+@pytest.mark.req("AS-STATE-04", "AS-TASK-01")
 async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begin_all_the_same(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +277,7 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
     assert (place_of(bench.root) / tasks_path("main", "s")).read_bytes() == recorded
 
 
+@pytest.mark.req("AS-TASK-01", "FC-DOCTOR")
 async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_read(bench: Bench) -> None:
     (place_of(begun(bench.root, bench.root.parent / "data")) / tasks_path("main", "s")).mkdir(parents=True)
     async with bench.agent() as agent:

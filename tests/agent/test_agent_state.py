@@ -258,6 +258,7 @@ class WrittenBytes(Disk):
         super().write(descriptor, data)
 
 
+@pytest.mark.req("AS-STATE-01")
 @pytest.mark.parametrize("earlier", [5, 200])
 async def test_recording_writes_the_message_and_not_the_window_and_leaving_writes_the_window(
     tmp_path: Path, earlier: int
@@ -274,6 +275,7 @@ async def test_recording_writes_the_message_and_not_the_window_and_leaving_write
     assert len(window) == earlier + 1
 
 
+@pytest.mark.req("AS-STATE-01", "AS-BUG-12")
 async def test_what_was_recorded_before_a_kill_is_in_the_window_of_the_next_process(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     async with agent(FakeModel(reply("Hi.")), whole, compaction=None) as one:

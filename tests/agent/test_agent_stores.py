@@ -128,6 +128,7 @@ async def test_what_a_store_kept_is_in_the_prompt_of_the_next_session(tmp_path: 
     assert requests == 1
 
 
+@pytest.mark.req("AS-COMPACT-16", "GO-SWAP")
 async def test_learning_and_consolidating_are_off_with_another_store_than_the_root(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel(lambda request: Say("Fine."))
@@ -448,6 +449,7 @@ async def test_the_draft_of_the_running_session_becomes_its_file(tmp_path: Path,
     assert not list((where / "sessions").glob(".draft-*"))
 
 
+@pytest.mark.req("HE-C5-required", "HE-O-tenancy")
 async def test_a_store_that_is_bound_to_somebody_else_is_refused(tmp_path: Path) -> None:
     async with open_store("ring:", scope=Scope(user="you", project="shop")) as store:
         with pytest.raises(ScopeMismatch):

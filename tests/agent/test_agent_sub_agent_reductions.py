@@ -57,6 +57,7 @@ def test_each_reduction_is_the_parents_until_it_is_given_and_none_is_off(kind: s
     assert reduced(OFF, **own) == {**OFF, **own}
 
 
+@pytest.mark.req("AS-BUG-30")
 def test_strategies_of_the_parent_are_used_until_a_reduction_is_given() -> None:
     assert described(ON, {}).strategies
     assert described(ON, {"compaction": None}).strategies is None

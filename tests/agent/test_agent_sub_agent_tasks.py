@@ -138,6 +138,7 @@ async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_s
     assert len(bench.told(FOUND)) == 1
 
 
+@pytest.mark.req("AS-STATE-05")
 @pytest.mark.parametrize("wait", [False, True], ids=["by a reminder", "by the call"])
 async def test_wherever_a_process_is_killed_a_result_is_told_once(tmp_path: Path, wait: bool) -> None:
     left = dict[tuple[bytes, bytes], Path]()

@@ -89,6 +89,7 @@ def test_a_setting_that_names_another_tool_is_refused_with_where_it_stands(tmp_p
         Settings.load(None, {"RICORDO_OPT_IN_TOOLS": "memory,recall", "RICORDO_DATA": str(tmp_path)})
 
 
+@pytest.mark.req("HE-O-audit-forget", "DF-C69")
 @pytest.mark.anyio
 @pytest.mark.parametrize("store", [None, "jsonl", "kv", "markdown", "sessions"])
 async def test_a_memory_is_forgotten_when_a_person_says_yes_and_the_next_prompt_is_without_it(
@@ -130,6 +131,7 @@ async def test_without_anybody_to_ask_nothing_is_forgotten_unless_a_rule_lets_it
             assert [hit.entry.content for hit in await one.store.recall("")] == left, results(model)
 
 
+@pytest.mark.req("CC-MEMTOOL", "FC-UNDO")
 def test_what_the_model_notes_is_in_the_history_and_can_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     folder, file = Path.cwd(), Path(".ricordo/users/me/workspace/memories/release.md")
     monkeypatch.setenv("RICORDO_DATA", str(folder / "data"))

@@ -220,6 +220,7 @@ async def test_a_wrong_correction_of_the_estimate_refuses_no_request(tmp_path: P
                 assert str(await one.send(f"Number {number}.")) == "Yes."
 
 
+@pytest.mark.req("AS-OVER-01", "AS-BUG-02")
 async def test_a_window_that_a_refusal_told_is_kept_to_in_this_session_and_forgotten_in_the_next(
     tmp_path: Path,
 ) -> None:
@@ -322,6 +323,7 @@ async def test_a_sealed_thought_of_an_older_transcript_that_held_a_secret_is_lef
         assert mark not in str(server.requests[-1].body)
 
 
+@pytest.mark.req("CC-CLEAR")
 @pytest.mark.parametrize("name", ["anthropic:claude-haiku-4-5", "openai:gpt-5"])
 async def test_thoughts_of_earlier_turns_are_cleared_and_those_of_the_tools_at_work_stay(
     tmp_path: Path, name: str

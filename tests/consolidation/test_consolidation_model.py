@@ -553,6 +553,7 @@ async def test_an_invalid_reply_is_read_all_the_same() -> None:
     assert (await root.run()).merged == 1
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_only_a_forgotten_parent_said_leaves_the_line_that_stood_for_it() -> None:
     root = Root()
     left, right = [await root.note(text) for text in TWICE]
@@ -566,6 +567,7 @@ async def test_what_only_a_forgotten_parent_said_leaves_the_line_that_stood_for_
     assert gone.id.encode() not in await root.memory()
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 async def test_a_line_that_was_worded_anew_can_be_taken_back_and_the_others_come_forth() -> None:
     root = Root()
     left, right = [await root.note(text, by="agent", confidence=1.0) for text in TWICE]

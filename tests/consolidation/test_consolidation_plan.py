@@ -357,6 +357,7 @@ def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line()
     )
 
 
+@pytest.mark.req("HE-C1b")
 def test_the_archive_may_go_with_its_last_memory_unless_a_person_wrote_into_it() -> None:
     faded = entry(1, "The walnut tree is at the gate.")
     head = FADED_HEAD.rstrip() + b"\n"

@@ -119,6 +119,7 @@ def test_a_dream_brings_up_what_was_of_use_for_what_was_not_and_the_next_one_cha
     assert dreamt(after, entries, {first: 1, second: 5}) == after
 
 
+@pytest.mark.req("CC-INDEXCAP")
 def test_as_long_as_nothing_is_new_use_changes_nothing_and_then_it_does() -> None:
     entries = [entry(number) for number in range(20)]
     before = curated(entries)
@@ -129,6 +130,7 @@ def test_as_long_as_nothing_is_new_use_changes_nothing_and_then_it_does() -> Non
     assert f"{30:026}" in ids(after)
 
 
+@pytest.mark.req("CC-INDEXCAP")
 @pytest.mark.parametrize(("count", "rises"), [(7, False), (15, False), (16, True), (1_000, True)])
 def test_a_line_gives_way_only_to_one_that_was_of_use_four_times_as_often(count: int, *, rises: bool) -> None:
     entries = [entry(number) for number in range(20)]
@@ -164,6 +166,7 @@ def test_what_was_confirmed_once_counts_as_what_was_saved() -> None:
     assert below[1] not in ids(after)
 
 
+@pytest.mark.req("HE-C3-guard", "CC-INDEXCAP")
 def test_what_is_pinned_written_by_hand_under_a_heading_of_somebody_or_in_a_topic_of_theirs_stays() -> None:
     entries = [entry(number) for number in range(20)]
     before = curated(entries)

@@ -510,6 +510,7 @@ async def test_forgetting_takes_a_memory_out_of_the_curated_documents_too_and_un
     assert (await root.contents())[MEMORY_PATH] == before[MEMORY_PATH]
 
 
+@pytest.mark.req("HE-C2")
 async def test_a_memory_over_four_kilobytes_is_curated_by_its_beginning_and_stands_in_its_own_file() -> None:
     root = Root()
     saved = await root.save("The long story. " * 400)
@@ -583,6 +584,7 @@ async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_th
     assert [one.entry.id for one in ledger if one.entry.id.encode() not in curated] == []
 
 
+@pytest.mark.req("HE-O-conflict")
 async def test_what_a_run_left_in_its_ledger_is_replaced_by_a_later_statement_and_curated_when_it_is_repeated() -> None:
     root = Root()
     old = await root.save("The staging gateway listens on port 8181.", by="flush", confidence=0.5)

@@ -243,6 +243,7 @@ async def test_a_turn_that_is_cancelled_before_it_begins_does_nothing() -> None:
     assert (kept.messages, model.asked) == ([], [])
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_the_turn_after_a_record_that_failed_answers_the_open_calls() -> None:
     kept = Kept()
@@ -268,6 +269,7 @@ async def test_the_turn_after_a_record_that_failed_answers_the_open_calls() -> N
     assert pair_calls(kept.messages).pending == pair_calls(kept.messages).abandoned == ()
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_a_reply_that_could_not_be_recorded_leaves_no_results_without_their_calls() -> None:
     kept, refused = Kept(), 0
 

@@ -133,6 +133,7 @@ def test_a_call_whose_arguments_were_cut_off_holds_no_plan() -> None:
         assert PLAN in sections(told(WorkState(plan=IN_FORCE), plan=PLAN, window=window))
 
 
+@pytest.mark.req("AS-STATE-03")
 def test_a_long_plan_is_cut_between_lines_and_points_to_its_file() -> None:
     plan = "".join(f"{number}. Do step {number} of many.\n" for number in range(2_000))
     _, text = sections(told(WorkState(plan=IN_FORCE), plan=plan))
@@ -156,6 +157,7 @@ def test_todos_stand_in_their_order_with_how_many_are_done() -> None:
     assert text.split("\n") == ["1 of 3 done:", "[x] Read it", "[>] Write it", "[ ] Send it"]
 
 
+@pytest.mark.req("AS-STATE-06")
 @pytest.mark.parametrize(("done", "left", "lines"), [(20, 5, 25), (21, 5, 5), (20, 31, 31), (30, 70, 50), (3, 50, 50)])
 def test_many_todos_are_told_as_what_is_left(done: int, left: int, lines: int) -> None:
     todos = (*(todo(f"Done {n}", "completed") for n in range(done)), *(todo(f"Left {n}") for n in range(left)))
@@ -243,6 +245,7 @@ def test_a_result_is_told_even_where_one_has_less_room_than_it_may_take() -> Non
     assert estimate_text(sections(found)[0]) <= 50
 
 
+@pytest.mark.req("AS-STATE-07")
 def test_rules_that_refuse_or_ask_are_named_so_that_nobody_runs_into_them() -> None:
     def rule(decision: str, argument: str, why: str = "") -> PermissionRule:
         pattern = ToolPattern(tool="shell", argument=argument)

@@ -173,6 +173,7 @@ async def test_a_cancelled_task_waits_for_what_was_begun() -> None:
     assert await keeper.update_work_state(adding("More")) == keeper.work_state, "and holds up nobody"
 
 
+@pytest.mark.req("AS-STATE-06", "AS-STATE-07")
 @pytest.mark.parametrize("fails", ["before", "after"])
 async def test_what_could_not_be_saved_has_changed_nothing(fails: str) -> None:
     states = Slow()
@@ -222,6 +223,7 @@ async def test_two_processes_in_one_session_go_on_with_what_both_made_of_it() ->
     assert [message.text for message in other.state.window] == ["Yes."]
 
 
+@pytest.mark.req("AS-STATE-06", "AS-STATE-07")
 async def test_a_change_that_is_refused_takes_away_nothing_that_another_process_made() -> None:
     class Full(InMemoryStateStore):
         refuses = 0

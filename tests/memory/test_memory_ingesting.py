@@ -49,6 +49,7 @@ async def test_a_conversation_that_is_given_whole_each_time_is_never_doubled(tmp
     assert all(each == ids[-1][: len(each)] for each in ids)
 
 
+@pytest.mark.req("AS-TRANS-01")
 async def test_the_end_of_a_conversation_with_what_follows_adds_only_what_follows(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         await memory.ingest(CONVERSATION[:6], session="s")

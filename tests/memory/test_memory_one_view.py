@@ -95,6 +95,7 @@ async def test_the_id_of_a_fact_is_accepted_wherever_the_id_of_an_entry_is(opene
     assert tellers(memory.root, "drinks tea") == []
 
 
+@pytest.mark.req("FC-UNDO")
 async def test_a_fact_of_the_past_is_among_the_entries_of_the_past(opened: Opened) -> None:
     async with opened() as memory:
         fact = await memory.profile().add_fact("Mara drinks tea.")
@@ -105,6 +106,7 @@ async def test_a_fact_of_the_past_is_among_the_entries_of_the_past(opened: Opene
         assert await memory.entries(as_of=then - timedelta(days=1)) == []
 
 
+@pytest.mark.req("DF-B8")
 async def test_deleting_everything_takes_the_facts_too(opened: Opened) -> None:
     async with opened() as memory:
         fact = await memory.profile().add_fact("Mara drinks tea.")
@@ -212,6 +214,7 @@ async def test_what_is_said_of_the_person_stands_in_the_profile_alone_and_the_pr
         assert (await memory.preamble()).count("sister Ana") == 1
 
 
+@pytest.mark.req("HE-O-conflict")
 async def test_a_changed_fact_leaves_its_old_statement_superseded(opened: Opened) -> None:
     async with opened() as memory:
         for session, text in (("s1", "My dentist is Dr. Wieland."), ("s2", "My dentist is Dr. Okoye now.")):
@@ -222,6 +225,7 @@ async def test_a_changed_fact_leaves_its_old_statement_superseded(opened: Opened
         assert [text for text, state in states.items() if state == "active"] == ["User's dentist is Dr. Okoye now."]
 
 
+@pytest.mark.req("FC-UNDO")
 async def test_a_learned_fact_is_unlearned_by_undo_with_its_id(opened: Opened) -> None:
     async with opened() as memory:
         await memory.ingest([said("My sister Ana lives in Porto.")], session="s1")

@@ -56,6 +56,7 @@ async def test_every_entry_of_a_file_is_in_view_however_an_editor_saved_it(
         assert kettle.entry.content == "The kettle is in the kitchen."
 
 
+@pytest.mark.req("HE-O-audit-forget", "FC-UNDO")
 @pytest.mark.parametrize("path", FILES)
 @pytest.mark.parametrize("saved", [name for name in SAVED if "UTF" not in name])
 async def test_an_entry_of_such_a_file_is_forgotten_and_comes_back_to_the_byte(

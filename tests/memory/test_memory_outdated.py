@@ -60,6 +60,7 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split())
 
 
+@pytest.mark.req("FC-CONFLICT")
 def test_the_older_one_stays_and_a_person_reads_in_every_place_what_may_have_replaced_it() -> None:
     assert marks() == {OLD_ID: NEW_ID}
     text, _, comment = CURATED.read_text(encoding="utf-8").partition("<!-- ricordo-fields")
@@ -71,6 +72,7 @@ def test_the_older_one_stays_and_a_person_reads_in_every_place_what_may_have_rep
     assert "outdated" not in LEDGER.read_text(encoding="utf-8")
 
 
+@pytest.mark.req("FC-CONFLICT")
 def test_a_recall_shows_the_newer_one_first_and_marks_the_other() -> None:
     question = "30 days in the store, then they go back"
     hits = ricordo("recall", question, "--json").document["hits"]
@@ -79,6 +81,7 @@ def test_a_recall_shows_the_newer_one_first_and_marks_the_other() -> None:
     assert MARKER in plain(ricordo("recall", question).out)
 
 
+@pytest.mark.req("FC-CONFLICT", "HE-O-conflict")
 def test_a_person_accepts_that_the_newer_one_holds_and_can_undo_it() -> None:
     assert review() == [(OLD_ID, NEW_ID)]
     ricordo("review", "accept", OLD_ID)

@@ -59,6 +59,7 @@ async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(open
     assert line.endswith(f"^{found.id}")
 
 
+@pytest.mark.req("FC-UNDO", "CC-HALFLIFE")
 async def test_pinning_changes_one_line_and_undo_brings_back_every_byte(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("We use uv.")
@@ -93,6 +94,7 @@ async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) 
         assert all(value < 1.0 for value in fresh.values())
 
 
+@pytest.mark.req("CC-HALFLIFE")
 async def test_what_was_doubtful_is_sure_once_it_is_confirmed(opened: Opened, root: Path) -> None:
     async with opened():
         (place_of(root) / "workspace").mkdir(exist_ok=True)

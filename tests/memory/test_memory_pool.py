@@ -26,6 +26,7 @@ def count_open_files(root: Path) -> int:
     return sum(name.startswith(str(root)) for name in names)
 
 
+@pytest.mark.req("HE-O-tenancy")
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_many_users_share_few_open_memories_and_see_only_their_own(root: Path, anyio_backend: str) -> None:
     async with MemoryPool(root, scope=SHOP, max_open=3) as pool:

@@ -117,6 +117,7 @@ async def test_what_is_put_off_comes_back_and_bad_decisions_change_nothing(memor
     await memory.close()
 
 
+@pytest.mark.req("FC-POISON")
 async def test_what_a_tool_said_waits_for_a_word_and_is_taken_in_or_dropped_by_it(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("A rule.")

@@ -117,6 +117,7 @@ async def test_a_message_with_few_of_the_words_is_no_hit(memory: Memory) -> None
     assert await memory.recall("which colour has the network cable of the new printer upstairs") == []
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_was_forgotten_or_erased_is_not_said_again(memory: Memory) -> None:
     await say(memory, WOMBAT)
     entry = await memory.remember(WOMBAT)
@@ -157,6 +158,7 @@ async def test_a_budget_and_a_limit_hold_for_what_was_said_too(memory: Memory) -
     assert around[0].before is not None
 
 
+@pytest.mark.req("HE-O-tenancy", "HE-C5-user")
 async def test_nobody_recalls_what_another_user_said(tmp_path: Path) -> None:
     for user, found in (("ada", [WOMBAT]), ("bob", [])):
         given = replace(settings(tmp_path / ".ricordo"), flush=None)

@@ -31,6 +31,7 @@ THINGS = (
 )
 
 
+@pytest.mark.req("CC-INDEXCAP")
 async def test_what_was_confirmed_in_a_topic_is_in_the_index_after_a_dream_and_undo_puts_it_back(
     tmp_path: Path,
 ) -> None:

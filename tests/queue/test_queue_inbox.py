@@ -87,6 +87,7 @@ async def test_a_renewed_lease_lasts_longer(inbox: Inbox, clock: Clock) -> None:
     await inbox.complete(lease, DONE)
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     await inbox.put(flush())
     await inbox.complete(await leased(inbox), DONE)
@@ -310,6 +311,7 @@ async def test_a_job_that_failed_five_times_ends_as_failed_and_is_shown(inbox: I
     assert (await inbox.put(flush())).id != record.job.id
 
 
+@pytest.mark.req("DF-B1")
 async def test_a_lease_that_runs_out_is_no_try_however_often_it_does(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush())
     for _ in range(9):
@@ -454,6 +456,7 @@ async def test_a_kill_between_putting_aside_and_asking_again_loses_nothing(tmp_p
     await inbox.close()
 
 
+@pytest.mark.req("DF-B24")
 async def test_an_inbox_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path, clock: Clock) -> None:
     inbox = refilled(tmp_path / "queue.db", clock)
     await inbox.put(flush("before"))
@@ -498,6 +501,7 @@ def test_a_living_process_and_one_of_another_machine_are_not_gone() -> None:
     assert is_process_gone(f"{process_name().rpartition(' ')[0]} {2**22 + 1}")
 
 
+@pytest.mark.req("DF-C16", "DF-B24")
 @pytest.mark.parametrize("looked", [False, True])
 async def test_what_a_damaged_inbox_lost_is_done_for_the_user_who_asks_for_that_session(
     tmp_path: Path, clock: Clock, looked: bool
@@ -551,6 +555,7 @@ async def test_a_job_that_named_nobody_and_is_given_back_is_one_with_the_user_wh
     assert (again.job.user, again.job.id) == ("me", lease.job.id)
 
 
+@pytest.mark.req("DF-C16", "DF-B24")
 async def test_a_worker_that_looks_first_takes_what_was_lost_for_the_user_who_asks_then(
     tmp_path: Path, clock: Clock
 ) -> None:
@@ -587,6 +592,7 @@ async def test_a_job_that_was_asked_for_by_a_clock_that_ran_ahead_waits_no_longe
     assert (await leased(inbox)).job.id == held.job.id, "the lease lasts a minute, by whichever clock"
 
 
+@pytest.mark.req("DF-B2")
 async def test_what_is_said_after_a_clock_was_set_right_is_not_put_off_with_what_waits(
     inbox: Inbox, clock: Clock
 ) -> None:

@@ -114,6 +114,7 @@ def test_the_newer_of_two_decisions_on_one_subject_wins_though_the_older_is_a_li
     assert contents(ranked(new, old))[0] == new.match.content
 
 
+@pytest.mark.req("HE-C7")
 def test_a_newer_memory_on_something_else_does_not_jump_ahead() -> None:
     old = memory("We deploy the shop from branch main.", 0.50, kind="decision", days=30)
     other = memory("Deploy notes are written by Priya.", 0.48, kind="decision", days=2, number=1)
@@ -126,6 +127,7 @@ def test_superseded_memories_are_left_out_and_retired_ones_are_not() -> None:
     assert contents(hits) == ["Retired."]
 
 
+@pytest.mark.req("HE-O-conflict")
 @given(
     st.lists(st.tuples(st.floats(0.05, 1), st.none() | st.integers(0, 6)), min_size=1, max_size=7),
     st.lists(st.booleans(), min_size=7, max_size=7),
@@ -384,6 +386,7 @@ def test_a_memory_stands_for_the_message_below_it_that_it_says_most_of() -> None
     assert (reason, instead) == ("duplicate", f"{learned.match.path}:{learned.match.line_number}")
 
 
+@pytest.mark.req("HE-O-conflict")
 def test_a_later_correction_goes_first_at_any_distance_and_of_any_kind() -> None:
     old = memory("We deploy from the main branch.", 0.9, days=30)
     new = memory("We deploy from the release branch.", 0.2, kind="decision", days=1, number=1)

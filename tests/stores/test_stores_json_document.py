@@ -71,6 +71,7 @@ async def test_what_is_not_understood_survives_saving_and_forgetting(tmp_path: P
     assert document["entries"][:-1] == [kept, *others]
 
 
+@pytest.mark.req("DF-B14")
 @pytest.mark.parametrize(
     "broken",
     [b'{"version":1,"entries":[{"content":"cut', b"\xff\xfe\x00", b"[]", b'{"entries":{}}', b'{"version":"1"}'],
@@ -112,6 +113,7 @@ async def test_a_broken_document_that_cannot_be_kept_aside_is_left_as_it_is(tmp_
     assert file.read_bytes() == b"{"
 
 
+@pytest.mark.req("GO-I5")
 async def test_a_document_of_a_newer_version_is_neither_read_nor_written(tmp_path: Path) -> None:
     file = written(tmp_path, {"version": 2, "entries": {"new": "form"}} | {"entries": []})
     before = file.read_bytes()

@@ -76,6 +76,7 @@ async def test_a_closed_session_is_a_file_is_found_and_the_last_five_are_shown(t
         assert await store.preamble() == shown.replace("moved harbour 6", "sold harbour 6")
 
 
+@pytest.mark.req("GO-G17-size")
 async def test_sessions_take_their_share_of_the_budget_and_nothing_from_what_is_pinned(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as store:
         for number in range(5):
@@ -111,6 +112,7 @@ async def test_what_is_forgotten_leaves_session_files_and_undo_brings_it_back(tm
         assert {hit.entry.kind for hit in await store.recall("golden")} == {"fact", "session-summary"}
 
 
+@pytest.mark.req("FC-UNDO")
 async def test_what_is_taken_back_leaves_session_files_too_and_the_summary_is_nobody_s_last_write(
     tmp_path: Path,
 ) -> None:

@@ -47,6 +47,7 @@ def test_no_budget_is_exceeded_whatever_is_said(curated: list[str], saved: list[
     assert text.count("<memory ") == text.count("</memory>") == bool(text)
 
 
+@pytest.mark.req("GO-G4-scale")
 @given(lines=st.integers(0, 40), saved=st.integers(0, 30), budget=st.integers(60, 2000))
 def test_what_is_shown_and_what_is_left_out_add_up(lines: int, saved: int, budget: int) -> None:
     document = "".join(f"- curated number {number} of the shop\n" for number in range(lines)).encode()
@@ -65,6 +66,7 @@ def test_what_was_saved_last_is_shown_first_and_a_large_one_makes_no_way_for_not
     assert left_out(text) == 1
 
 
+@pytest.mark.req("HE-C1", "HE-C1-index")
 def test_at_most_two_hundred_lines_and_two_hundred_saves_are_shown() -> None:
     document = b"".join(b"- l%d\n" % number for number in range(500))
     rows = [saved_entry(f"s{number}", number) for number in range(300)]
