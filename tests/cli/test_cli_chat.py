@@ -104,6 +104,7 @@ def test_a_chat_in_which_nothing_was_said_leaves_no_session_and_names_none() -> 
     assert ricordo("session", "list", "--json").document["total"] == 0
 
 
+@pytest.mark.req("HE-C8")
 def test_what_a_chat_taught_is_found_by_the_next_one() -> None:
     first = _chat("We decided to deploy only from main, never from a branch.")
     assert "Learned 1 " in first.err
@@ -186,6 +187,7 @@ def test_an_option_of_chat_that_no_model_can_be_told_is_refused_before_anything_
     assert server.requests == ()
 
 
+@pytest.mark.req("AS-BUG-12")
 def test_a_reply_that_fails_is_one_line_and_what_was_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback_model([Fail(401, "bad key"), Say("Here I am.")], monkeypatch):
         done = _chat("Hello?", "Again?")
@@ -339,6 +341,7 @@ def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does()
     assert _remembered() == ["We deploy only from main."]
 
 
+@pytest.mark.req("GO-SWAP")
 def test_the_store_of_a_chat_is_named_by_an_option_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
     monkeypatch.setenv("RICORDO_STORE", "json:./by-variable")
@@ -398,6 +401,7 @@ def test_the_help_names_every_command() -> None:
         assert name in out
 
 
+@pytest.mark.req("CC-MANUAL")
 def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(request: RecordedRequest) -> ScriptItem:
         return Say("Reply. " + "Long words follow. " * 150 if request.tools else "It was of no great weight.")

@@ -156,6 +156,7 @@ def test_a_rule_that_takes_the_place_of_another_or_names_no_tool_says_so() -> No
     assert "ricordo: The rule `deny shel(git push*)` decides nothing here" in done.err
 
 
+@pytest.mark.req("AS-STATE-07")
 def test_a_rule_of_the_person_holds_for_what_the_model_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback_model([Call("recall", {"query": "branch"}), Say("I may not.")], monkeypatch) as server:
         done = _chat("/permissions deny recall", "From which branch do we deploy?")
@@ -251,6 +252,7 @@ def test_tasks_are_those_of_the_session_and_the_dreams_of_the_root() -> None:
     assert "Of another" not in done.out
 
 
+@pytest.mark.req("AS-TASK-01")
 def test_a_task_that_was_orphaned_is_cancelled_at_once() -> None:
     _root()
     _keep(MONDAY, _task(1, "Lost", state="running", seen=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)))
@@ -260,6 +262,7 @@ def test_a_task_that_was_orphaned_is_cancelled_at_once() -> None:
     assert "Task 00000001 was cancelled.\n" in done.out
 
 
+@pytest.mark.req("AS-TASK-01", "HE-C3-task")
 def test_a_task_file_that_can_not_be_read_hides_no_dream() -> None:
     _root()
     _keep(place_of(ROOT) / ROOT_TASKS, _task(3, "Consolidate", type="dream", agent="", session=""))

@@ -29,6 +29,7 @@ def test_a_memory_is_erased_only_with_a_yes_and_can_not_be_brought_back() -> Non
     assert [each["content"] for each in listed] == ["We deploy only from main."]
 
 
+@pytest.mark.req("HE-O-audit-forget")
 def test_a_text_is_erased_from_every_memory_and_a_wrong_call_erases_nothing() -> None:
     root = Path(ricordo("remember", "Nadia owns the staging database.", "--json").document["root"])
     for wrong in ([], ["--text", "Nadia", "abcdef12"], ["abcdef12"]):

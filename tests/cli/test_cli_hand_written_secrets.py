@@ -91,6 +91,7 @@ READS: dict[str, Callable[[Memory], Awaitable[Any]]] = {
 }
 
 
+@pytest.mark.req("FC-SECRET")
 def test_no_read_of_memory_gives_one(root: Path) -> None:
     found: dict[str, list[int]] = {}
 
@@ -108,6 +109,7 @@ def test_no_read_of_memory_gives_one(root: Path) -> None:
     assert found == {}
 
 
+@pytest.mark.req("FC-SECRET")
 def test_no_command_that_shows_memory_prints_one(root: Path) -> None:
     assert ricordo("consolidate", "--root", root, "--user", "me").code == 0
     (session,) = ricordo("session", "list", "--json", "--root", root, "--user", "me").document["sessions"]

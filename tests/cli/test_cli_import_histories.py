@@ -150,12 +150,14 @@ def test_a_second_time_adds_neither_messages_nor_memories(notes: Path) -> None:
     assert ricordo("history", "--json").document == history
 
 
+@pytest.mark.req("AS-LEDGER-01")
 def test_every_message_keeps_its_own_time() -> None:
     ricordo("import", chat(Path("chat.jsonl"), session="s"))
     shown = ricordo("session", "show", "s", "--json").document["conversation"]
     assert [each["time"][:16] for each in shown] == ["2026-11-02T09:00", "2026-11-02T09:01", "2026-11-02T09:02"]
 
 
+@pytest.mark.req("FC-UNDO")
 def test_one_undo_takes_all_of_it_back_and_it_can_be_imported_again(notes: Path) -> None:
     ricordo("remember", "We use uv for environments.")
     known = _texts()
@@ -174,6 +176,7 @@ def test_one_undo_takes_all_of_it_back_and_it_can_be_imported_again(notes: Path)
     assert again["memories"] == first["memories"]
 
 
+@pytest.mark.req("FC-UNDO")
 def test_an_undo_of_the_undo_brings_all_of_it_back(notes: Path) -> None:
     first = ricordo("import", chat(Path("chat.jsonl"), session="monday"), notes, "--json").document
     texts = _texts()
@@ -256,6 +259,7 @@ def test_only_what_an_import_brought_is_told_to_be_doubtful(notes: Path) -> None
     assert ricordo("import", "AGENTS.md", "--json").document["doubtful"] == 1
 
 
+@pytest.mark.req("HE-O-audit-forget")
 def test_what_was_forgotten_is_not_imported_again(notes: Path) -> None:
     ricordo("import", notes)
     [entry] = ricordo("memory", "list", "--json").document["entries"]

@@ -38,6 +38,7 @@ def test_the_first_question_after_an_import_finds_everything_indexed() -> None:
     assert work.rows == 0
 
 
+@pytest.mark.req("AS-TRANS-01")
 def test_the_same_file_twice_adds_nothing_and_says_so() -> None:
     said = [*TALK, ("user", "Yes."), ("assistant", "Fine."), ("user", "Yes.")]
     file = chat(Path("chat.jsonl"), said)
@@ -57,6 +58,7 @@ def test_a_file_that_has_grown_adds_what_is_new() -> None:
     assert done.document["messages"] == {"read": 3, "new": 1, "known": 2}
 
 
+@pytest.mark.req("AS-TRANS-02")
 def test_a_broken_line_is_reported_with_its_number_and_hides_no_other() -> None:
     file = chat(Path("chat.jsonl"), session="monday")
     lines = file.read_text(encoding="utf-8").splitlines()

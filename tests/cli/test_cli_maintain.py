@@ -78,6 +78,7 @@ def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
     assert (place_of(ROOT) / "queue.db").read_bytes() == before
 
 
+@pytest.mark.req("DF-B24")
 def test_what_waits_and_what_nobody_asked_for_is_worked_off_at_once() -> None:
     _said("monday", "We deploy only from main.")
     _said("tuesday", "We always use uv, never pip.")
@@ -88,6 +89,7 @@ def test_what_waits_and_what_nobody_asked_for_is_worked_off_at_once() -> None:
     assert "Nothing waits" in ricordo("maintain").out
 
 
+@pytest.mark.req("DF-B1")
 def test_what_failed_too_often_is_tried_again_only_when_it_is_asked_for() -> None:
     _said("monday", "We deploy only from main.")
     _put(Job(kind="flush", agent="main", session="monday"))
@@ -101,6 +103,7 @@ def test_what_failed_too_often_is_tried_again_only_when_it_is_asked_for() -> Non
     assert "We deploy only from main." in ricordo("memory", "list").out
 
 
+@pytest.mark.req("FC-CAP")
 def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert "0 requests, 0 of 2,000,000 tokens" in ricordo("spending").out
     today = SystemClock().today()
@@ -153,6 +156,7 @@ def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None
     assert {"announce", "expire"} <= {change["action"] for change in ricordo("history", "--json").document["changes"]}
 
 
+@pytest.mark.req("HE-C1b")
 def test_what_has_faded_is_shown_before_it_goes_to_the_archive_and_before_it_returns() -> None:
     workspace = place_of(ROOT) / "workspace"
     workspace.mkdir(parents=True)

@@ -359,6 +359,7 @@ def test_a_count_has_its_noun_in_the_right_number(count: int, noun: str, phrase:
     assert pluralize(count, noun) == phrase
 
 
+@pytest.mark.req("HE-O-audit-list")
 def test_a_memory_is_changed_listed_by_its_metadata_and_brought_back() -> None:
     saved = _remember("We deploy on Mondays.", "--metadata", "area=web", "-m", "ticket=17")["entry"]
     _remember("We use uv.", "-m", "area=tools")

@@ -67,6 +67,7 @@ def test_without_anything_known_it_says_so(root: Path) -> None:
     assert profile(root, "show", "--json").document["profile"]["facts"] == []
 
 
+@pytest.mark.req("DF-FACTS-find")
 def test_an_edited_text_becomes_changes_of_facts(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile(root, "add", "Likes tea")
     before = json.loads((root / PATH).read_text())["facts"][0]

@@ -48,6 +48,7 @@ def test_the_newest_messages_are_shown_where_asked(last: int) -> None:
     assert ricordo("session", "show", "monday", "--last", str(last)).out.count(" 2026-11-02 ") == min(last, 3)
 
 
+@pytest.mark.req("AS-SESS-04")
 @pytest.mark.parametrize(
     ("query", "sort", "line"), [("LOOK at", "text", 1), ("café.PY", "call", 2), ("brew(): POUR", "result", 3)]
 )
@@ -87,6 +88,7 @@ def test_what_does_not_fit_is_counted() -> None:
     assert (done.code, done.err.count("\n")) == (1, 1)
 
 
+@pytest.mark.req("AS-SESS-04")
 def test_a_search_word_for_word_is_narrowed_paged_and_shown_with_what_was_said_beside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_dry_run_says_what_it_would_copy_and_makes_nothing() -> None:
     assert _files("notes") == before
 
 
+@pytest.mark.req("HE-O-audit-forget")
 @pytest.mark.usefixtures("remembered")
 def test_what_was_forgotten_in_a_store_is_not_copied_back_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")

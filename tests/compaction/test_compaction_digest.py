@@ -50,6 +50,7 @@ def test_a_digest_has_the_four_sections_and_says_what_was_asked_decided_done_and
     assert "pnpm install -> failed: ERR_PNPM_FETCH_401 Unauthorized" in artifacts
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_a_later_statement_takes_the_place_of_the_one_it_corrects_and_says_what_held() -> None:
     found = build_digest(session(TALK))
     database = line_with("PostgreSQL for the orders database", found)
@@ -116,6 +117,7 @@ def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
         window = [build_summary_message(text, window, session="s1", requests=(), kept_count=0, lead=True)]
 
 
+@pytest.mark.req("FC-JUNK")
 def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> None:
     memory = with_mark(said("The zebra lives in Porto.", id="m1"), "memory")
     notice = with_mark(said("The search in the background found three penguins.", id="m2"), "notice")

@@ -240,6 +240,7 @@ async def test_the_database_of_another_program_is_named_and_left_alone(tmp_path:
     again.close()
 
 
+@pytest.mark.req("FC-STALE")
 async def test_a_broken_cache_is_put_aside_and_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     for number in (1, 2):
@@ -401,6 +402,7 @@ anyio.run(main, sys.argv[1])
 """
 
 
+@pytest.mark.req("DF-B24")
 def test_a_process_killed_before_its_commit_leaves_nothing_of_the_write(tmp_path: Path) -> None:
     assert run(KILLED, str(tmp_path / "notes.db")).returncode == 9
     assert held(tmp_path / "notes.db") == ["done"]

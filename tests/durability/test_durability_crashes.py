@@ -102,6 +102,7 @@ def test_an_ingest_killed_at_any_twentieth_step_is_completed_by_the_next_and_dou
     _check_ingest(told)
 
 
+@pytest.mark.req("AS-TRANS-01", "AS-BUG-13")
 @pytest.mark.soak
 def test_an_ingest_killed_at_any_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
     told = crashes("ingest")

@@ -33,6 +33,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> str:
     return "closed"
 
 
+@pytest.mark.req("FC-DOCTOR")
 async def test_a_folder_that_can_not_be_read_hides_no_other_and_is_named(closed: str, tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     for path in ("workspace/a.md", f"workspace/plans/{closed}/b.md", "workspace/z.md"):

@@ -84,6 +84,7 @@ async def test_a_file_that_is_absent_is_made_by_replacing_nothing(files: FileSto
         await files.replace("b", b"x", expected=compute_version(b"made"))
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_only_the_expected_version_is_deleted(files: FileStore) -> None:
     old = await files.create("a", b"old")
     new = await files.replace("a", b"new", expected=old)
@@ -222,6 +223,7 @@ async def test_a_lock_is_free_again_after_an_error_and_after_a_cancellation(file
             pass
 
 
+@pytest.mark.req("GO-D9")
 async def test_replacing_in_turn_loses_no_update(files: FileStore) -> None:
     await files.create("count", b"0")
 

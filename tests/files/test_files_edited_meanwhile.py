@@ -54,6 +54,7 @@ def by_hand(path: Path) -> None:
     path.write_bytes(b"By hand.\n")
 
 
+@pytest.mark.req("GO-D9")
 @pytest.mark.parametrize("edit", [in_place, by_another_file])
 async def test_an_edit_between_the_look_and_the_write_refuses_the_write(
     tmp_path: Path, edit: Callable[[Path], None]
@@ -103,6 +104,7 @@ async def test_a_file_that_vanishes_between_the_look_and_the_write_is_a_conflict
     assert not (tmp_path / "note.md").exists()
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-D9")
 async def test_a_hand_edit_while_a_memory_is_forgotten_is_kept_and_the_memory_forgotten(tmp_path: Path) -> None:
     disk = EditedDisk()
     async with Memory.open(tmp_path / "r", scope=SHOP, disk=disk) as memory:

@@ -125,6 +125,7 @@ async def test_an_append_whose_bytes_can_not_be_taken_back_is_closed_by_the_next
     assert lines[2] == b"next"
 
 
+@pytest.mark.req("GO-I9")
 async def test_reading_goes_on_when_nothing_can_be_written(tmp_path: Path) -> None:
     class ReadOnly(Disk):
         def make_file(self, path: str, flags: int = 0) -> int:
@@ -195,6 +196,7 @@ async def test_reading_a_folder_leaves_no_descriptor_open(tmp_path: Path) -> Non
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_a_lock_that_stays_taken_is_an_error_after_its_time(tmp_path: Path) -> None:
     first = LocalFiles(tmp_path / "root")
     second = LocalFiles(tmp_path / "root", busy_seconds=0.05)

@@ -122,6 +122,7 @@ def test_an_answer_to_a_question_that_says_too_little_stays_below_what_is_curate
     assert [each.confidence > 0.6 for each in clear] == [True]
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_password_is_not_learned_as_an_answer() -> None:
     assert _contents("A: What's the door code?", "U: 4711") == []
     assert _contents("U: the wifi is slow again upstairs", "A: What is its password?", "U: swordfish") == []

@@ -82,6 +82,7 @@ def test_a_bare_yes_counts_only_when_the_question_is_about_how_things_are() -> N
     assert answered("Can you see the error message?") == ()
 
 
+@pytest.mark.req("DF-SIGNAL")
 @pytest.mark.parametrize(
     "text",
     [
@@ -147,6 +148,7 @@ def test_among_people_both_roles_count_alike() -> None:
     assert [finding.message_ids for finding in extract_from_utterances(utterances, CONFIG)] == [("1",), ("2",)]
 
 
+@pytest.mark.req("FC-POISON")
 def test_a_pasted_block_yields_nothing() -> None:
     log = "\n".join(f"2024-01-01 10:00:{n:02} ERROR we always use the cache at /var/lib/{n}" for n in range(60))
     code = "```\n" + "we_never = 'use tabs'\n" * 50 + "```"

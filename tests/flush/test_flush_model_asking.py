@@ -350,6 +350,7 @@ async def test_trouble_that_may_pass_is_tried_again_later_and_by_the_rules_when_
     assert await desk.contents() == BY_RULES
 
 
+@pytest.mark.req("AS-FLUSH-05")
 async def test_a_model_that_hangs_is_given_up_in_time() -> None:
     await (desk := NotingDesk(ScriptedModel([Hang()]), FlushConfig(flush_seconds=0.02))).say(*TALK)
     with anyio.fail_after(20), pytest.raises(ModelTimeout):
@@ -476,6 +477,7 @@ async def test_no_lock_is_held_while_the_model_works_so_who_is_faster_is_first()
     assert await fast.contents() == [DEPLOY["content"]]
 
 
+@pytest.mark.req("FC-JUNK")
 async def test_what_was_remembered_by_a_tool_or_stands_in_memory_is_not_learned_again() -> None:
     model = ScriptedModel([Say(lessons(DEPLOY, ANA)), Say(lessons(DEPLOY, ANA))])
     desk = NotingDesk(model)

@@ -273,6 +273,7 @@ def test_nothing_is_read_unless_both_sides_said_something(left: list[Message]) -
     assert process_messages(left).messages == ()
 
 
+@pytest.mark.req("DF-C8")
 def test_two_people_talking_are_two_sides_and_one_side_can_be_asked_for() -> None:
     assert len(process_messages([user("I moved.", name="Ana"), user("Where?", name="Bo")]).messages) == 2
     assert len(process_messages([ASKED], config=ProcessingConfig(both_sides=False)).messages) == 1

@@ -133,6 +133,7 @@ def test_users_who_share_an_agent_are_named_and_the_agents_reports_are_not_kept(
     assert not any("14 files" in content for content in contents)
 
 
+@pytest.mark.req("FC-POISON")
 @pytest.mark.parametrize(
     "said",
     [
@@ -166,6 +167,7 @@ def _tool(at: int, command: str, output: str) -> list[Message]:
     ]
 
 
+@pytest.mark.req("DF-B25")
 def test_the_explanation_of_what_failed_and_then_worked_is_one_lesson() -> None:
     report = "Up. After the rename the depot refuses with 409; `depot push --fresh` cures it, the manifest is rebuilt."
     messages = [

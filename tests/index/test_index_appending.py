@@ -207,6 +207,7 @@ def fail_once(error: sqlite3.Error) -> Callable[[Connection], None]:
     return commit
 
 
+@pytest.mark.req("AS-INDEX-02", "FC-STALE")
 @pytest.mark.parametrize(
     "error", [sqlite3.DatabaseError("database disk image is malformed"), sqlite3.OperationalError("disk I/O error")]
 )
@@ -294,6 +295,7 @@ async def by_scope(act: Act, disk: HaltingDisk) -> None:
         disk.let.set()
 
 
+@pytest.mark.req("AS-INDEX-02")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("cancel", [by_task, by_scope])
 async def test_a_cancelled_append_is_whole_and_found_and_so_is_the_next(

@@ -112,6 +112,7 @@ def test_a_torn_or_foreign_line_of_a_transcript_hides_no_other() -> None:
     assert contents(build_rows(LOG, data, REDACTOR)) == [(1, 1, "first"), (5, 5, "last")]
 
 
+@pytest.mark.req("AS-INDEX-01")
 def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not() -> None:
     call = Message(
         role="assistant",

@@ -42,6 +42,7 @@ async def rows_after(folder: Path, database: Path) -> list[tuple[object, ...]]:
         ).fetchall()
 
 
+@pytest.mark.req("AS-BUG-26")
 @pytest.mark.parametrize("name", ["memory/2026-11-02.md", "memory/topics/harbour.md"])
 async def test_the_rows_of_an_edited_document_are_those_of_an_index_made_anew(tmp_path: Path, name: str) -> None:
     choose = random.Random(7)

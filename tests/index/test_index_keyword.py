@@ -255,6 +255,7 @@ async def test_a_filter_that_lets_one_of_a_thousand_through_finds_it_however_low
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-01")
 async def test_a_long_entry_is_found_by_all_of_its_text_with_the_kind_of_its_bullet(tmp_path: Path) -> None:
     entry = Entry(content="The story of the wombat.", kind="lesson", id="01jd0000000000000000000007", time=NOON)
     pointer = "workspace/memory/long/01jd0000000000000000000007.md"
@@ -405,6 +406,7 @@ async def test_an_edit_by_hand_is_found_by_the_very_next_search(tmp_path: Path) 
     await index.close()
 
 
+@pytest.mark.req("AS-BUG-26")
 async def test_an_edit_that_changes_neither_size_nor_time_within_a_tick_is_found(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat.\n")
     index = await opened(tmp_path)
@@ -494,6 +496,7 @@ async def test_an_appended_block_that_is_no_document_is_passed_over(tmp_path: Pa
     await index.close()
 
 
+@pytest.mark.req("HE-C1-transcript")
 async def test_searching_memory_reads_no_transcript(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat.\n")
     place(tmp_path, LOG, said("The wombat."))

@@ -54,6 +54,7 @@ async def test_only_the_profile_that_a_query_names_is_found(index: WorkspaceInde
     await index.close()
 
 
+@pytest.mark.req("GO-I11", "HE-O-tenancy")
 async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(index: WorkspaceIndex) -> None:
     alone = InMemoryFiles()
     for path in ("workspace/MEMORY.md", MINE):

@@ -104,6 +104,7 @@ async def test_reopening_loads_the_segments_and_reads_no_row(tmp_path: Path, mon
     await index.close()
 
 
+@pytest.mark.req("GO-I6")
 @pytest.mark.usefixtures("eager")
 async def test_whatever_two_processes_do_to_the_files_both_find_what_stands_in_them(tmp_path: Path) -> None:
     chance = random.Random(5)
@@ -208,6 +209,7 @@ async def test_a_removal_is_written_down_until_every_segment_knows_of_it(tmp_pat
     await late.close()
 
 
+@pytest.mark.req("FC-STALE")
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("damage", ["data = x'00'", "data = substr(data, 1, 40)", "checksum = 0"])
 async def test_a_damaged_segment_is_made_up_for_by_its_rows(tmp_path: Path, damage: str) -> None:

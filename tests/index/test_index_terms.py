@@ -18,6 +18,7 @@ def finds(query: str, content: str) -> bool:
     return bool(words.groups) and all(group & held for group in words.groups)
 
 
+@pytest.mark.req("AS-BUG-25")
 @pytest.mark.parametrize(
     ("query", "content"),
     [

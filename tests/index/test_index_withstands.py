@@ -173,6 +173,7 @@ async def test_what_is_edited_renamed_deleted_and_restored_is_found_as_it_stands
     await index.close()
 
 
+@pytest.mark.req("AS-BUG-26")
 async def test_an_edit_that_keeps_size_and_time_of_modification_is_found(tmp_path: Path) -> None:
     topic = place(tmp_path, f"{TOPICS}/a.md", "- The mascot is a wombat.\n")
     index = await opened(tmp_path)
@@ -275,6 +276,7 @@ async def test_entries_saved_by_a_clock_that_jumps_are_all_found_and_told_apart_
         assert [check.name for check in await memory.doctor() if not check.ok] == []
 
 
+@pytest.mark.req("AS-BUG-26")
 @pytest.mark.parametrize("moved", [-86_400 * 400, 86_400 * 400])
 async def test_files_are_followed_whichever_way_the_clock_jumps(
     moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -290,6 +290,7 @@ class ReadOnlyDisk(Disk):
         raise error
 
 
+@pytest.mark.req("GO-I9")
 async def test_a_root_that_cannot_be_written_to_still_opens_recalls_and_keeps_its_work(
     root: Path, opened: Opened
 ) -> None:

@@ -262,6 +262,7 @@ async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
     assert (record.state, record.outcome) == ("waiting", None)
 
 
+@pytest.mark.req("AS-CHAIN-03")
 @pytest.mark.parametrize("at_once", [False, True], ids=["drain", "at once"])
 async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_path: Path, at_once: bool) -> None:
     scope, loop = anyio.CancelScope(), anyio.lowlevel.current_token()
@@ -286,6 +287,7 @@ async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_pa
     await inbox.close()
 
 
+@pytest.mark.req("DF-B24")
 async def test_a_lease_is_renewed_as_long_as_the_work_goes_on(bench: Bench) -> None:
     async def until_renewed_twice() -> None:
         await until(lambda: bench.inbox.renewed >= 2)
@@ -464,6 +466,7 @@ async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) ->
     assert (await bench.worker().drain(seconds=30)).done == 1
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_without_a_usable_inbox_work_is_done_all_the_same(bench: Bench) -> None:
     bench.inbox.full = True
     assert await bench.worker().run_now(Job(kind="flush", session="a")) == LEARNED

@@ -6,6 +6,7 @@ import poisoning
 from ricordo.guard.instructions import find_instruction
 
 
+@pytest.mark.req("FC-POISON")
 @pytest.mark.soak
 def test_the_lived_texts_hold_their_floors(capsys: pytest.CaptureFixture[str]) -> None:
     assert poisoning.main(["--floors"]) == 0, capsys.readouterr().err

@@ -178,6 +178,7 @@ async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(q
     assert await quick.show() == edited
 
 
+@pytest.mark.req("DF-B8", "DF-C69")
 async def test_a_fact_that_is_removed_is_not_learned_again_and_says_nothing_of_itself(tmp_path: Path) -> None:
     managed = UserProfile(_of_files(tmp_path), clock=HandClock())
     fact = await managed.add_fact("Likes tea")

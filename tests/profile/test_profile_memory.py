@@ -99,6 +99,7 @@ async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_i
         assert (await profile.show()).is_empty
 
 
+@pytest.mark.req("DF-B19")
 def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:
     with SyncMemory.open(tmp_path / ".ricordo", scope=ANN, settings=_settings(tmp_path)) as memory:
         fact = memory.profile().add_fact("Likes tea", category="preference")
@@ -112,6 +113,7 @@ def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:
         assert memory.profile().pin(fact.id).pinned
 
 
+@pytest.mark.req("DF-B19")
 async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop_thread, seen = threading.get_ident(), dict[str, bool]()
     for module, name in (

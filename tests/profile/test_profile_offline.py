@@ -153,6 +153,7 @@ async def test_a_change_takes_the_place_of_what_it_changes_on_a_later_day() -> N
     ]
 
 
+@pytest.mark.req("DF-B7")
 async def test_a_correction_leaves_what_a_person_wrote() -> None:
     ana = Person()
     base = await ana.profile()
@@ -212,6 +213,7 @@ async def test_a_profile_keeps_its_size_while_the_turns_grow_tenfold() -> None:
     assert not any("number 3 " in text for text in texts(many, USER_SUMMARIES)), "what is old is no longer the present"
 
 
+@pytest.mark.req("DF-C33")
 async def test_the_same_words_and_times_give_the_same_profile() -> None:
     assert (await _grown(8))[0] == (await _grown(8))[0]
 

@@ -279,6 +279,7 @@ async def test_secrets_do_not_reach_the_file() -> None:
     assert SECRET.encode() not in (await files.read(await store.back_up(f'{{"key": "{SECRET}"}}'.encode()))).data
 
 
+@pytest.mark.req("DF-B8")
 async def test_a_fact_that_a_person_removes_is_not_to_be_learned_again() -> None:
     files = InMemoryFiles()
     store = _store(files)
@@ -334,6 +335,7 @@ async def test_a_save_that_is_refused_lets_the_next_one_in(tmp_path: Path) -> No
     assert (await store.save(replace(gone.profile, facts=(COFFEE,)), base=gone.profile, by="t")).profile.revision == 3
 
 
+@pytest.mark.req("DF-UPD-atomic")
 async def test_a_profile_of_many_facts_is_whole_after_each_of_many_small_changes() -> None:
     files = InMemoryFiles()
     store = _store(files)

@@ -436,6 +436,7 @@ def test_a_confirmation_needs_a_signal_a_scope_and_a_reason() -> None:
     assert reasons(unheard) == ["signal"]
 
 
+@pytest.mark.req("DF-B8")
 def test_what_was_forgotten_is_not_learned_again() -> None:
     done = update(Profile(), new("Plays chess"), new("Owns a boat"), forgotten="Plays chess")
     assert [fact.content for fact in done.profile.facts] == ["Owns a boat"]

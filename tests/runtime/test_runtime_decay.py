@@ -34,6 +34,7 @@ def test_the_number_of_confirmations_that_count_is_a_setting() -> None:
     assert DecayConfig(fact=10, confirmations=0).half_life("fact", 4) == 10
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("name", "value"),
     [("fact", 0.5), ("goal", 36_501), ("session_summary", 0), ("other", -1), ("user", float("nan")),
@@ -44,6 +45,7 @@ def test_a_value_out_of_range_is_refused_by_name(name: str, value: float) -> Non
         DecayConfig(**{name: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.req("CC-HALFLIFE", "HE-C7")
 @pytest.mark.anyio
 async def test_recall_and_review_go_by_the_half_lives_of_the_settings(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock(NOW)

@@ -20,6 +20,7 @@ SHOP = Scope(user="me", project="shop")
 CLOCK = SystemClock()
 
 
+@pytest.mark.req("HE-C5-project")
 def test_a_root_is_found_from_anywhere_below_it(tmp_path: Path) -> None:
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
     assert find_root(tmp_path / "a" / "b" / "c") is None
@@ -213,6 +214,7 @@ def test_users_and_roots_never_share_a_folder() -> None:
     assert len(caches) == 3
 
 
+@pytest.mark.req("HE-C5-required")
 @pytest.mark.anyio
 async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
     settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")

@@ -168,6 +168,7 @@ def test_no_value_is_written_as_none(load: Load) -> None:
     assert settings.reductions.get("compaction") == CompactionConfig(trigger_tokens=None, keep_tokens=None)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -203,6 +204,7 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_allowed(text: str, tol
     assert [part for part in told if part not in message] == []
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [

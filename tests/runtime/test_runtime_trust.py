@@ -158,6 +158,7 @@ async def test_a_root_that_was_made_here_is_trusted_wherever_it_is_moved_to(tmp_
     assert await held(tmp_path / "copy") == ["The door is red."]
 
 
+@pytest.mark.req("GO-D13")
 async def test_the_list_is_private_and_names_no_key(tmp_path: Path, home: Path) -> None:
     root = await made(tmp_path / ".ricordo")
     key = (root / "guard.key").read_bytes()
@@ -258,6 +259,7 @@ async def test_a_root_of_another_user_of_this_machine_is_refused(
     assert await held(root) == ["The door is red."]
 
 
+@pytest.mark.req("GO-D13")
 async def test_a_root_that_others_could_use_is_closed_to_them_and_that_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -335,6 +337,7 @@ async def test_eight_processes_that_make_one_root_all_find_it_trusted(tmp_path: 
     assert await held(root) == []
 
 
+@pytest.mark.req("GO-PRIV")
 @pytest.mark.parametrize("shipped", ["!*\n", "", "*\n!/workspace/\n"])
 async def test_what_would_show_the_root_to_git_is_put_right_and_said(
     shipped: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -346,6 +349,7 @@ async def test_what_would_show_the_root_to_git_is_put_right_and_said(
     assert ".gitignore" in caplog.text
 
 
+@pytest.mark.req("GO-PRIV")
 async def test_curated_memory_that_a_person_shows_to_git_stays_so_unless_more_would_be_seen(tmp_path: Path) -> None:
     root = await made(tmp_path / ".ricordo")
     (root / ".gitignore").write_bytes(IGNORE_ALL_BUT_CURATED)

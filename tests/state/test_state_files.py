@@ -198,6 +198,7 @@ async def test_of_two_that_replace_one_version_the_second_is_told(tmp_path: Path
     assert (await store.load("main", "s1")).state.turns == 2
 
 
+@pytest.mark.req("GO-I5")
 async def test_what_a_newer_version_wrote_survives(tmp_path: Path) -> None:
     store = made(tmp_path)
     path = tmp_path / state_path("main", "s1")
@@ -384,6 +385,7 @@ class CountingRedactor(Redactor):
         return super().clean(text)
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_save_redacts_what_is_new_in_the_window_and_writes_all_of_it(tmp_path: Path) -> None:
     redactor = CountingRedactor(bytes(32))
     states = FileStateStore(LocalFiles(tmp_path), redactor)

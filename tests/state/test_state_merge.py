@@ -42,6 +42,7 @@ def of(*permissions: PermissionRule) -> AgentState:
     return replace(BASE, work_state=WorkState(permissions=permissions))
 
 
+@pytest.mark.req("AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @given(states(), states())
 def test_what_only_one_process_changed_survives(base: AgentState, other: AgentState) -> None:
     here, there = merge_states(base, other, base), merge_states(base, base, other)
@@ -51,6 +52,7 @@ def test_what_only_one_process_changed_survives(base: AgentState, other: AgentSt
     assert there.turns == other.turns
 
 
+@pytest.mark.req("AS-STATE-06", "AS-STATE-07")
 @given(states(), states(), states())
 def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
     found = merge_states(base, ours, theirs)

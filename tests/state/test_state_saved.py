@@ -36,6 +36,7 @@ def told(state: AgentState, *ids: str) -> AgentState:
     )
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_what_two_processes_saved_in_turn_is_in_the_document_of_both() -> None:
     states = InMemoryStateStore()
     one, state = await opened(states)

@@ -181,6 +181,7 @@ async def test_a_task_that_ended_is_not_brought_back(tmp_path: Path) -> None:
     assert written(tmp_path) == ["t2"]
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_root_that_can_only_be_read_says_so_and_loses_nothing(tmp_path: Path) -> None:
     await made(tmp_path).add(task("t1"))
 
@@ -252,6 +253,7 @@ async def test_a_document_that_others_change_without_end_is_given_up_in_words(
     assert await made(tmp_path).all() == (task("t1"),)
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_the_oldest_ended_make_room_and_the_others_stay(tmp_path: Path) -> None:
     ended = [complete_task(task(f"t{number:03}"), "Done.", NOON + timedelta(seconds=number)) for number in range(205)]
     broken(tmp_path, encode_tasks(TaskDocument(tasks=(task("at work"), *ended))))

@@ -59,6 +59,7 @@ async def test_all_tasks_of_a_root_are_in_one_list_the_newest_first(files: Local
     assert await listed(files) == ["root-a", "main-s1-b", "other-s1-a", "main-s2-a", "main-s1-a"]
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_the_list_is_narrowed_by_agent_session_and_user(files: LocalFiles) -> None:
     await filled(files)
     assert await listed(files, agent="a/b") == ["other-s1-a"]
@@ -78,6 +79,7 @@ async def test_what_shows_no_life_is_shown_as_orphaned_and_left_as_it_is(files: 
     assert contents(tmp_path) == before
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize(
     ("path", "seen"),
     [

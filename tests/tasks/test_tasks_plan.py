@@ -118,6 +118,7 @@ def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime)
         )
 
 
+@pytest.mark.req("AS-TASK-01")
 def test_who_is_asked_to_stop_depends_on_whether_anybody_runs_it() -> None:
     later = NOON + timedelta(minutes=10)
     assert request_cancel(TASK, NOON) == replace(TASK, cancelling=True)

@@ -12,6 +12,7 @@ DRIVER = Path(__file__).with_name("task_driver.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
 
 
+@pytest.mark.req("AS-STATE-04", "AS-TASK-01")
 def test_tasks_that_many_processes_add_at_once_are_all_there(tmp_path: Path) -> None:
     (case,) = driven(DRIVER, "added", tmp_path, 4, 10)
     assert case["failed"] == 0

@@ -479,6 +479,7 @@ async def test_signs_of_life_are_written_by_the_heartbeat_and_progress_with_the_
         await desk.runner.wait()
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_trouble_with_the_record_does_not_end_the_work_and_the_end_is_written_later() -> None:
     store = Troubled()
     desk = Desk(store)
@@ -505,6 +506,7 @@ async def test_trouble_with_the_record_does_not_end_the_work_and_the_end_is_writ
     assert desk.told()[-1][0] == "finished"
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_an_end_that_is_written_later_is_not_cut_before() -> None:
     class Seen(Troubled):
         ends: tuple[str, ...] = ()
@@ -700,6 +702,7 @@ async def test_waiting_ends_after_its_time_and_for_a_task_of_another_process_wit
         assert (await other.get(task.id)).state == "completed"
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_store_that_cannot_be_swept_still_shows_what_is_lost() -> None:
     store = Troubled()
     desk = Desk(store)

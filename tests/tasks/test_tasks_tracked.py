@@ -68,6 +68,7 @@ async def test_what_it_raises_is_raised_and_recorded() -> None:
     assert [(task.state, task.error) for task in await store.all()] == [("failed", "There is no ledger.")]
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_its_record_can_cancel_it() -> None:
     store = MemoryTaskStore()
 
@@ -80,6 +81,7 @@ async def test_its_record_can_cancel_it() -> None:
     assert [task.state for task in await store.all()] == ["cancelled"]
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_record_that_somebody_ended_ends_the_work() -> None:
     store = MemoryTaskStore()
 

@@ -69,6 +69,7 @@ def test_every_sample_of_code_has_a_reference() -> None:
     assert {path.stem for path in SAMPLES.glob("code*.txt")} == set(CODE_REFERENCE)
 
 
+@pytest.mark.req("AS-BUG-20")
 @pytest.mark.parametrize("sample", sorted(REFERENCE | CODE_REFERENCE))
 def test_the_references_are_what_the_tokenizer_of_the_extra_counts(sample: str) -> None:
     pytest.importorskip("quicktok")

@@ -90,6 +90,7 @@ async def test_secrets_never_reach_the_workspace(desks: Desks) -> None:
     assert written.startswith("use [secret:")
 
 
+@pytest.mark.req("GO-G26-diff")
 async def test_a_write_in_the_working_directory_shows_the_change_and_waits_for_a_yes(desks: Desks, yes: Person) -> None:
     desks.put("src/a.py", "one\ntwo\nthree\n")
     desk = desks(yes)
@@ -115,6 +116,7 @@ async def test_a_write_in_the_working_directory_shows_the_change_and_waits_for_a
     assert await desk.changes.list_changes() == []
 
 
+@pytest.mark.req("GO-G26-diff")
 async def test_without_a_yes_nothing_is_written_in_the_working_directory(desks: Desks, no: Person) -> None:
     desks.put("a.txt", "one\n")
     for desk, said in ((desks(no), "not approved: nothing was written"), (desks(None), "there is nobody to ask")):
@@ -129,6 +131,7 @@ async def test_without_a_yes_nothing_is_written_in_the_working_directory(desks: 
     assert [asked.target for asked in no.asked] == ["a.txt", "a.txt", "b.txt"]
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_what_changes_while_a_person_thinks_is_not_written_over(desks: Desks) -> None:
     class Slow(Person):
         async def __call__(self, asked: object) -> bool:
@@ -196,6 +199,7 @@ async def test_a_file_too_large_for_a_tool_is_not_written(desks: Desks, yes: Per
     assert yes.asked == []
 
 
+@pytest.mark.req("GO-D9")
 @pytest.mark.parametrize(("path", "code"), [("a.txt", errno.ENOSPC), ("/plans/a.md", errno.EIO)])
 async def test_a_disk_that_fails_at_any_step_leaves_the_old_file_or_the_new_one(
     desks: Desks, yes: Person, path: str, code: int

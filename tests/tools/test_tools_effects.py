@@ -55,6 +55,7 @@ async def test_each_tool_says_whether_it_only_reads(desks: Desks) -> None:
     assert {tool.spec.name: get_effect(tool) for tool in tools} == EFFECTS
 
 
+@pytest.mark.req("GO-G26-diff")
 async def test_what_a_rule_lets_through_is_written_and_nobody_is_asked(desks: Desks, no: Person) -> None:
     for desk in (desks(no), desks(None)):
         desks.put("src/a.py", "one\n")
@@ -67,6 +68,7 @@ async def test_what_a_rule_lets_through_is_written_and_nobody_is_asked(desks: De
     assert no.asked == []
 
 
+@pytest.mark.req("GO-G26-diff")
 async def test_without_a_rule_a_person_is_asked_as_before(desks: Desks, no: Person) -> None:
     desk = desks(no)
     assert "was not approved" in await desk.use("write_file", path="a.txt", content="a")

@@ -71,6 +71,7 @@ async def test_the_pages_joined_are_all_that_was_said() -> None:
     assert await call(one, offset=0, limit=1) != told
 
 
+@pytest.mark.req("AS-BUG-28")
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -162,6 +162,7 @@ async def test_a_root_is_closed_by_its_place_whatever_its_name(tmp_path: Path, y
     assert yes.asked == []
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_a_working_directory_inside_the_root_is_closed_as_a_whole(desks: Desks, yes: Person) -> None:
     desks.put(".ricordo/workspace/plans/a.md", "TOP SECRET")
     desk = desks(yes, folder=desks.folder / ".ricordo" / "workspace")
@@ -192,6 +193,7 @@ async def test_a_link_in_the_workspace_makes_no_other_file_a_tools_to_write(desk
     assert sorted(found.name for found in rule.parent.iterdir()) == ["a.md"]
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_without_a_working_directory_there_is_only_the_workspace() -> None:
     roots = FileRoots(InMemoryFiles())
     assert (await roots.locate("/a")).path == "workspace/a"

@@ -215,6 +215,7 @@ async def test_recall_keeps_the_order_of_the_store_whatever_the_times_of_the_mem
     assert parse_fence(str(told)) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
 
 
+@pytest.mark.req("FC-POISON")
 def test_who_said_it_decides_the_trust() -> None:
     for by, trust in (
         ("user", "user"),

@@ -160,6 +160,7 @@ def test_the_loop_knows_no_tool_of_memory_by_its_name() -> None:
     assert not any(name in source for name in MEMORY)
 
 
+@pytest.mark.req("GO-SWAP")
 async def test_a_store_of_its_own_is_searched_by_its_recall(tmp_path: Path) -> None:
     store = shelf(SCOPE)
     await store.save(Entry(content="Pears ship on Friday."))

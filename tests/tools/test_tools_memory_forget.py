@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 SHOP = Scope(user="me", project="shop")
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_what_is_forgotten_is_said_and_gone_and_nothing_else(yes: Person) -> None:
     store = shelf()
     kept = await store.save(Entry(content="Pears ship on Friday."))
@@ -67,6 +68,7 @@ async def test_an_id_that_names_none_or_several_forgets_nothing(yes: Person) -> 
     assert await forget({"entry_id": "^bb1234567890"}, CONTEXT) == "forgotten: the fact …34567890."
 
 
+@pytest.mark.req("HE-O-audit-forget")
 async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path, yes: Person) -> None:
     async with open_workspace(tmp_path / "root", SHOP, Dependencies.create()) as workspace:
         entry = await workspace.store.save(Entry(content="Pears ship on Friday."))

@@ -163,6 +163,7 @@ async def test_a_line_of_memory_can_not_leave_the_block_it_is_shown_in() -> None
     assert parse_fence(shown) == (attack.removesuffix("\n"),)
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_secret_that_a_person_wrote_is_a_mark_also_where_a_part_of_it_is_asked_for() -> None:
     files = InMemoryFiles()
     body = [f"{number:02d}{'QUJDabcd' * 7}xyzzyx" for number in range(12)]

@@ -121,6 +121,7 @@ async def test_memory_that_keeps_nothing_matches_nothing() -> None:
     assert await memory_search_tool(NoMemory(parts).bind(SHOP))({"query": "a"}, CONTEXT) == "no matches."
 
 
+@pytest.mark.req("FC-POISON")
 async def test_the_agents_own_notes_are_not_trusted_as_the_users(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
         files = workspace.memory_root.files

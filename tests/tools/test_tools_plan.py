@@ -506,6 +506,7 @@ async def test_what_is_no_outcome_nobody_and_no_text_is_refused_in_words(
     assert (desk.plan, await desk.list_blocking()) == (before, [PATH])
 
 
+@pytest.mark.req("AS-STATE-03")
 async def test_when_it_could_not_be_kept_plan_mode_is_as_it_was(yes: Person) -> None:
     desk = Desk(yes)
     desk.keeper.is_full = True

@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize(
     ("path", "real"),
     [

@@ -358,6 +358,7 @@ async def test_each_user_sees_their_own_sessions_and_those_of_nobody() -> None:
         assert await asked(files, "session_list", before="invented", user=user) == f"error: {NOT_FOUND_TEXT}"
 
 
+@pytest.mark.req("AS-BUG-28")
 @given(st.text(max_size=40).filter(lambda user: user not in {"", "eve"}))
 async def test_the_owner_is_read_whatever_the_name_and_the_order_of_the_fields(user: str) -> None:
     window = (message('"user":"eve"', key="w"),)

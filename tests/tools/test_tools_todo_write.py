@@ -87,6 +87,7 @@ async def test_a_list_of_the_largest_size_is_taken() -> None:
     assert len(keeper.work_state.todos) == MAX_TODOS
 
 
+@pytest.mark.req("AS-STATE-06")
 async def test_a_list_that_could_not_be_kept_is_said_not_to_be_changed() -> None:
     keeper = HeldStanding()
     await written(keeper, item("first"))
@@ -102,6 +103,7 @@ async def test_content_is_one_line_whatever_ends_its_lines() -> None:
     assert told(keeper) == [("one two three  four?", "pending")]
 
 
+@pytest.mark.req("AS-STATE-06")
 async def test_a_todo_keeps_its_id_as_long_as_its_content_stays() -> None:
     keeper = HeldStanding()
     await written(keeper, item("read"), item("write"))

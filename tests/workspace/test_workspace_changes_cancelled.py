@@ -72,6 +72,7 @@ async def contents(files: LocalFiles) -> dict[str, bytes]:
     return {info.path: (await files.read(info.path)).data for info in await files.list("workspace")}
 
 
+@pytest.mark.req("FC-UNDO")
 @pytest.mark.parametrize("cancel", [cancelled_task, cancelled_twice, timed_out])
 @pytest.mark.parametrize("step", range(11))
 async def test_a_change_that_is_cancelled_natively_is_whole_or_was_never_begun(

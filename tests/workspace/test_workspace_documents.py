@@ -52,6 +52,7 @@ async def test_what_is_there_is_left_alone_and_leaves_no_change() -> None:
     assert await changes.list_changes() == []
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_bytes_that_are_no_text_survive_an_edit() -> None:
     files = InMemoryFiles()
     clock = SystemClock()

@@ -166,6 +166,7 @@ def test_a_field_named_long_is_kept_and_points_nowhere() -> None:
     assert "[long:: ../x]" in render_entry(found.entry)
 
 
+@pytest.mark.req("AS-MAINT-03")
 @pytest.mark.parametrize(
     ("path", "day"),
     [

@@ -1,5 +1,6 @@
 """Merging by lines: what either side changed is in the result, and what both changed differently is refused."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_a_merge_never_raises_and_invents_no_line(base: bytes, ours: bytes, thei
         assert set(result.splitlines()) <= {*known, b""} | {first + second for first in known for second in known}
 
 
+@pytest.mark.req("FC-UNDO")
 @given(gone=st.sets(st.integers(0, 19)), added=st.integers(0, 20))
 def test_lines_removed_by_one_and_added_by_the_other_are_both_done(gone: set[int], added: int) -> None:
     base = [f"line {number}\n".encode() for number in range(20)]
@@ -45,6 +47,7 @@ def test_two_removals_are_both_done(first: int, second: int) -> None:
     assert merge_lines(b"".join(base), ours, theirs) == both
 
 
+@pytest.mark.req("FC-UNDO")
 def test_a_line_that_both_changed_differently_is_a_conflict() -> None:
     assert merge_lines(b"a\nb\nc\n", b"a\nours\nc\n", b"a\ntheirs\nc\n") is None
     assert merge_lines(b"a\nb\nc\n", b"a\nc\n", b"a\ntheirs\nc\n") is None
@@ -55,5 +58,6 @@ def test_a_change_that_both_made_is_made_once() -> None:
     assert merge_lines(b"a\nb\nc\nd\n", b"a\nX\nb\nd\n", b"a\nX\nb\nc\nd\nY\n") == b"a\nX\nb\nd\nY\n"
 
 
+@pytest.mark.req("FC-UNDO")
 def test_what_both_insert_at_one_place_is_kept_from_both() -> None:
     assert merge_lines(b"a\n", b"a\nours\n", b"a\ntheirs\n") == b"a\ntheirs\nours\n"

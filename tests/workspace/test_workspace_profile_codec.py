@@ -233,6 +233,7 @@ def test_a_category_that_was_filed_as_other_is_read_under_its_own_name() -> None
     assert "categoryExtension" not in written[0]
 
 
+@pytest.mark.req("DF-C56")
 def test_a_summary_that_has_no_place_is_refused_and_not_lost() -> None:
     with pytest.raises(InvalidInput, match="mood"):
         render_profile(Profile(summaries={"mood": ProfileSummary(summary="good")}))
