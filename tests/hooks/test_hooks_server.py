@@ -50,7 +50,7 @@ async def test_a_process_that_has_the_memory_open_answers_for_the_hooks(host: Ho
             assert stat.S_IMODE(os.stat(place.socket_path).st_mode) == 0o600
             given = await run_sync(host.prompt, QUESTION)
             assert "branch release" in given.context
-            assert (await run_sync(host.prompt, QUESTION)).out == ""
+            assert (await run_sync(host.prompt, f"{QUESTION} Tell me.")).out == ""
             assert "branch release" in (await run_sync(host.start, "two")).context
         assert await run_sync(os.listdir, place.runtime) == [f"{place.digest}.sock.lock"]
     assert _sources(host) == ["server"] * 3

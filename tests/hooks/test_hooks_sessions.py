@@ -1,5 +1,6 @@
 """What a coding agent's hooks carry from one session to the next, with real processes of `ricordo hook`."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,18 @@ def test_budgets_bound_what_is_given(taught: HookedHost) -> None:
     assert len(taught.start("three").context) < 900
     taught.variables = {"RICORDO_HOOKS__SESSION_TOKENS": "0"}
     assert taught.prompt("What is the deploy branch of each service?", "four").out == ""
+
+
+def test_where_a_host_runs_the_hooks_of_both_scopes_each_event_is_answered_once(taught: HookedHost) -> None:
+    for scope in ("user", "project"):
+        ricordo("install", "claude-code", "--yes", "--scope", scope)
+    with ThreadPoolExecutor() as pool:
+        started = [each.context for each in pool.map(lambda _: taught.start("two"), range(3))]
+        asked = [each.context for each in pool.map(lambda _: taught.prompt(QUESTION, "three"), range(3))]
+    assert sum("branch release" in text for text in started) == 1
+    assert sum("branch release" in text for text in asked) == 1
+    taught.said("four", "We decided to keep invoices for ten years.")
+    for _ in range(2):
+        taught.hook("Stop", "four")
+    taught.command("maintain")
+    assert len([each for each in taught.entries() if "invoices" in each]) == 1

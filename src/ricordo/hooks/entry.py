@@ -22,7 +22,7 @@ from ricordo.hooks.contract import (
     HookEvent,
     Host,
 )
-from ricordo.hooks.given import GivenMemory, read_session, write_session
+from ricordo.hooks.given import GivenMemory, claim_answer, read_session, write_session
 from ricordo.hooks.hosts import load_host, read_event
 from ricordo.hooks.link import ask_server
 from ricordo.hooks.log import HookRun, add_run
@@ -146,6 +146,9 @@ def _answer(run: _Run, task: _Task, answer_in_process: "AnswerInProcess") -> Non
     """Print the answer to an event; at a prompt with which a session starts, also the answer to its start."""
     event, place = task.event, task.place
     if not task.switches.is_on or not os.path.isdir(place.root):
+        return
+    if not claim_answer(place, event):
+        run.source = "another hook"
         return
     events = [event] if event.kind == STARTED or not _is_trivial(event.text) else []
     if task.host.starts_at_prompt and _begin_window(place, event):

@@ -1,23 +1,27 @@
 """What hooks gave to each session of a host: ids of memories, when and at which event; never content.
 
-By it no memory is given twice in a session, and `ricordo why` can say why an agent knew something. Bounded: the newest
-ids of a session, and the sessions used last.
+By it no memory is given twice in a session, also where a host runs two hooks for one event, and `ricordo why` can say
+why an agent knew something. Bounded: the newest ids of a session, and the sessions used last.
 """
 
 import json
 import os
+import time
 from contextlib import suppress
 from hashlib import sha256
 from typing import NamedTuple
 
+from ricordo.hooks.contract import HookEvent
 from ricordo.hooks.places import Place, make_private_folder
 
-__all__ = ["GivenMemory", "GivenToSession", "list_sessions", "read_session", "write_session"]
+__all__ = ["GivenMemory", "GivenToSession", "claim_answer", "list_sessions", "read_session", "write_session"]
 
 
 _MAX_MEMORIES = 400
 _MAX_SESSIONS = 300
 _ENDING = ".json"
+_CLAIM_SECONDS = 2
+_MAX_CLAIMS = 100
 
 
 class GivenMemory(NamedTuple):
@@ -69,7 +73,32 @@ def write_session(place: Place, given: GivenToSession) -> None:
         with suppress(OSError):
             os.unlink(draft)
         raise
-    _prune(folder)
+    _prune(folder, _MAX_SESSIONS)
+
+
+def claim_answer(place: Place, event: HookEvent) -> bool:
+    """Return whether this process answers an event; False if another one did so in the last two seconds.
+
+    A host that is connected for the person and for the project runs both hooks, each with the same event.
+    """
+    folder = os.path.join(place.hooks_folder, "claims")
+    key = "\0".join((event.host, event.name, event.session, event.source, event.text)).encode("utf-8", "surrogatepass")
+    name, now = sha256(key).hexdigest()[:32], time.time()
+    # one file for each two seconds, so that none that is too old has to be replaced
+    span = int(now / _CLAIM_SECONDS)
+    try:
+        make_private_folder(folder)
+        with suppress(FileNotFoundError):
+            if now - os.stat(os.path.join(folder, f"{name}-{span - 1}")).st_mtime < _CLAIM_SECONDS:
+                return False
+        os.close(os.open(os.path.join(folder, f"{name}-{span}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _prune(folder, _MAX_CLAIMS)
+    except FileExistsError:
+        return False
+    except OSError:
+        # without a disk to note it on, an answer twice is better than none
+        return True
+    return True
 
 
 def list_sessions(place: Place) -> list[GivenToSession]:
@@ -101,12 +130,12 @@ def _read(path: str) -> GivenToSession | None:
         return None
 
 
-def _prune(folder: str) -> None:
+def _prune(folder: str, limit: int) -> None:
     """Remove the oldest records beyond the bound; another process may do the same at the same time."""
     names = os.listdir(folder)
-    if len(names) <= _MAX_SESSIONS:
+    if len(names) <= limit:
         return
     with suppress(OSError):
         paths = sorted((os.path.join(folder, name) for name in names), key=lambda path: os.stat(path).st_mtime_ns)
-        for path in paths[: len(names) - _MAX_SESSIONS]:
+        for path in paths[: len(names) - limit]:
             os.unlink(path)
