@@ -51,6 +51,8 @@ LAZY_IMPORTS = {
     "ricordo.runtime.models._find_factory": "only an unknown name needs a near one",
     "ricordo.runtime.models._list_entry_points": "the standard library reads them with a parser of mail",
     "ricordo.runtime.memory.Memory.decide": "few processes review",
+    "ricordo.runtime.memory.Memory.delete_all": "few processes empty a memory",
+    "ricordo.runtime.memory.Memory.delete_session": "few processes delete a session",
     "ricordo.runtime.memory.Memory.import_entries": "few processes import",
     "ricordo.runtime.memory.Memory.review": "few processes review",
     "ricordo.runtime.models.load_reranker": "few processes load a reranker",

@@ -106,6 +106,7 @@ _COMMANDS: dict[str, str | _Group] = {
             "show": "sessions:show",
             "search": "sessions:search",
             "end": "sessions:end",
+            "delete": "sessions:delete",
         },
     ),
     "team": _Group(

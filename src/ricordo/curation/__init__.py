@@ -7,6 +7,7 @@ from ricordo.lazy import lazy_exports
 if TYPE_CHECKING:
     from ricordo.curation.config import ConsolidationConfig, InjectionConfig, ProfileConfig
     from ricordo.curation.consolidator import NOTHING_NEW, Consolidator
+    from ricordo.curation.forget import forget_entries, has_backups
     from ricordo.curation.marks import (
         EntryUpdate,
         confirm_entries,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ricordo.curation.retention import archive_faded
     from ricordo.curation.run_state import CURSOR_PATH
     from ricordo.curation.scope_change import move_entry
+    from ricordo.curation.session_removal import remove_session
     from ricordo.curation.types import CandidateEntry, ConsolidationResult
     from ricordo.curation.undo import resolve_history_item, undo_change
 
@@ -50,11 +52,14 @@ __all__ = [
     "archive_faded",
     "confirm_entries",
     "find_faults",
+    "forget_entries",
+    "has_backups",
     "mark_entry",
     "mark_fact",
     "merge_into",
     "move_entry",
     "propose",
+    "remove_session",
     "resolve_history_item",
     "supersede_entries",
     "undo_change",
@@ -67,6 +72,7 @@ __getattr__ = lazy_exports(
     {
         ".config": "ConsolidationConfig InjectionConfig ProfileConfig",
         ".consolidator": "Consolidator NOTHING_NEW",
+        ".forget": "forget_entries has_backups",
         ".marks": (
             "EntryUpdate confirm_entries mark_entry mark_fact merge_into supersede_entries update_entry update_fact"
         ),
@@ -75,6 +81,7 @@ __getattr__ = lazy_exports(
         ".profile.updates": "NewFact ProfileUpdate UpdateLabels UpdateResult",
         ".profile.user_profile": "UserProfile",
         ".scope_change": "move_entry",
+        ".session_removal": "remove_session",
         ".proposal": "ConsolidationInput find_faults propose",
         ".retention": "archive_faded",
         ".run_state": "CURSOR_PATH",

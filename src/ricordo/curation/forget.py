@@ -18,7 +18,7 @@ from ricordo.curation.rewording import find_dependent_lines, restore_own_words
 from ricordo.curation.run_state import PROPOSAL_PATH
 from ricordo.curation.undo import withdraw_announced, without_curated
 from ricordo.errors import EntryNotFound
-from ricordo.lazy import dataclass
+from ricordo.lazy import dataclass, lazy_compile
 from ricordo.storage import FileStore
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, remove_entries
@@ -26,7 +26,7 @@ from ricordo.workspace.history.change_sets import CURATION_LOCK, Change, ChangeS
 from ricordo.workspace.history.copies import RecordCopies, find_copies
 from ricordo.workspace.history.repetition import ContentIndex, is_repetition
 from ricordo.workspace.history.tombstones import Tombstone, content_digest, create_tombstone, read_tombstones
-from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
+from ricordo.workspace.layout import MEMORY_PATH, TOMBSTONES, TOPICS, TRASH, WORKSPACE, ledger_date
 from ricordo.workspace.ledger import (
     find_entries,
     find_entry,
@@ -36,11 +36,20 @@ from ricordo.workspace.ledger import (
 )
 from ricordo.workspace.markdown import has_any_id
 
-__all__ = ["ForgottenEntry", "build_removal_edits", "forget", "forget_copies", "forget_entries"]
+__all__ = [
+    "ForgottenEntry",
+    "build_removal_edits",
+    "forget",
+    "forget_copies",
+    "forget_entries",
+    "has_backups",
+    "plan_forgetting",
+]
 
 
 _AT_ONCE = 20_000
 """The number of bytes that can be read and rewritten in some milliseconds."""
+_BACKUP_PATTERN = lazy_compile(r"\.broken-\d+$")
 _TombstoneFactory: TypeAlias = Callable[[Entry], Tombstone]
 
 
@@ -66,14 +75,15 @@ async def forget(
 async def forget_entries(
     files: FileStore, changes: ChangeSets, entry_ids: Collection[str], *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None, facts: Sequence[LocatedEntry] = (),
-    part_of: str = "",
+    part_of: str = "", backups: bool = False,
 ) -> Change:  # fmt: skip
     """Remove entries, by their full ids, and `facts` of profiles from every document, and return the one change set.
 
     Tombstones are added. Lines that a consolidation had merged with them get their original text back, which may be
     longer. Lines that then exceed the bounds of `config` move from MEMORY.md to topics. Entries that are forgotten
-    meanwhile are left out. The change is undone together with the change `part_of`. Raises: EntryNotFound if none is
-    left; StorageBusy if a consolidation does not end in time.
+    meanwhile are left out. With `backups`, the trash and the documents that were set aside as unreadable are removed
+    too. The change is undone together with the change `part_of`. Raises: EntryNotFound if none is left, unless there
+    are backups; StorageBusy if a consolidation does not end in time.
     """
     bounds = config or ConsolidationConfig()
     make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
@@ -81,18 +91,33 @@ async def forget_entries(
 
     async def plan() -> list[Edit]:
         located_entries = await _locate_entries(files, entry_ids)
+        removed = await _plan_backups(files) if backups else []
         if not located_entries and not facts:
+            if removed:
+                return removed
             raise EntryNotFound(f"The memory {', '.join(entry_ids)} was forgotten meanwhile.")
-        return await _plan_forgetting(
+        edits = await plan_forgetting(
             files, located_entries, fact_entries, key=key, make_tombstone=make_tombstone, bounds=bounds
         )
+        return [*edits, *removed]
 
     # the lock orders this with other writers: earlier writes are found here, and later writers skip the entries
     async with files.lock(CURATION_LOCK):
         return await changes.rebase(plan, act="forget", who=who, why=why, part_of=part_of)
 
 
-async def _plan_forgetting(
+async def has_backups(files: FileStore) -> bool:
+    """Return whether a place has anything in its trash, or documents that were set aside as unreadable."""
+    return bool(await _plan_backups(files))
+
+
+async def _plan_backups(files: FileStore) -> list[Edit]:
+    paths = [info.path for info in await files.list(WORKSPACE) if _BACKUP_PATTERN.search(info.path)]
+    paths += [info.path for info in await files.list(TRASH)]
+    return [Edit(path=path, expected_hash=(await files.read(path)).version, data=None) for path in paths]
+
+
+async def plan_forgetting(
     files: FileStore,
     located_entries: list[LocatedEntry],
     others: Sequence[Entry],
@@ -102,22 +127,23 @@ async def _plan_forgetting(
     bounds: ConsolidationConfig,
     user: str | None = None,
     mentioned: bool = False,
+    exact: bool = False,
 ) -> list[Edit]:
     """Return the edits that remove these entries, `others`, and the learned entries that say the same.
 
     `others` are facts of a profile, or entries of another root. With a `user`, learned entries of other users stay.
-    With `mentioned`, there are none if nothing here mentions the entries.
+    With `mentioned`, there are none if nothing here mentions the entries. With `exact`, other entries and facts stay.
     """
     entries = [*others, *(one.entry for one in located_entries)]
     copies = await find_copies(files, entries, key=key)
-    duplicates = await _find_same_statements(files, entries, copies.near, key)
+    duplicates = [] if exact else await _find_same_statements(files, entries, copies.near, key)
     duplicates = [one for one in duplicates if user is None or _belongs_to(one.entry, user)]
     if duplicates:
         located_entries = located_entries + duplicates
         entries += [one.entry for one in duplicates]
         copies = await find_copies(files, entries, key=key)
     edits = await build_removal_edits(files, located_entries, bounds) if located_entries else []
-    edits += await _build_record_edits(files, entries, copies, make_tombstone)
+    edits += await _build_record_edits(files, entries, copies, make_tombstone, exact=exact)
     if mentioned and len(edits) == 1 and not copies.tombstones:
         return []
     return await add_room_edits(files, edits, bounds, best_effort=True) if located_entries else edits
@@ -148,7 +174,7 @@ async def forget_copies(
     make_tombstone = partial(create_tombstone, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
-        return await _plan_forgetting(
+        return await plan_forgetting(
             files, [], entries, key=key, make_tombstone=make_tombstone, bounds=bounds, user=user, mentioned=not always
         )
 
@@ -202,7 +228,7 @@ async def build_removal_edits(
 
 
 async def _build_record_edits(
-    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, make_tombstone: _TombstoneFactory
+    files: FileStore, entries: Sequence[Entry], copies: RecordCopies, make_tombstone: _TombstoneFactory, *, exact: bool
 ) -> list[Edit]:
     """Return the edits of session files, profiles, evicted results and the tombstone file."""
     tombstones = await read_tombstones(files)
@@ -217,7 +243,7 @@ async def _build_record_edits(
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
     edits += await build_session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
-    edits += await build_profile_edits(files, entries, by_hand=True, message_ids=copies.near)
+    edits += await build_profile_edits(files, entries, by_hand=not exact, message_ids=copies.near)
     return [*edits, *copies.edits]
 
 

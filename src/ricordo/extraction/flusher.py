@@ -281,6 +281,12 @@ class Flusher:
         pending_log, wanted_ids = await self._read_pending(agent, session), frozenset(ids)
         return tuple(message.id for message in pending_log.messages if message.id in wanted_ids)
 
+    async def skip_pending(self, agent: str, session: str) -> None:
+        """Move the cursor past all messages of a session, durably; an extraction that runs writes nothing of them."""
+        while (pending_log := await self._read_pending(agent, session)).messages:
+            with suppress(VersionConflict):
+                await self._write(pending_log.advance_cursor(pending_log.messages), [], pending_log.messages)
+
     async def record_findings(
         self,
         agent: str,

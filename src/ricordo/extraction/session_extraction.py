@@ -98,6 +98,10 @@ class SessionExtraction:
         extract = partial(self.flusher.extract_again, job.agent, job.session, ids)
         return await self._run_and_index(partial(extract, scope=self._authorship(job)))
 
+    async def skip(self, agent: str, session: str) -> None:
+        """Let nothing be learned from the messages that a session has now."""
+        await self.flusher.skip_pending(agent, session)
+
     async def _extract_all(self, job: Job) -> FlushResult:
         """Extract part by part."""
         by_rules = self.flusher.model is not None and job.attempts > self.config.attempts

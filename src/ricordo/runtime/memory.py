@@ -36,7 +36,7 @@ from ricordo.scope import Scope, ScopeName, wider_scope
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Freshness, Moment, Query, parse_moment
 from ricordo.storage.disk import Disk
 from ricordo.stores.contract import DeleteResult, ForgetResult, LayeredMemory, RecordsUsage
-from ricordo.workspace.entry import Author, Entry
+from ricordo.workspace.entry import Author, Entry, EntryFilter
 from ricordo.workspace.history.log import PERSON, HistoryItem
 from ricordo.workspace.history.usage import MemoryUsage
 from ricordo.workspace.ledger import resolve_id
@@ -64,9 +64,8 @@ class Memory:
     """The open memory of one scope. Use `async with Memory.open(...) as memory`.
 
     `scope` says who the memory belongs to, and `root` is its directory. Entries saved with a user and a project (or
-    team) are private to that user and lie in `folder`. Entries saved with only a project, by
-    `scope=Scope(project=...)`, are shared by everyone who opens the root. Entries saved with `scope=Scope(user=...)`
-    are visible in all projects of that user.
+    team) are private to that user and lie in `folder`. Those with `scope=Scope(project=...)` are shared by all who open
+    the root, and those with `scope=Scope(user=...)` are visible in all projects of that user.
     """
 
     def __init__(
@@ -91,11 +90,10 @@ class Memory:
     ) -> Opening["Memory"]:  # fmt: skip
         """Open the memory of `scope` in the directory `root`, which is created if it does not exist.
 
-        Use `async with Memory.open(...) as memory`; or `memory = await Memory.open(...)` and later `close`, in any
-        task.
+        Use `async with Memory.open(...) as memory`; or `memory = await Memory.open(...)` and later `close` in any task.
 
-        Without `root`, RICORDO_ROOT is used, else the nearest root at or above the working directory, else a new root
-        at the top of the git work tree. `trusted` allows a root that was not created or trusted on this machine;
+        Without `root`, RICORDO_ROOT is used, else the nearest one above the working directory, else a new one at the
+        top of the git work tree. `trusted` allows a root that was not created or trusted on this machine;
         without it such a root is refused before anything in it is read. Without `settings` they are loaded from
         config.toml and the environment. `on_event` receives events, which never hold content. `embedder` finds by
         meaning: an `Embedder`, or a name as in the settings; `none` finds by words alone. If nothing names one, it is
@@ -221,13 +219,18 @@ class Memory:
     ) -> DeleteResult:  # fmt: skip
         """Forget every entry of one place that matches the filters, which are those of `entries`; without any, all.
 
-        The place is the narrowest one of this memory, or that of `scope`, such as `Scope(project=...)`. It is one
-        change, which `undo` reverses. Raises: InvalidQuery; ScopeMismatch for a place that this memory can't write to.
+        The place is the narrowest one of this memory, or that of `scope`, such as `Scope(project=...)`. Without a
+        filter, nothing more is learned from what was said in its sessions, and its trash and damaged copies go too. It
+        is one change, which `undo` reverses. Raises: InvalidQuery; ScopeMismatch for a place it can't write to.
         """
         check_texts(reason)
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
         place = None if scope is None else check_scope(scope)
+        from ricordo.runtime.session_places import stop_learning
+
         with self._workspace.emitter.stage("forget", self.scope) as progress:
+            if entry_filter == EntryFilter() and place in {None, self._workspace.memory_root.scope}:
+                await stop_learning(self._workspace.inbox, self._workspace.flush)
             result = await self._layers.forget_matching(entry_filter, scope=place, who=PERSON, why=reason)
             progress.counts["entries"] = len(result.entries)
             return result
@@ -243,9 +246,8 @@ class Memory:
         """Return at most `limit` hits, best first, each with its reason; for an empty query the newest entries.
 
         Hits are entries and, with `said`, statements of sessions that match nearer than entries: `Hit.is_said` tells
-        them apart. The first hit is an entry if one matches. `kinds`, `tags` and `metadata` exclude what was said.
-
-        With a `budget` they have at most that many estimated tokens; a hit too long for the rest is skipped.
+        them apart. The first hit is an entry if one matches. `kinds`, `tags` and `metadata` exclude what was said. With
+        a `budget` they have at most that many estimated tokens; a hit too long for the rest is skipped.
 
         The filters match entries of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
         `until`, and with the values in `metadata`, by name: its value, or several of which it has one. A time is a
@@ -314,10 +316,9 @@ class Memory:
         The filters are those of `recall`; `states` are of `active`, `superseded` and `retired`, by default all. For
         pages, pass a `limit` and, as `after`, the last entry of the page before or its id: entries that are saved or
         forgotten meanwhile shift no page, and the last page is shorter or empty. With `as_of`, the entries are as of
-        that moment, with those that were forgotten, merged or superseded since then.
-
-        Raises: InvalidQuery for an invalid filter; EntryNotFound if `after` is the id of no entry; ChangeNotFound if
-        history no longer holds the content replaced since `as_of`.
+        that moment, with those that were forgotten, merged or superseded since then. Raises: InvalidQuery for an
+        invalid filter; EntryNotFound if `after` is the id of no entry; ChangeNotFound if history no longer holds the
+        content replaced since `as_of`.
         """
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
         return await list_entries(
@@ -337,10 +338,7 @@ class Memory:
         return earlier_entries[resolve_id([*earlier_entries], entry_id)]
 
     async def forget(self, entry_id: str, *, reason: str = "", by: Author = "user") -> ForgetResult:
-        """Forget an entry and return it with the places that still contain its words; `undo` restores it.
-
-        Raises `EntryNotFound`.
-        """
+        """Forget an entry; return it with the places that still have its words. Raises `EntryNotFound`."""
         check_texts(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
@@ -368,10 +366,8 @@ class Memory:
 
         Empty if history holds nothing of a forgotten entry. Raises: EntryNotFound.
         """
-        redactor = self._workspace.memory_root.redactor
-        return [
-            redact_for_display(entry, redactor) for entry in (await stores.find_versions(self._layers, entry_id))[1]
-        ]
+        _, versions = await stores.find_versions(self._layers, entry_id)
+        return [redact_for_display(entry, self._workspace.memory_root.redactor) for entry in versions]
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Undo one change and return it; without an id, the newest change made by this scope's user.
@@ -398,10 +394,7 @@ class Memory:
         return await self._layers.entry_history((await stores.find_versions(self._layers, entry_id))[0], limit=limit)
 
     async def diff(self, change_id: str | None = None) -> "ChangeDiff":
-        """Return what one change did to each of its files, line by line; the newest change if no id is given.
-
-        Raises: ChangeNotFound, also if history no longer holds the replaced content.
-        """
+        """Return what a change, by default the newest, did to its files. Raises: ChangeNotFound, also if it is gone."""
         check_texts(change_id or "")
         return await self._layers.diff(change_id)
 
@@ -464,25 +457,16 @@ class Memory:
         return entry
 
     async def preamble_cut(self, budget: Tokens | None = None) -> "MemoryCut | None":
-        """Return what the preamble leaves out of MEMORY.md and which bound was reached; None if nothing is left out.
-
-        `budget` is by default the setting `preamble_tokens`.
-        """
+        """Return what the preamble of this budget leaves out of MEMORY.md and by which bound; None for nothing."""
         return (await read_preamble(self, budget)).cut
 
     async def usage(self, entry_id: str) -> MemoryUsage:
-        """Return how often and when an entry was shown, used and confirmed; empty if usage is not recorded.
-
-        Raises `EntryNotFound`.
-        """
+        """Return how often and when an entry was shown, used and confirmed, if recorded. Raises `EntryNotFound`."""
         entry, recorder = await self.entry(entry_id), self._workspace.store.offers(RecordsUsage)
         return await recorder.usage(entry.id) if recorder else MemoryUsage()
 
     def profile(self, *, scope: Scope | None = None) -> "UserProfile":
-        """Return the profile of the user and agent of `scope` to read or edit; by default this memory's scope.
-
-        Raises: ScopeMismatch for the profile of another user or of another root.
-        """
+        """Return the profile of `scope`, by default this one, to read or edit. Raises: ScopeMismatch for another."""
         profile_scope = self.scope if scope is None else check_scope(scope)
         return open_profile(self._workspace, profile_scope, self._settings)
 
@@ -514,6 +498,21 @@ class Memory:
         with self._workspace.emitter.stage("forget", self.scope):
             await self._workspace.end_session()
 
+    async def delete_session(self, session_id: str, *, cascade: bool = False, reason: str = "") -> DeleteResult:
+        """Delete the files of a session; with `cascade` forget the entries that it alone supports, and return them.
+
+        What another session, or a save outside of sessions, supports too stays with that source. It is one change,
+        which `undo` reverses. Nothing more is learned from the session. Raises: SessionNotFound; StorageBusy.
+        """
+        from ricordo.runtime.session_places import delete_session
+
+        check_texts(session_id, reason)
+        with self._workspace.emitter.stage("forget", self.scope):
+            return await delete_session(
+                self._workspace.memory_root, self._workspace.inbox, session_id, agent=self.scope.agent,
+                cascade=cascade, why=reason, settings=self._settings,
+            )  # fmt: skip
+
     async def sessions(self) -> "list[SessionInfo]":
         """Return the sessions that have a stored transcript, newest first."""
         return await workspace.list_sessions(self._workspace.memory_root.files, agent=self.scope.agent)
@@ -530,8 +529,8 @@ class Memory:
     async def index(self) -> None:
         """Index everything that changed in the files, so that the next search need not.
 
-        A search indexes changes itself, for at most two seconds, and reads the rest of the files directly; call this
-        after much was taken in. Vectors are computed for at most 30 seconds. Raises `StorageError`.
+        A search does so for at most two seconds and reads the rest directly; call this after much was taken in.
+        Vectors are computed for at most 30 seconds. Raises `StorageError`.
         """
         for place in await self._layers.places():
             await place.index.refresh()
@@ -553,9 +552,8 @@ class Memory:
         """
         from ricordo.runtime.doctor import find_due_doubts
 
-        return (await find_due_doubts(self._workspace, self._layers, check_several(kinds)))[
-            : None if limit is None else check_limit(limit)
-        ]
+        doubts = await find_due_doubts(self._workspace, self._layers, check_several(kinds))
+        return doubts[: None if limit is None else check_limit(limit)]
 
     async def decide(self, entry_id: str, verb: "Verb", *, text: str = "", days: int = 7) -> Entry:
         """Decide about a doubtful memory and return it; `undo` reverses each decision but `later`.

@@ -158,6 +158,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
     embed = make_blocking(AsyncMemory.embed)
     ingest = make_blocking(AsyncMemory.ingest)
     end_session = make_blocking(AsyncMemory.end_session)
+    delete_session = make_blocking(AsyncMemory.delete_session)
     sessions = make_blocking(AsyncMemory.sessions)
     session = make_blocking(AsyncMemory.session)
     doctor = make_blocking(AsyncMemory.doctor)

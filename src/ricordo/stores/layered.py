@@ -325,23 +325,32 @@ class LayeredDriver(RootTombstones):
     async def forget_matching(self, wanted: EntryFilter, *, scope: Scope | None, who: str, why: str) -> DeleteResult:
         """Remove the matching entries and facts of one place, by default the narrowest, in one change set.
 
-        Raises: ScopeMismatch; ReasonRequired.
+        A filter that matches all clears the place: its backups are removed too. Raises: ScopeMismatch; ReasonRequired.
         """
         place = await self._roots.root_for(scope or without_session(self._scope))
         located = [*await read_all_entries(place.files), *await read_facts(place, self._scope)]
         entries = [entry for entry in visible_entries([(place, merge_duplicates(located))]) if wanted.matches(entry)]
+        clears = wanted == EntryFilter() and await curation.has_backups(place.files)
         if not entries:
-            return DeleteResult()
+            if not clears:
+                return DeleteResult()
+            change = await curation.forget_entries(
+                place.files, place.changes, (), key=place.key, who=who, why=self._root.redactor.clean(why), backups=True
+            )
+            return DeleteResult(change_id=change.id)
         ids = {entry.id for entry in entries}
         change_id = await self._forget_everywhere(
-            [(place, one) for one in located if one.entry.id in ids], who=who, why=why
+            [(place, one) for one in located if one.entry.id in ids], who=who, why=why, backups=clears
         )
         return DeleteResult(entries=tuple(entries), change_id=change_id)
 
-    async def _forget_everywhere(self, rows: Sequence[tuple[MemoryRoot, LocatedEntry]], *, who: str, why: str) -> str:
+    async def _forget_everywhere(
+        self, rows: Sequence[tuple[MemoryRoot, LocatedEntry]], *, who: str, why: str, backups: bool = False
+    ) -> str:
         """Remove these entries and facts from their places, and before that what says the same from the others.
 
-        Returns the id of the last change; the others are undone together with it.
+        With `backups` those of their places are removed too. Returns the id of the last change; the others are undone
+        together with it.
         """
         from ricordo.curation.forget import forget_copies, forget_entries
 
@@ -357,7 +366,7 @@ class LayeredDriver(RootTombstones):
                 ids = {one.entry.id for one in held if not is_profile(one.path)}
                 change: Change | None = await forget_entries(
                     place.files, place.changes, ids, key=place.key, who=who, why=reason, config=self._config,
-                    facts=[one for one in held if is_profile(one.path)], part_of=first,
+                    facts=[one for one in held if is_profile(one.path)], part_of=first, backups=backups,
                 )  # fmt: skip
             else:
                 # users who share the place do not see the reason; in the narrowest place it must not be learned again

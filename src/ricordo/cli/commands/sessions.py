@@ -1,4 +1,4 @@
-"""`session list`, `show` and `search`: the conversations as they were.
+"""`session list`, `show`, `search`, `end` and `delete`: the conversations as they were.
 
 They are those of the user in the project; `--user` names another one whose files can be read here.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         SessionSearchResult,
     )
 
-__all__ = ["end", "list_sessions", "search", "show"]
+__all__ = ["delete", "end", "list_sessions", "search", "show"]
 
 
 _MAX_RESULT_CHARS = 400
@@ -144,6 +144,34 @@ def end(
         print_json({"ended": session})
         return
     print_line(f"Ended {escape(session)}. Nothing is left of what was remembered for it alone.")
+
+
+def delete(
+    *,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session, or how it begins.")],
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Forget what was learned from it too, unless something else supports it.")
+    ] = False,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for the history.")] = "",
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a conversation with its files. `ricordo undo` brings it back.
+
+    Without --cascade, what was learned from it stays. With it, a memory stays if another session supports it too.
+    """
+    target = require_target(root, user, project)
+    result = with_memory(target, lambda memory: memory.delete_session(session, cascade=cascade, reason=reason))
+    if as_json:
+        print_json({
+            "session": session, "change": result.change_id, "forgotten": [entry.id for entry in result.entries]
+        })  # fmt: skip
+        return
+    print_line(f"Deleted {escape(session)}. `ricordo undo` brings it back.")
+    for entry in result.entries:
+        print_line(wrap(escape(entry.content), "   ", first=f"forgot {entry.id}: "))
 
 
 def search(
