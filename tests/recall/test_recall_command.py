@@ -99,3 +99,4 @@ def test_a_budget_passes_over_what_is_too_long_for_it() -> None:
     assert hit["entry"]["content"] == "Orders are short."
     told = ricordo("recall", "orders", "--budget", "20", "--why", "--json").document
     assert [each["reason"] for each in told["rejected"]] == ["budget"]
+    assert "over the budget · score" in ricordo("recall", "orders", "--budget", "20", "--why").out
