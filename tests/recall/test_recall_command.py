@@ -100,3 +100,7 @@ def test_a_budget_passes_over_what_is_too_long_for_it() -> None:
     told = ricordo("recall", "orders", "--budget", "20", "--why", "--json").document
     assert [each["reason"] for each in told["rejected"]] == ["budget"]
     assert "over the budget · score" in ricordo("recall", "orders", "--budget", "20", "--why").out
+    ricordo("remember", "orders are short!")
+    told = ricordo("recall", "orders", "--why", "--json").document
+    (again,) = [each for each in told["rejected"] if each["reason"] == "duplicate"]
+    assert f"says the same as {again['instead']} · score" in ricordo("recall", "orders", "--why").out
