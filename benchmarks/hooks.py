@@ -4,7 +4,8 @@
 
 Each hook is a process of its own, as a host starts it, in turn with its peers, so that a busy machine hits all alike.
 `--sizes 100,10000,100000` takes a larger memory too. What prompts bring is measured with the prompts and memories in
-`hook_prompts.json`; `--only-prompts` measures that alone, and keeps the other numbers. Numbers are kept in `hooks.json`
+`hook_prompts.json`; `--only-prompts` measures that alone, and keeps the other numbers, and `--only-others` the hooks of
+the other hosts, with 100 memories. Numbers are kept in `hooks.json`
 in FOLDER (docs/benchmarks), and the page `hosts.md` beside it is made of them.
 """
 
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 
@@ -52,16 +54,29 @@ async def main():
             await anyio.to_thread.run_sync(sys.stdin.read)
 anyio.run(main)
 """
-# each row of the table: the event, who answers, and the most that it may take, as a multiple of its peer
-_ROWS = {
-    "Stop": ("Stop", "", _BARE, 5.0),
-    "SessionEnd": ("SessionEnd", "", _BARE, 5.0),
-    "PreCompact": ("PreCompact", "", _BARE, 5.0),
-    "SessionStart, a process answers": ("SessionStart", "server", _BARE, 8.0),
-    "UserPromptSubmit, a process answers": ("UserPromptSubmit", "server", _BARE, 8.0),
-    "SessionStart, prepared": ("SessionStart", "prepared", _BARE, 8.0),
-    "SessionStart, the memory is opened": ("SessionStart", "process", _BARE, None),
-    "UserPromptSubmit, the memory is opened": ("UserPromptSubmit", "process", _RECALL, 1.0),
+_Row: TypeAlias = tuple[str, str, str, str, float | None]
+# each row of the table: the host, its event, who answers, and the most that it may take, as a multiple of its peer
+_CLAUDE_ROWS: dict[str, _Row] = {
+    "Stop": ("claude-code", "Stop", "", _BARE, 5.0),
+    "SessionEnd": ("claude-code", "SessionEnd", "", _BARE, 5.0),
+    "PreCompact": ("claude-code", "PreCompact", "", _BARE, 5.0),
+    "SessionStart, a process answers": ("claude-code", "SessionStart", "server", _BARE, 8.0),
+    "UserPromptSubmit, a process answers": ("claude-code", "UserPromptSubmit", "server", _BARE, 8.0),
+    "SessionStart, prepared": ("claude-code", "SessionStart", "prepared", _BARE, 8.0),
+    "SessionStart, the memory is opened": ("claude-code", "SessionStart", "process", _BARE, None),
+    "UserPromptSubmit, the memory is opened": ("claude-code", "UserPromptSubmit", "process", _RECALL, 1.0),
+}
+# the same for the other hosts
+_OTHER_ROWS: dict[str, _Row] = {
+    "Gemini CLI, AfterAgent": ("gemini", "AfterAgent", "", _BARE, 5.0),
+    "Gemini CLI, SessionEnd": ("gemini", "SessionEnd", "", _BARE, 5.0),
+    "Gemini CLI, BeforeAgent, a process answers": ("gemini", "BeforeAgent", "server", _BARE, 8.0),
+    "VS Code, Stop": ("vscode", "Stop", "", _BARE, 5.0),
+    "VS Code, SessionStart, a process answers": ("vscode", "SessionStart", "server", _BARE, 8.0),
+    "VS Code, SessionStart, prepared": ("vscode", "SessionStart", "prepared", _BARE, 8.0),
+    "opencode, chat.message, a process answers": ("opencode", "chat.message", "server", _BARE, 8.0),
+    "Cursor, sessionStart, a process answers": ("cursor", "sessionStart", "server", _BARE, 8.0),
+    "Cursor, sessionStart, prepared": ("cursor", "sessionStart", "prepared", _BARE, 8.0),
 }
 _HEAD = """# Coding agents: what their hooks cost
 
@@ -82,13 +97,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="how often each hook is started")
     parser.add_argument("--sizes", default="100,10000", help="how many memories the root holds, with commas")
     parser.add_argument("--only-prompts", action="store_true", help="measure only what prompts bring")
+    parser.add_argument("--only-others", action="store_true", help="measure only the hooks of the other hosts")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs" / "benchmarks")
     given = parser.parse_args()
     compileall.compile_dir(Path(ricordo.__file__).parent, quiet=1)
     kept = given.out / "hooks.json"
-    found: Json = (
-        json.loads(kept.read_text("utf-8")) if given.only_prompts else _measure_sizes(given.sizes, given.rounds)
-    )
+    before: Json = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    is_partial = given.only_prompts or given.only_others
+    found: Json = before if is_partial else {**before, **_measure_sizes(given.sizes, given.rounds)}
+    if not given.only_prompts:
+        with tempfile.TemporaryDirectory(prefix="h", dir=os.environ.get("TMPDIR")) as folder:
+            found["others"] = _measure(Path(folder), 100, given.rounds, _OTHER_ROWS)
+            found["others_load"] = round(os.getloadavg()[0], 2)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RICORDO_DATA"] = str(Path(folder) / "data")
         found["prompts"] = anyio.run(_measure_prompts, Path(folder) / "project" / ".ricordo")
@@ -102,8 +122,8 @@ def _measure_sizes(sizes: str, rounds: int) -> Json:
     found: dict[str, Json] = {}
     for size in sizes.split(","):
         with tempfile.TemporaryDirectory(prefix="h", dir=os.environ.get("TMPDIR")) as folder:
-            found[size] = _measure(Path(folder), int(size), rounds)
-        print("\n".join(_table(found[size])))
+            found[size] = _measure(Path(folder), int(size), rounds, _CLAUDE_ROWS)
+        print("\n".join(_table(found[size], _CLAUDE_ROWS)))
     return {
         "rounds": rounds, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(), "sizes": found,
@@ -132,7 +152,7 @@ async def _ask(memory: Memory, place: Place, text: str, session: str) -> tuple[s
     return (await answer_event(memory, place, event, config=HooksConfig())).entries
 
 
-def _measure(folder: Path, count: int, rounds: int) -> Json:
+def _measure(folder: Path, count: int, rounds: int, rows: Mapping[str, _Row]) -> Json:
     """Return latencies and processor times of each row, in seconds; the first round only warms up."""
     places = {
         "HOME": str(folder / "home"), "RICORDO_DATA": str(folder / "data"), "XDG_RUNTIME_DIR": str(folder / "run"),
@@ -150,10 +170,10 @@ def _measure(folder: Path, count: int, rounds: int) -> Json:
         times.setdefault(_BARE, []).append(_run(["-c", "pass"], b"", project, environment))
         times.setdefault(_RECALL, []).append(_run(["-m", "ricordo", "recall", _QUESTION], b"", project, environment))
         with _serve(root, project, environment):
-            for name in (name for name, row in _ROWS.items() if row[1] == "server"):
-                times.setdefault(name, []).append(_run_row(name, number, folder, environment))
-        for name in (name for name, row in _ROWS.items() if row[1] != "server"):
-            times.setdefault(name, []).append(_run_row(name, number, folder, environment))
+            for name in (name for name, row in rows.items() if row[2] == "server"):
+                times.setdefault(name, []).append(_run_row(name, rows[name], number, folder, environment))
+        for name in (name for name, row in rows.items() if row[2] != "server"):
+            times.setdefault(name, []).append(_run_row(name, rows[name], number, folder, environment))
     return {name: _summarize(each[1:]) for name, each in times.items()}
 
 
@@ -184,17 +204,18 @@ def _serve(root: Path, folder: Path, environment: Mapping[str, str]) -> Iterator
             server.wait(30)
 
 
-def _run_row(name: str, number: int, folder: Path, environment: Mapping[str, str]) -> tuple[float, float]:
-    event, source, _, _ = _ROWS[name]
+def _run_row(name: str, row: _Row, number: int, folder: Path, environment: Mapping[str, str]) -> tuple[float, float]:
+    host, event, source, _, _ = row
     if source == "process":
         for prepared in folder.glob("data/hooks/prepared/*"):
             prepared.unlink()
     project = folder / "project"
     given = {
         "session_id": f"{name} {number}", "cwd": str(project), "transcript_path": str(project / "talk.jsonl"),
-        "hook_event_name": event, "prompt": _QUESTION, "source": "startup",
+        "hook_event_name": event, "prompt": _QUESTION, "source": "startup", "conversation_id": f"{name} {number}",
+        "workspace_roots": [str(project)],
     }  # fmt: skip
-    elapsed = _run(["-m", "ricordo", "hook", "claude-code", event], json.dumps(given).encode(), project, environment)
+    elapsed = _run(["-m", "ricordo", "hook", host, event], json.dumps(given).encode(), project, environment)
     last = json.loads((folder / "data" / "hooks" / "log.jsonl").read_text("utf-8").splitlines()[-1])
     assert last["source"] == (source or "spool"), last
     return elapsed
@@ -227,14 +248,14 @@ def _summarize(times: Sequence[tuple[float, float]]) -> Json:
     }
 
 
-def _table(found: Json) -> list[str]:
+def _table(found: Json, rows: Mapping[str, _Row]) -> list[str]:
     lines = [
         "| hook | p50 | p95 | processor time | ratio | limit |",
         "|---|---|---|---|---|---|",
     ]
-    for name in (_BARE, _RECALL, *_ROWS):
+    for name in (_BARE, _RECALL, *rows):
         row = found[name]
-        peer, limit = _ROWS[name][2:] if name in _ROWS else (_BARE, None)
+        peer, limit = rows[name][3:] if name in rows else (_BARE, None)
         ratio = row["processor"] / found[peer]["processor"]
         of = "" if peer == _BARE else f" of `{peer}`"
         wanted = "" if limit is None else f"{limit:g}"
@@ -254,7 +275,10 @@ def _list_prompts(found: Json) -> list[str]:
 def _page(found: Json) -> str:
     lines = [_HEAD.format(**found)]
     for size, rows in found["sizes"].items():
-        lines += [f"## {int(size):,} memories", "", *_table(rows), ""]
+        lines += [f"## {int(size):,} memories", "", *_table(rows, _CLAUDE_ROWS), ""]
+    if "others" in found:
+        load = f"The hooks of other hosts, with 100 memories; the load was {found['others_load']:.2f} when this ended."
+        lines += ["## Other hosts", "", load, "", *_table(found["others"], _OTHER_ROWS), ""]
     lines += ["## What prompts bring", "", *_list_prompts(found["prompts"]), ""]
     return "\n".join(lines)
 
