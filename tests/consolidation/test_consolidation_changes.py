@@ -86,6 +86,14 @@ OUTDATED = [
         "Fridays we test the pumps by hand, Olaf writes the list.",
         "Fridays are over for the pumps, a sensor does it, and Olaf looks on Mondays.",
     ),
+    (
+        "Yvonne waters the palms from six to eight, and feeds whatever swims.",
+        "For July we agreed on Kasimir instead of Yvonne, seven to nine.",
+    ),
+    ("Yvonne gießt morgens die Palmen und füttert die Fische.", "Im Juli kommt Kasimir statt Yvonne, ab sieben."),
+    ("Yvonne arrose les palmiers le matin.", "En juillet c'est Kasimir au lieu de Yvonne, dès sept heures."),
+    ("Yvonne riega las palmeras por la mañana.", "En julio viene Kasimir en lugar de Yvonne, desde las siete."),
+    ("Yvonne innaffia le palme la mattina.", "A luglio viene Kasimir al posto di Yvonne, dalle sette."),
 ]
 """Statements that name the value of an older one as over, in other words."""
 OTHER_LIMIT = [
@@ -136,6 +144,10 @@ BOTH_HOLD = [
     ("The cat eats twice a day.", "Not one day sooner than in May, now that it is June."),
     ("Hutch is where people are kind.", "Hutch is not far from the river."),
     ("The trailer holds at most 750 kg.", "The boat holds up to eight people now."),
+    (
+        "The palms get nothing before seven, and putting on gloves is a rule.",
+        "He reads now instead of putting them up.",
+    ),
     ("The club meets on Saturdays now, Thursdays are over.", "On the list: club on Saturdays, no more Thursdays."),
 ]
 
@@ -214,6 +226,21 @@ def test_a_likely_change_in_a_longer_statement_marks_what_it_may_change() -> Non
     )
     others = ["The cellar floods in spring.", "We bake bread on holidays.", "Anna plays the cello in the hall."] * 3
     assert outdated(said(old, *others, new)) == {"e0": "e10"}
+
+
+@pytest.mark.parametrize(
+    ("new", "is_marked"),
+    [
+        ("Potting the eighty seedlings takes a whole morning. We're down to fifty now, Noor says.", True),
+        ("Potting the eighty seedlings takes a whole morning now, Noor says.", False),
+        ("Potting a tray of seedlings takes half an hour now, fifty a morning, Noor says.", False),
+    ],
+)
+def test_a_count_that_is_named_beside_another_one_is_over(new: str, *, is_marked: bool) -> None:
+    others = [f"Bel{one}a meets tor{one}e, ran{one}u and sil{one}i." for one in map(chr, range(ord("a"), ord("z") + 1))]
+    others += [text.replace("e", "o") for text in others]
+    found = outdated(said("The greenhouse opens once all eighty seedlings stand in it.", *others, new))
+    assert found == ({"e0": f"e{len(others) + 1}"} if is_marked else {})
 
 
 def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:

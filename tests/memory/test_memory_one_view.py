@@ -214,6 +214,30 @@ async def test_what_is_said_of_the_person_stands_in_the_profile_alone_and_the_pr
         assert (await memory.preamble()).count("sister Ana") == 1
 
 
+_ROOMS = ("attic", "cellar", "garage", "kitchen", "library", "pantry", "shed", "studio", "vault", "stable")
+
+
+async def test_what_the_profile_says_since_marks_the_memory_that_it_makes_outdated(opened: Opened) -> None:
+    rules = [f"Always lock the {thing} before {hour} o'clock." for hour, thing in enumerate(_ROOMS, 1)]
+    async with opened() as memory:
+        for session, texts in {
+            "s1": ["All lamps of the house together stay under 140 a month, always.", *rules],
+            "s2": [
+                "My sister did the sums, we can go to two hundred a month now. So that's the new ceiling, all lamps."
+            ],
+        }.items():
+            later = timedelta(days=int(session[1:]))
+            messages = [replace(message, time=message.time + later) for message in map(said, texts) if message.time]
+            await memory.ingest(messages, session=session)
+            for place in await memory._layers.places():
+                await consolidate(place)
+        lamps = {entry.tags: entry for entry in await memory.entries() if "lamps" in entry.content}
+        old, new = lamps[()], lamps["profile",]
+        assert (await memory.entry(old.maybe_outdated_by)).content == new.content
+        hits = await memory.recall("all lamps under 140 a month")
+        assert [hit.entry.content for hit in hits[:2]] == [new.content, old.content]
+
+
 @pytest.mark.req("HE-O-conflict")
 async def test_a_changed_fact_leaves_its_old_statement_superseded(opened: Opened) -> None:
     async with opened() as memory:

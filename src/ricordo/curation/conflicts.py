@@ -102,11 +102,13 @@ _MIN_WORDS = 2
 _MIN_NAME_RARITY = 0.62
 _MIN_LIMIT_RARITY = 0.5
 _MIN_WORD_RARITY = 1.5
+_MIN_COUNTED_RARITY = 0.7
 _EASTERN = lazy_compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _MEASURED_TYPES = frozenset({"time", "weekday", "clock", "data", "share", "rate", "mass", "volume", "length", "piece"})
 _UNITS = frozenset({f"{seconds:g}" for seconds in (1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000)})
 _NAMED = 10.0
 """What names the old value is likelier than what the model finds."""
+_UNCOUNTED = frozenset({"0.5", "1", "2"})
 _INEXACT_TYPES = frozenset({"number", "month", "date"})
 _CALENDAR_TYPES = frozenset({"weekday", "month", "date", "clock"})
 # "User: " before a sentence names the speaker, not what it is about
@@ -236,7 +238,8 @@ def _names_earlier_value(newer: Entry, older: Entry, rarity: Callable[[str], flo
     over = ending.ended & (earlier.values - earlier.ended)
     if over and ending.values - ending.ended and (shared or any(map(_is_measured, over))):
         return 1.0 + shared
-    if new.has_cue and shared >= _MIN_WORD_RARITY and _has_other_value(ending.values, earlier.values):
+    counts = shared >= _MIN_COUNTED_RARITY * rarity("")
+    if new.has_cue and shared >= _MIN_WORD_RARITY and _has_other_value(ending.values, earlier.values, counts=counts):
         return shared
     return _find_shared_limit(ending, earlier, new, old, rarity)
 
@@ -259,11 +262,19 @@ def _is_measured(value: tuple[str, str]) -> bool:
     return value[0] in _MEASURED_TYPES and value[1] not in _UNITS
 
 
-def _has_other_value(new: Collection[tuple[str, str]], old: Collection[tuple[str, str]]) -> bool:
-    """Tell whether `new` has the one exact value of a type that `old` has, and another one of that type."""
+def _has_other_value(new: Collection[tuple[str, str]], old: Collection[tuple[str, str]], *, counts: bool) -> bool:
+    """Tell whether `new` has the one exact value of a type that `old` has, and another one of that type.
+
+    With `counts` a bare number is exact too, but not "one", "first" and "second", which mostly count nothing.
+    """
     kinds = Counter(kind for kind, _ in old)
-    common = {kind for kind, value in new if (kind, value) in old and kinds[kind] == 1} - _INEXACT_TYPES
-    return any(kind in common and (kind, value) not in old for kind, value in new)
+    same = {(kind, value) for kind, value in new if (kind, value) in old and kinds[kind] == 1}
+    common = {kind for kind, value in same if kind not in _INEXACT_TYPES}
+    common |= {kind for kind, value in same if counts and kind == "number" and value not in _UNCOUNTED}
+    return any(
+        kind in common and (kind, value) not in old and not (kind == "number" and value in _UNCOUNTED)
+        for kind, value in new
+    )
 
 
 def announces_change(entry: Entry) -> bool:

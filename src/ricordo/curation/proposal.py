@@ -138,7 +138,7 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
     unplaced = in_profile | uncurated
     undecided = tuple(pair for pair in reconciliation.undecided if unplaced.isdisjoint(pair))
     links = map_links(undecided)
-    written_links = _link_all(reconciliation, map_links(undecided, person_ids), unplaced)
+    written_links = _link_all(reconciliation, map_links(undecided, person_ids), uncurated)
     documents = {
         path: link_entries(
             _apply_reconciliation(document, reconciliation, removal_marks, unrecorded_ids), written_links
@@ -188,11 +188,14 @@ def propose(material: ConsolidationInput, config: ConsolidationConfig, advice: A
 
 
 def _link_all(
-    reconciliation: Reconciliation, contradictions: Mapping[str, Sequence[str]], unplaced: Collection[str]
+    reconciliation: Reconciliation, contradictions: Mapping[str, Sequence[str]], uncurated: Collection[str]
 ) -> dict[str, LinkFields]:
-    """Return the fields by which each active entry names others: what it contradicts, and what may outdate it."""
+    """Return the fields by which each active entry names others: what it contradicts, and what may outdate it.
+
+    A statement whose place is the profile outdates a memory as well as a curated one does.
+    """
     active = {name: one.entry for name, one in reconciliation.active.items()}
-    newer = {old: active[new] for old, new in reconciliation.outdated.items() if new not in unplaced}
+    newer = {old: active[new] for old, new in reconciliation.outdated.items() if new not in uncurated}
     return {
         name: link_fields(contradictions.get(name, ()), newer.get(name), dismissed_id(entry))
         for name, entry in active.items()

@@ -70,6 +70,8 @@ _START_BONUS = 3.0
 _OPENING_BONUS = 1.0
 _END_BONUS = 0.5
 _POINTER_PENALTY = 2.0
+_MIN_STATED_WORDS = 2
+"""With fewer content words, a clause only names a topic, or agrees."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,7 @@ def shorten_statement(content: str, limit: int) -> str:
 
     A longer memory is shortened to consecutive clauses: those with the most names, numbers, dates and content words,
     preferably from the beginning of a sentence, which has the subject. `…` marks where a sentence was cut. A speaker
-    and a quoted request before the statement are left out.
+    and a quoted request before the statement are left out, but for the request that a mere "yes" confirms.
     """
     text = " ".join(_strip_lead(content).split())
     if len(text) <= limit:
@@ -115,7 +117,11 @@ def _strip_lead(content: str) -> str:
     label = SPEAKER_LABEL.match(content)
     text = content[label.end() :] if label else content
     request = _REQUEST.match(text)
-    return text[request.end() :] if request else text
+    stated = text[request.end() :] if request else text
+    # "yes" alone states nothing
+    if len(set(content_words(stated))) < _MIN_STATED_WORDS and (quoted := content.find("“")) >= 0:
+        return content[quoted + 1 :].replace("”: ", " ", 1)
+    return stated
 
 
 def _split_clauses(text: str) -> list[_Clause]:
@@ -131,11 +137,12 @@ def _split_clauses(text: str) -> list[_Clause]:
             facts = sum(1 for _ in _FACT.finditer(part))
             # the first word of a sentence has a capital anyway
             named = sum(before + (before == start) <= name.start < after for name in names)
-            score = _FACT_WEIGHT * facts + _FACT_NAME_WEIGHT * named + _WORD_WEIGHT * len(set(content_words(part)))
+            words = len(set(content_words(part)))
+            score = _FACT_WEIGHT * facts + _FACT_NAME_WEIGHT * named + _WORD_WEIGHT * words
             if sentence.text.endswith(("?", "？")):
                 score *= _QUESTION_FACTOR
             is_first, is_last = before == start, after == start + length
-            if is_first and _PRONOUN_OPENING.match(part):
+            if is_first and (words < _MIN_STATED_WORDS or _PRONOUN_OPENING.match(part)):
                 score -= _POINTER_PENALTY
             clauses.append(_Clause(start=before, end=after, is_first=is_first, is_last=is_last, score=score))
     return clauses

@@ -199,7 +199,7 @@ ki-?(?:assistenten|agenten|systeme|helfer)\b[^.:]{0,60}(?::|sollen|müssen|bitte
         "valid_until": "bis",
         "past_state": "war|waren|hatte|hatten",
         "ended_lead": r"""
-weg von|Schluss mit
+weg von|Schluss mit|(?:an)?statt(?!\s+zu\b)|anstelle von
 """,
         "limit": "unter|höchstens|maximal|maximum|bis zu|nicht mehr als|weniger als|obergrenze|grenze|limit|budget",
         "ended_tail": r"""

@@ -444,7 +444,10 @@ comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
         "valid_since": "since",
         "valid_until": "until|till|up to|through",
         "past_state": "was|were|had|used to",
-        "ended_lead": r"moved on from|moving on from|done with|rid of|took \w+ off|stopped using|ditched|abandoned",
+        "ended_lead": r"""
+moved on from|moving on from|done with|rid of|took \w+ off|stopped using|ditched|abandoned
+(?:instead|in place) of(?!\s+\w+ing\b)
+""",
         "limit": r"""
 under|below|at most|up to|(?:no|not) more than|less than|max(?:imum)?|limit(?:s|ed)?|ceiling|cap(?:ped)?|budget|longest
 """,

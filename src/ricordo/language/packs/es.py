@@ -173,7 +173,7 @@ a los (?:sistemas|asistentes|agentes) que\b
         "valid_until": "hasta",
         "past_state": "era|eran|estaba|fue|tenía",
         "ended_lead": r"""
-dejamos|hemos dejado|se acabó
+dejamos|hemos dejado|se acabó|en (?:lugar|vez) de(?!\s+\w+[aei]r\b)
 """,
         "limit": "como mucho|como máximo|máximo|hasta|no más de|menos de|límite|tope|techo|presupuesto",
         "ended_tail": r"""

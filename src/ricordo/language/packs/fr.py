@@ -170,7 +170,7 @@ aux (?:ia|assistants|systèmes|agents) qui\b
         "valid_until": "jusqu['’](?:à|au|en)",
         "past_state": "était|étaient|avait",
         "ended_lead": r"""
-fini(?: avec)?|abandonné|plus d(?:e|['’])
+fini(?: avec)?|abandonné|plus d(?:e|['’])|au lieu d(?:e|['’])(?!\s*\w+(?:er|ir|re)\b)|à la place d(?:e|['’])
 """,
         "limit": "au plus|au maximum|maximum|jusqu['’]à|pas plus de|moins de|plafond|limite|budget",
         "ended_tail": r"""

@@ -150,7 +150,7 @@ errore|non (?:funziona|va|parte|stampa|esce|lascia)|rotto|bloccato|si blocca|anc
         "valid_until": "fino (?:a|al|alla|ad)",
         "past_state": "era|erano|aveva",
         "ended_lead": r"""
-basta con|lasciato
+basta con|lasciato|(?:invece|al posto) di(?!\s+\w+[aei]re\b)
 """,
         "limit": "al massimo|massimo|fino a|non più di|meno di|tetto|limite|budget",
         "ended_tail": r"""

@@ -142,7 +142,7 @@ aos (?:sistemas|assistentes|agentes) que\b
         "valid_until": "até",
         "past_state": "era|eram|estava|foi",
         "ended_lead": r"""
-chega de|deixámos|deixamos
+chega de|deixámos|deixamos|(?:em vez|em lugar|no lugar) de(?!\s+\w+[aei]r\b)
 """,
         "limit": "no máximo|máximo|até|não mais de|menos de|teto|limite|orçamento",
         "ended_tail": r"""
