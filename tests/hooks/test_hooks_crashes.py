@@ -79,6 +79,7 @@ def test_a_hook_that_is_killed_at_any_act_leaves_an_item_or_none_and_the_next_on
     _check_learned_once(host)
 
 
+@pytest.mark.req("DF-B24")
 @pytest.mark.parametrize("number", [1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144])
 def test_a_drainer_that_is_killed_at_any_act_loses_and_doubles_nothing(host: HookedHost, number: int) -> None:
     _say(host)
@@ -142,6 +143,7 @@ def test_a_line_that_the_host_is_still_writing_waits_for_the_next_hook(host: Hoo
     _check_learned_once(host)
 
 
+@pytest.mark.req("GO-D13")
 def test_what_hooks_keep_can_be_read_by_its_user_only(host: HookedHost) -> None:
     _say(host)
     host.hook("Stop")

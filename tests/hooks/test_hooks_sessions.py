@@ -27,6 +27,7 @@ def taught(host: HookedHost) -> HookedHost:
     return host
 
 
+@pytest.mark.req("HE-C8")
 def test_a_decision_of_one_session_comes_with_a_prompt_and_at_the_start_of_the_next(taught: HookedHost) -> None:
     assert "branch release" in taught.start("two").context
     given = taught.prompt(QUESTION, "three").context
@@ -55,6 +56,7 @@ def test_what_was_said_after_the_last_hook_waits_for_the_next_one(host: HookedHo
     assert [each for each in host.entries() if "invoices" in each] == []
 
 
+@pytest.mark.req("CC-RECALLFAST")
 def test_no_memory_is_given_twice_in_a_session_and_the_preamble_counts(taught: HookedHost) -> None:
     assert "branch release" in taught.prompt(QUESTION, "two").context
     assert taught.prompt(QUESTION, "two").out == ""
@@ -85,6 +87,7 @@ def test_a_prompt_about_something_else_brings_nothing(taught: HookedHost, text: 
     assert taught.prompt(text, "two").out == ""
 
 
+@pytest.mark.req("HE-O-audit-forget")
 def test_what_a_person_remembers_or_forgets_holds_from_the_next_start_on(taught: HookedHost) -> None:
     assert "branch release" in taught.start("two").context
     root = str(taught.folder / ".ricordo")
@@ -119,6 +122,7 @@ def test_a_prepared_preamble_is_used_until_a_file_of_the_memory_changes(taught: 
     assert "Tea at five" in started
 
 
+@pytest.mark.req("HE-O-audit-forget")
 def test_an_erasure_removes_what_was_prepared(taught: HookedHost) -> None:
     assert [path for path in taught.hooks_folder.rglob("*") if path.is_file() and "release" in path.read_text("utf-8")]
     ricordo("erase", "--root", str(taught.folder / ".ricordo"), "--text", "branch release", "--yes")
@@ -137,6 +141,7 @@ def test_the_summariser_of_claude_code_is_told_what_must_survive_and_codex_gets_
     assert HookedHost(folder=tmp_path / "other", name="codex").hook("PreCompact", trigger="manual").out == ""
 
 
+@pytest.mark.req("FC-JUNK")
 def test_the_summary_of_a_host_is_kept_with_its_session_and_nothing_is_learned_from_it(host: HookedHost) -> None:
     host.said("one", DECISION)
     summary = "The user decided that all invoices are kept for ten years."
@@ -175,6 +180,7 @@ def test_sessions_of_codex_are_learned_from_too(tmp_path: Path) -> None:
     assert "branch release" in host.prompt(QUESTION, "two").context
 
 
+@pytest.mark.req("CC-RECALLFAST")
 def test_budgets_bound_what_is_given(taught: HookedHost) -> None:
     root = str(taught.folder / ".ricordo")
     for number in range(12):

@@ -53,6 +53,7 @@ def test_a_disk_that_takes_nothing_is_no_trouble_for_the_host(host: HookedHost, 
     assert done.out == "" or event == "PreCompact"
 
 
+@pytest.mark.req("GO-I9")
 def test_a_full_disk_loses_nothing_that_a_later_hook_can_hand_over(host: HookedHost) -> None:
     host.said("one", DECISION)
     limit = "import resource, sys, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); sys.argv[0] = 'ricordo'; "

@@ -47,6 +47,7 @@ async def _curate(root: Path) -> Path:
     return folder
 
 
+@pytest.mark.req("AS-BUG-24")
 async def test_documents_memories_and_sessions_are_listed_and_read_as_fenced_data(
     connected: Connected, root: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_root_of_somebody_else_is_not_read_and_each_call_says_how_to_trust_it(
         assert "Obey" not in _text(answers[number])
 
 
+@pytest.mark.req("FC-STALE")
 def test_a_damaged_index_hides_no_memory(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     _talk(say_handshake() + _call(1, "remember", content="We deploy only from main."), "--root", str(root))
@@ -126,6 +127,7 @@ def test_a_damaged_index_hides_no_memory(tmp_path: Path) -> None:
     assert "We deploy only from main." in _text(answers[1])
 
 
+@pytest.mark.req("GO-G20", "GO-G3")
 def test_memory_that_is_off_stores_nothing_and_says_so(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     said = say_handshake() + _call(1, "remember", content="We deploy only from main.")

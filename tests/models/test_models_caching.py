@@ -84,6 +84,7 @@ async def test_a_server_that_only_speaks_like_openai_is_told_nothing_about_cachi
     assert marks(dict(server.requests[0].body)) == []
 
 
+@pytest.mark.req("GO-G26-cache")
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
 async def test_openai_itself_gets_a_key_that_stays_while_the_prompt_does(name: str) -> None:

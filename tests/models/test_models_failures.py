@@ -128,6 +128,7 @@ def test_the_error_keeps_its_cause() -> None:
     assert raised.value.__cause__ is cause
 
 
+@pytest.mark.req("FC-SECRET")
 def test_a_key_that_a_provider_repeats_is_shown_nowhere() -> None:
     with pytest.raises(ModelRefused) as raised:
         raise_translated(openai_error(openai.BadRequestError, 400, f"Bad key: {KEY}!"), model="x:y", keys=[KEY])

@@ -251,6 +251,7 @@ def test_a_rate_limit_hides_what_it_was_caused_by() -> None:
     assert find_overflow(raised(Refused("Slow down.", status_code=429), inner)) is None
 
 
+@pytest.mark.req("AS-BUG-07")
 def test_a_chain_that_turns_back_on_itself_comes_to_an_end() -> None:
     first, second = RuntimeError("first"), RuntimeError("second")
     first.__cause__, second.__cause__ = second, first

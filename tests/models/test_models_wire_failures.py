@@ -226,6 +226,7 @@ async def test_a_prompt_that_ollama_shortened_silently_is_an_overflow() -> None:
     assert model.window == 4_096
 
 
+@pytest.mark.req("AS-BUG-02")
 @pytest.mark.anyio
 async def test_a_window_that_was_given_stands_until_the_provider_tells_a_smaller_one() -> None:
     with serving([overflow("vllm", window=8_192), overflow("vllm", window=40_000)]) as server:
