@@ -12,7 +12,7 @@ function words are other tokens, which would make short texts on different subje
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,7 @@ _DIMENSION = 256
 _HEADER_SIZE = 8
 _OTHER_WEIGHT = 0.05
 _WORD = lazy_compile(r"[^\W_]+")
+_KNOWN_WORDS = 16_384
 _MAX_CHARACTERS = 8_000
 """Later text is ignored: a mean of more tokens says little about any of them, and a megabyte would block others."""
 
@@ -66,31 +67,39 @@ class StaticEmbedder:
         `weights` are above 0 and keyed by lower-case words, such as {"rare": 6.2} for "How rare?". A word without a
         weight, such as a word that every sentence has, counts almost nothing.
         """
-        table, tokenizer = _load_table(self._folder), _load_tokenizer(self._folder)
-        words = _content_text(text)
+        table, words = _load_table(self._folder), " ".join(_content_words(text))
         spans = [(match.start(), match.end(), weights.get(match[0], _OTHER_WEIGHT)) for match in _WORD.finditer(words)]
-        encoding = tokenizer.encode(words, add_special_tokens=False)
-        counts = np.array(
-            [_token_weight((start + end) / 2, spans) for start, end in encoding.offsets], dtype=np.float32
-        )
-        if not len(counts):
+        encoding = _load_tokenizer(self._folder).encode(words, add_special_tokens=False)
+        if not encoding.ids:
             blank: NDArray[np.float32] = _embed_texts(self._folder, [text])[0]
             return blank
-        row = counts @ table[encoding.ids]
-        unit: NDArray[np.float32] = (row / np.linalg.norm(row)).astype(np.float32)
+        row = np.array(_token_weights(encoding.offsets, spans), dtype=np.float32) @ table[encoding.ids]
+        unit: NDArray[np.float32] = (row / np.sqrt(row @ row)).astype(np.float32)
         return unit
 
 
-def _content_text(text: str) -> str:
-    """Return the words of a text that carry meaning, in lower case; if there are none, the text as it is."""
+def _token_weights(offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int, float]]) -> list[float]:
+    """Return the weight of the word of each token. Anything else, such as punctuation, counts almost nothing."""
+    weights, at = list[float](), 0
+    for start, end in offsets:
+        position = (start + end) / 2
+        while at < len(spans) and spans[at][1] < position:
+            at += 1
+        weights.append(spans[at][2] if at < len(spans) and spans[at][0] <= position else _OTHER_WEIGHT)
+    return weights
+
+
+def _content_words(text: str) -> list[str]:
+    """Return the words of a text that carry meaning, in lower case; if it has none, all; without words, the text."""
     truncated = text[:_MAX_CHARACTERS].encode("utf-8", "replace").decode()
     words = _WORD.findall(truncated.lower())
-    return " ".join([word for word in words if not is_stop_word(word)] or words) or truncated
+    return [word for word in words if not is_stop_word(word)] or words or [truncated]
 
 
-def _token_weight(position: float, spans: Sequence[tuple[int, int, float]]) -> float:
-    """Return the weight of the word at a position. Anything else, such as punctuation, counts almost nothing."""
-    return next((weight for start, end, weight in spans if start <= position <= end), _OTHER_WEIGHT)
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _find_tokens(folder: Path, word: str) -> tuple[int, ...]:
+    """Return the tokens of a word, which are the same in every text."""
+    return tuple(_load_tokenizer(folder).encode(word, add_special_tokens=False).ids)
 
 
 def _find_package() -> Path:
@@ -127,12 +136,12 @@ def _load_tokenizer(folder: Path) -> "Tokenizer":
 
 
 def _embed_texts(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
-    table, tokenizer = _load_table(folder), _load_tokenizer(folder)
+    table = _load_table(folder)
     rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
-    words = [_content_text(text) for text in texts]
-    for row, encoding in zip(rows, tokenizer.encode_batch(words, add_special_tokens=False), strict=True):
-        if encoding.ids:
-            row[:] = table[encoding.ids].mean(axis=0)
+    for row, text in zip(rows, texts, strict=True):
+        tokens = [token for word in _content_words(text) for token in _find_tokens(folder, word)]
+        if tokens:
+            row[:] = table[tokens].mean(axis=0)
         if not row.any():
             row[0] = 1.0
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
