@@ -125,10 +125,15 @@ def check_entries(entries: object) -> list[Entry]:
     return given
 
 
+_NO_FILTER = EntryFilter()
+
+
 def make_filter(
     *, kinds: object, tags: object, states: object, since: object, until: object, metadata: object
 ) -> EntryFilter:
     """Return the filter of these arguments of a public method. Raises: InvalidQuery for an invalid one."""
+    if (kinds, tags, states, since, until, metadata) == ((), (), (), None, None, None):
+        return _NO_FILTER
     entry_filter = EntryFilter(
         kinds=parse_names("kinds", kinds),
         tags=parse_names("tags", tags),

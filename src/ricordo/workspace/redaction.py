@@ -136,12 +136,23 @@ def redact_entry(entry: Entry, redactor: Redactor) -> Entry:
     return _redact_texts(entry, redactor)
 
 
+_CLEAN_ENTRIES = 1_024
+_clean_entries: dict[int, Entry] = {}
+"""Entries without secrets, by their identity: a memory that is shown again and again is searched once."""
+
+
 def redact_for_display(entry: Entry, redactor: Redactor) -> Entry:
     """Return `entry` for display, with typed marks in place of secrets that a person may have written.
 
     It is the same object if there are none. Its id is not changed, so it can be found.
     """
+    if _clean_entries.get(id(entry)) is entry:
+        return entry
     if not has_secret("\n".join(_iter_texts(entry))):
+        if len(_clean_entries) >= _CLEAN_ENTRIES:
+            _clean_entries.clear()
+        if len(entry.content) <= _MAX_INLINE_CHARS:
+            _clean_entries[id(entry)] = entry
         return entry
     marked = _redact_texts(entry, redactor)
     parts = marked.scope.parts() if marked.scope else {}
