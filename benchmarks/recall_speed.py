@@ -33,8 +33,8 @@ from ricordo import Memory
 from ricordo.messages.types import Message, Text
 from ricordo.search import tables as index_queries
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Query
-from ricordo.search.corpus import Segment
 from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import Segment
 from ricordo.search.segments import decode_segment
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace.layout import INDEX_FILE

@@ -93,7 +93,7 @@ def test_starting_loads_nothing_heavy(code: str, heavy: set[str], tmp_path: Path
         (_COMMAND.format(arguments=_REMEMBER), 128, HEAVY | RARE),
         (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_LIST)}", 129, HEAVY | RARE),
         (f"{_COMMAND.format(arguments=_REMEMBER)}\n{_COMMAND.format(arguments=_CONTEXT)}", 132, HEAVY | RARE),
-        (_LIBRARY_USE, 124, _LIBRARIES | RARE | {"typer", "ricordo.cli"}),
+        (_LIBRARY_USE, 126, _LIBRARIES | RARE | {"typer", "ricordo.cli"}),
     ],
     ids=["version", "remember", "list", "context", "library"],
 )

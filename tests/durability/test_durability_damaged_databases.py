@@ -99,7 +99,7 @@ def _name_with_a_bad_byte(path: Path) -> None:
 
 
 def _other_name(path: Path) -> None:
-    _replaced(path, b"    entry TEXT", b"    extry TEXT", b"    agent TEXT", b"    aXent TEXT")
+    _replaced(path, b" entry TEXT", b" extry TEXT", b"    agent TEXT", b"    aXent TEXT")
 
 
 def _replaced(path: Path, *texts: bytes) -> None:

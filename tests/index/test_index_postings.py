@@ -18,9 +18,9 @@ from ricordo.messages import Text, encode_message
 from ricordo.search import Match, Query
 from ricordo.search.bm25 import SCORE_STEPS
 from ricordo.search.chunking import build_rows
-from ricordo.search.corpus import NO_TIME, IndexedRow, SegmentBuilder
 from ricordo.search.documents import classify_document, matches_filters, query_words
 from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import IndexedRow, SegmentBuilder
 from ricordo.testing import InMemoryFiles
 from ricordo.workspace import render_entry
 
@@ -183,7 +183,7 @@ async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp
 
 
 def row(number: int, own: str, around: str = "") -> IndexedRow:
-    return IndexedRow(number, 1, number, 0, number, number, NO_TIME, 0, 1, "fact", "", "s1", own, around)
+    return IndexedRow(number, 1, number, 0, number, number, 0, 0, 1, "fact", "", "s1", own, around)
 
 
 @given(

@@ -18,8 +18,8 @@ from ricordo import Message
 from ricordo.messages import Text, encode_message
 from ricordo.search import Match, Query, segments
 from ricordo.search import tables as queries
-from ricordo.search.corpus import SegmentBuilder
 from ricordo.search.index import WorkspaceIndex
+from ricordo.search.postings import SegmentBuilder
 from ricordo.storage import Connection, Disk
 from ricordo.storage.local import LocalFiles
 from ricordo.workspace import INDEX_FILE

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from ricordo import Entry
-from ricordo.search import Chunk, Query, SearchSource, recall_memories
-from ricordo.search.contract import PruningRule, SearchIndex
+from ricordo.search import Chunk, SearchSource, recall_memories
+from ricordo.search.contract import Candidates, SearchIndex
 from ricordo.search.index import WorkspaceIndex
 from ricordo.search.tables import load_chunks
 from ricordo.storage import Connection
@@ -108,11 +109,14 @@ async def test_a_recall_reads_few_of_the_entries_that_hold_a_word_and_curated_me
         assert len(await recall_memories([SearchSource(label="project", index=index)], question, limit=5, now=NOW)) == 5
     found, curated, *later = read
     assert curated == 40
-    assert len(later) == 2
+    # what an earlier question found is not read again
+    assert len(later) == 1
     assert max(found, *later) < 40
 
 
-async def test_what_has_to_do_with_others_is_read_however_little_it_holds(tmp_path: Path) -> None:
+async def test_what_has_to_do_with_others_is_read_however_little_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files, far = InMemoryFiles(), " and so on and on with many other words" * 4
 
     def written(number: int, content: str, **more: object) -> str:
@@ -120,7 +124,7 @@ async def test_what_has_to_do_with_others_is_read_however_little_it_holds(tmp_pa
 
     twice = written(11, f"The tide twice{far}.")
     told = [
-        *(written(at, f"tide harbour {at}") for at in range(6)),
+        *(written(100 + at, f"tide harbour {at}") for at in range(12)),
         twice,
         written(12, f"The tide alone{far}."),
         written(13, f"The tide anew{far}.", supersedes=f"01jd{40:022d}"),
@@ -130,12 +134,22 @@ async def test_what_has_to_do_with_others_is_read_however_little_it_holds(tmp_pa
     await files.append("workspace/memory/topics/port.md", twice.encode(), header=b"# Port\n\n")
     await files.append("workspace/sessions/s1.md", f"The tide was told{far}.\n".encode(), header=b"# Session\n\n")
     index = await WorkspaceIndex.open(tmp_path / "index.db", files)
-    cut = PruningRule(weights={"bm25": 0.25, "context": 0.4}, margin=0.0, min_count=3)
-    found = await index.find_candidates(Query(text="tide harbour", neighbours=True), 200, cut)
-    weak = sorted(" ".join(match.content.split()[2:5]) for match in found.matches if far in match.content)
-    assert weak == ["anew and so", "of the session", "twice and so", "twice and so", "was told and"]
-    assert found.unseen is not None
-    assert 0 < found.unseen < min(match.score for match in found.matches if far not in match.content)
+    found = list[Candidates]()
+    find = index.find_candidates
+
+    async def watched(*given: Any, **named: Any) -> list[Candidates]:
+        candidates = await find(*given, **named)
+        found.extend(candidates)
+        return candidates
+
+    monkeypatch.setattr(index, "find_candidates", watched)
+    source = SearchSource(label="project", index=index)
+    await recall_memories([source], "tide harbour", limit=1, now=NOW)
+    weak = sorted(" ".join(match.content.split()[2:5]) for match in found[0].matches if far in match.content)
+    assert weak == ["anew and so", "twice and so", "twice and so"]
+    hits = await recall_memories([source], "tide harbour", limit=20, now=NOW)
+    assert found[0].unseen is not None
+    assert 0 < found[0].unseen < min(hit.score for hit in hits if far not in hit.entry.content)
 
 
 async def test_where_the_nearest_are_the_least_certain_all_are_read(tmp_path: Path) -> None:

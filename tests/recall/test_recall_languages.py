@@ -41,12 +41,12 @@ def test_pairs_of_characters_count_inside_content_words_only() -> None:
 def test_a_pair_that_only_lies_between_two_words_is_not_absent() -> None:
     words = query_words("支付模块")
     known = TermStatistics(frequencies={"支付": 1, "模块": 1})
-    assert known.absent_words(words) == ()
-    assert known.weights(words)[words.words.index("付模")] == 0
-    assert TermStatistics(frequencies={"支付": 1}).absent_words(words) == ("模块",)
-    assert TermStatistics(frequencies={}).absent_words(words) == ("支付", "模块")
+    assert known.weigh(words).absent_words == ()
+    assert known.weigh(words).weights[words.words.index("付模")] == 0
+    assert TermStatistics(frequencies={"支付": 1}).weigh(words).absent_words == ("模块",)
+    assert TermStatistics(frequencies={}).weigh(words).absent_words == ("支付", "模块")
     katakana = query_words("メッセージ")
-    assert len(TermStatistics(frequencies={"ージ": 1}).absent_words(katakana)) == len(katakana.words) - 1
+    assert len(TermStatistics(frequencies={"ージ": 1}).weigh(katakana).absent_words) == len(katakana.words) - 1
 
 
 def test_the_time_of_a_question_is_neither_a_name_nor_what_is_asked_for() -> None:

@@ -210,12 +210,12 @@ def test_far_fewer_are_measured_than_were_found(monkeypatch: pytest.MonkeyPatch)
 
     def looks(text: str, expected: ExpectedAnswer) -> bool:
         looked_at.append(text)
-        return not expected
+        return expected != "time"
 
     monkeypatch.setattr("ricordo.search.signals.holds_expected", looks)
     rows = [said(f"Deploy number {at}.", 0.9 - at / 250, line=3 * at + 1, session=f"s{at}") for at in range(200)]
-    assert len(ranked(*rows)) == 10
-    assert len(set(looked_at)) <= 60
+    assert len(ranked(*rows, question="When did the nightly deploy of the shop fail in staging?")) == 10
+    assert 10 <= len(set(looked_at)) <= 60
 
 
 @pytest.mark.req("FC-WHY")

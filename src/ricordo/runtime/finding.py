@@ -83,10 +83,10 @@ class Finder:
             # what was said has no metadata
             said=said and not wanted.metadata,
         )
-        entry_filter = EntryFilter(metadata=wanted.metadata)
         max_candidates = limit if budget is None else _CANDIDATES_PER_HIT * limit
         candidates = await self.workspace.store.recall(query, max_candidates)
-        matching = [hit for hit in candidates if entry_filter.matches(hit.entry)]
+        entry_filter = EntryFilter(metadata=wanted.metadata)
+        matching = [hit for hit in candidates if entry_filter.matches(hit.entry)] if wanted.metadata else candidates
         # the index knows no metadata, so more is read until there are enough hits, or no further ones
         while len(matching) < limit and len(candidates) == max_candidates:
             max_candidates *= _CANDIDATES_PER_HIT
@@ -194,7 +194,7 @@ class Finder:
 
     async def _embed_new(self) -> None:
         if self.workspace.embeds_new:
-            await embed_new_passages(await self.layers.places(), seconds=_EMBEDDING_SECONDS)
+            await embed_new_passages(await self.layers.known_places(), seconds=_EMBEDDING_SECONDS)
 
     async def _sources(self) -> list[SearchSource]:
         return [await place.source(self.workspace.scope) for place in await self.layers.places()]

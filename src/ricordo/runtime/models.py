@@ -8,7 +8,8 @@ Invariant: an unknown name is an error that lists the known names.
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import anyio
 
@@ -100,8 +101,14 @@ async def embed_root(place: MemoryRoot, *, seconds: float) -> int:
 async def embed_new_passages(places: "Iterable[MemoryRoot]", *, seconds: float) -> None:
     """Embed passages that were written to these roots since the last time, for at most `seconds` in each."""
     for place in places:
-        if isinstance(place.index, EmbeddingIndex):
-            await place.index.embed_new(seconds=seconds)
+        if _embeds(type(place.index)):
+            await cast("EmbeddingIndex", place.index).embed_new(seconds=seconds)
+
+
+@lru_cache(maxsize=16)
+def _embeds(kind: type) -> bool:
+    """Return whether indexes of this type embed; the check of a protocol takes longer than what it is for."""
+    return issubclass(kind, EmbeddingIndex)
 
 
 class BackgroundServices:

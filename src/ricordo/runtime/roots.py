@@ -29,7 +29,7 @@ import anyio
 from ricordo.clock import Clock, IdSource, format_rfc3339
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, StorageFailed, StorageReadOnly
-from ricordo.lazy import dataclass
+from ricordo.lazy import dataclass, lazy_property
 from ricordo.messages.json_text import decode_json
 from ricordo.scope import Scope, encode_folder_name, owner_part
 from ricordo.search.memory_root import SHARED_LABEL, MemoryRoot
@@ -350,6 +350,11 @@ class RootLayer:
     folder: Path
     scope: Scope
 
+    @lazy_property
+    def marker(self) -> str:
+        """The path of the file that says whose folder it is."""
+        return str(self.folder / PROJECT_FILE)
+
 
 def find_team_folder(root: Path, scope: Scope, team: Path | None = None) -> Path | None:
     """Return the folder of the memory of the scope's team, beside the project's `root` or at `team`; None for none.
@@ -516,7 +521,7 @@ class VisibleRoots:
 
 
 def _exists(layer: RootLayer) -> bool:
-    return os.path.lexists(layer.folder / PROJECT_FILE)
+    return os.path.lexists(layer.marker)
 
 
 def _covers(owner: Mapping[str, str], parts: Mapping[str, str]) -> bool:

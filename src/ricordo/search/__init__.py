@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from ricordo.search.ranking import fit_budget
     from ricordo.search.recall import attach_neighbours, explain, recall_memories, search
-    from ricordo.search.said import add_statements, choose_hits, recall_statements
+    from ricordo.search.said import add_statements, choose_hits, recall_all
 
 __all__ = [
     "MEMORY_DOCUMENT_TYPES",
@@ -40,8 +40,8 @@ __all__ = [
     "choose_hits",
     "explain",
     "fit_budget",
+    "recall_all",
     "recall_memories",
-    "recall_statements",
     "search",
 ]
 
@@ -53,6 +53,6 @@ __getattr__ = lazy_exports(
         ".contract": "Answer Chunk Explanation Hit MEMORY_DOCUMENT_TYPES Match Query Reranker SearchSource",
         ".ranking": "fit_budget",
         ".recall": "attach_neighbours explain recall_memories search",
-        ".said": "add_statements choose_hits recall_statements",
+        ".said": "add_statements choose_hits recall_all",
     },
 )

@@ -31,9 +31,9 @@ from ricordo.language.packs import pack_phrases
 from ricordo.lazy import lazy_compile
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import TOOL_SPEAKER, Answer, Hit, Query, SearchSource
+from ricordo.search.documents import is_tool_call
 from ricordo.search.query_context import core_words, named_words, parse_question, past_day
 from ricordo.search.recall import search
-from ricordo.search.signals import is_tool_call
 from ricordo.search.supersession import restore_past, select_held, split_announced
 from ricordo.workspace.entry import Entry
 

@@ -10,7 +10,8 @@ shares of the corpus.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 
 from ricordo.language.languages import joins_words, script_of
 from ricordo.lazy import dataclass
@@ -27,6 +28,7 @@ __all__ = [
     "USUAL_LENGTH",
     "B",
     "Candidate",
+    "QueryWeights",
     "ScoreDetails",
     "TermStatistics",
     "build_match",
@@ -82,32 +84,37 @@ class TermStatistics:
     frequencies: Mapping[str, int]
     related_terms: frozenset[str] = frozenset()
 
-    def weights(self, words: QueryWords) -> list[float]:
+    def weigh(self, words: QueryWords) -> "QueryWeights":
         """Return the weight of each word of a query: rare words count more, generic words little.
 
         The variants of a word count as one word with the frequency of the most common variant. A pair of characters
-        that is no word has no weight.
+        that is no word has no weight. Absent words occur nowhere in any form; generic words are not among them.
         """
-        return [math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in self._word_counts(words)]
-
-    def absent_words(self, words: QueryWords) -> tuple[str, ...]:
-        """Return the words of a query that occur nowhere in any form, without generic words."""
-        return tuple(
-            word
-            for word, group, (count, share) in zip(words.words, words.groups, self._word_counts(words), strict=True)
-            if not count and share == 1.0 and not group & self.related_terms
+        frequencies = self.frequencies
+        counts = [max([frequencies.get(term, 0) for term in group], default=0) for group in words.groups]
+        shares = words.weights if all(counts) else _weigh_seams(words, counts)
+        weights = tuple(
+            math.log(1 + _IDF_SCALE / (count + 0.5)) * share for count, share in zip(counts, shares, strict=True)
         )
+        is_absent = [
+            not count and share == 1.0 and not group & self.related_terms
+            for count, share, group in zip(counts, shares, words.groups, strict=True)
+        ]
+        return QueryWeights(
+            weights=weights, total=sum(weights) or 1.0,
+            absent_words=tuple(compress(words.words, is_absent)),
+            absent_share=sum(compress(weights, is_absent)) / (sum(weights) or 1.0),
+        )  # fmt: skip
 
-    def absent_share(self, words: QueryWords, absent: Collection[str]) -> float:
-        """Return the share of the absent words in the total weight of the query."""
-        if not absent:
-            return 0.0
-        weights = self.weights(words)
-        return _covered_weight([word in absent for word in words.words], weights) / (sum(weights) or 1.0)
 
-    def _word_counts(self, words: QueryWords) -> Iterable[tuple[int, float]]:
-        counts = [max((self.frequencies.get(term, 0) for term in group), default=0) for group in words.groups]
-        return zip(counts, _weigh_seams(words, counts), strict=True)
+@dataclass(frozen=True, kw_only=True)
+class QueryWeights:
+    """The weights of the words of a query, their sum (1 for no words), its absent words, and their share in the sum."""
+
+    weights: tuple[float, ...]
+    total: float
+    absent_words: tuple[str, ...]
+    absent_share: float
 
 
 def _weigh_seams(words: QueryWords, counts: Sequence[int]) -> list[float]:
@@ -151,15 +158,14 @@ def rank_candidates(
     that is neither a transcript nor entries, are returned, and at most 3 with the same text, so that repetitions do not
     hide the rest.
     """
-    weights = statistics.weights(words)
-    absent = statistics.absent_words(words)
-    silent = statistics.absent_share(words, absent)
+    weighed = statistics.weigh(words)
     found = []
     for candidate in candidates:
-        measured = _score_candidate(candidate, words, weights, silent)
+        measured = _score_candidate(candidate, words, weighed)
         if measured.score > 0 and (neighbours or measured.words):
             found.append((measured, candidate.chunk))
     found.sort(key=lambda row: (-round(row[0].score * SCORE_STEPS), -to_milliseconds(row[1].time), *_position(row[1])))
+    absent = weighed.absent_words
     return [build_match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_cap_repeats(found), 1)]
 
 
@@ -174,12 +180,12 @@ def _cap_repeats(found: Iterable[tuple[ScoreDetails, Chunk]]) -> Iterable[tuple[
             yield measured, chunk
 
 
-def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[float], silent: float) -> ScoreDetails:
+def _score_candidate(candidate: Candidate, words: QueryWords, weighed: QueryWeights) -> ScoreDetails:
     """Return the signals of one candidate, each in 0..1, and the words of the query in it."""
     own, around = candidate.text.split(), candidate.context_text.split()
     own_counts = Counter(own)
     all_counts = own_counts + Counter(around) if around else own_counts
-    max_weight = sum(weights) or 1.0
+    weights, max_weight = weighed.weights, weighed.total
     own_matches = [sum(own_counts[term] for term in group) for group in words.groups]
     all_matches = [sum(all_counts[term] for term in group) for group in words.groups]
     signals = {
@@ -188,7 +194,7 @@ def _score_candidate(candidate: Candidate, words: QueryWords, weights: Sequence[
         / max_weight,
         "coverage": _covered_weight(own_matches, weights) / max_weight,
         "reach": _covered_weight(all_matches, weights) / max_weight,
-        "missing_words": silent,
+        "missing_words": weighed.absent_share,
     }
     return ScoreDetails(
         score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],

@@ -7,24 +7,31 @@ source of truth: a search first indexes the files that changed, and reads direct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date, datetime, time
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ricordo.errors import InvalidQuery
 from ricordo.guard import Trust
 from ricordo.lazy import dataclass
-from ricordo.storage.contract import AppendedRange
+from ricordo.storage.contract import AppendedRange, FileInfo
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.history.tombstones import ForgottenStatements
 from ricordo.workspace.layout import AGENT_NOTES, LARGE_RESULTS, SESSIONS, WORKSPACE
 
+if TYPE_CHECKING:
+    import numpy as np
+
 __all__ = [
     "ALL_DOCUMENT_TYPES",
     "MEMORY_DOCUMENT_TYPES",
+    "NO_TIME",
     "RANKING_FIELD_MARKERS",
     "SUPERSEDES_MARKER",
     "TOOL_SPEAKER",
     "Answer",
+    "Array",
+    "CandidateColumns",
     "CandidateIndex",
+    "CandidateRequest",
     "Candidates",
     "Chunk",
     "CuratedMatches",
@@ -32,23 +39,25 @@ __all__ = [
     "Explanation",
     "Freshness",
     "Hit",
-    "KnowsDocumentTypes",
+    "KnowsDocuments",
     "Match",
     "Moment",
     "Neighbour",
     "Passage",
-    "PruningRule",
     "Query",
     "RejectedHit",
     "Reranker",
     "SearchIndex",
     "SearchSource",
+    "Selection",
+    "SourceContext",
     "SyncReport",
     "parse_moment",
     "parse_names",
 ]
 
 
+Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
 Moment: TypeAlias = datetime | date | str
 """A datetime with an offset, a date, or an ISO 8601 text of either. Dates and texts without an offset are in local
 time."""
@@ -108,6 +117,8 @@ ALL_DOCUMENT_TYPES: tuple[DocumentType, ...] = (
 """All types of documents."""
 MEMORY_DOCUMENT_TYPES: tuple[DocumentType, ...] = ("curated", "ledger", "long", "session", "note", "profile")
 """The types that hold memories: all except raw transcripts and evicted tool results."""
+NO_TIME = -(2**63)
+"""The time in milliseconds of what has no time."""
 SUPERSEDES_MARKER = "[supersedes:: "
 """The text that the markup of an entry contains if the entry supersedes another one."""
 RANKING_FIELD_MARKERS = ("[confidence:: ", "[confirmed:: ", "[merged:: ", "[pinned:: ", "[since:: ")
@@ -213,22 +224,67 @@ class Match:
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PruningRule:
-    """Which candidates of a search are worth reading: those that may be among the `min_count` best.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CandidateColumns:
+    """The candidates of a search as arrays, so that a ranking can decide which of their texts are worth reading.
 
-    The nearness of a candidate is the mean of its signals, weighted by `weights`; the rest of its text changes it by at
-    most `margin`. A new candidate gets a bonus of `recency`, which is halved after each half-life, in days, of the
-    entry's kind. An entry whose markup has ranking fields gets the full bonus at any age.
+    `signals` are those of `Match`; `dense` and `dense_context` are 0 where `has_vector` is false. `shape` is that of
+    `documents.chunk_shape`, `length` the number of characters, `time` in milliseconds and `NO_TIME` where it is not
+    known or does not count. `entry` is a digest of the id, 0 for none. `kind`, `session`, `speaker` and `document` are
+    numbers: `name` returns what a number of a column stands for, the path of a document, and `code` the number of a
+    name, -1 for an unknown one. `is_fixed` marks the candidates that have to be read in any case. `find_words` returns
+    a mask by word of the query and candidate.
     """
 
-    weights: Mapping[str, float]
-    margin: float
-    min_count: int
-    recency: float = 0.0
-    now: datetime | None = None
-    half_lives: Mapping[str, float] = field(default_factory=dict)
-    default_half_life: float = 1.0
+    signals: Mapping[str, Array]
+    has_vector: "Array | None"
+    shape: Array
+    length: Array
+    document: Array
+    line: Array
+    time: Array
+    entry: Array
+    kind: Array
+    session: Array
+    speaker: Array
+    is_curated: Array
+    is_fixed: Array
+    name: Callable[[str, int], str]
+    code: Callable[[str, str], int]
+    find_words: Callable[[], Array]
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceContext:
+    """What a ranking has to know of all candidates of a source, also of those that are not read.
+
+    `speakers` are all speakers of messages. `sessions` has the nearness of each session, or else file, and the share of
+    the question's words in it. `questions` has, by path and line, the nearness and the speaker of each message that
+    ends with a question.
+    """
+
+    speakers: frozenset[str] = frozenset()
+    sessions: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    questions: Mapping[tuple[str, int], tuple[float, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """The places of the candidates to read, and the context of all.
+
+    `scores` are those of the places whose texts do not change them, NaN for others. `best` is the highest score that a
+    candidate can have, `unseen` the highest of those that are not read, None if all are read.
+    """
+
+    places: Array
+    scores: Array
+    context: SourceContext
+    best: float
+    unseen: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,12 +298,17 @@ class CuratedMatches:
 class Candidates:
     """The matches of a search and what is needed to rank them.
 
-    `unseen` is the nearness of the nearest candidate that was found and left out, including its recency bonus, or None
-    if none was left out. `curated` is all of curated memory if an entry was found.
+    `scores`, `context`, `best` and `unseen` are those of the selection, if there was one; a score is None if the
+    ranking has to read the text for it. `curated` is all of curated memory if an entry was found. `tool_sessions` are
+    the sessions with output of tools if messages were searched, None if they are not known.
     """
 
     matches: Sequence[Match]
+    scores: Sequence[float | None] = ()
+    context: SourceContext | None = None
+    best: float = 1.0
     unseen: float | None = None
+    tool_sessions: frozenset[str] | None = None
     curated: CuratedMatches = field(default_factory=CuratedMatches)
 
 
@@ -330,27 +391,40 @@ class Reranker(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class CandidateRequest:
+    """A search for at most `limit` candidates; `select` chooses those to read, without it all are read."""
+
+    query: Query
+    limit: int
+    select: Callable[[CandidateColumns], Selection] | None = None
+
+
 @runtime_checkable
 class CandidateIndex(Protocol):
     """An optional capability of an index: return candidates for ranking in one step, without those that can't win."""
 
     async def find_candidates(
-        self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
-    ) -> Candidates:
-        """Return the matches of `search`, without the entries that the rule `cut` excludes.
+        self, requests: Sequence[CandidateRequest], *, beside: Callable[[], object] | None = None
+    ) -> list[Candidates]:
+        """Return the matches of `search` for each request, or only those that it selects.
 
-        `beside` is called in the thread that reads the index, if the index is read at once; it may be called more than
-        once.
+        The queries have the same text and profile. `beside` is called in the thread that reads the index, if the index
+        is read at once; it may be called more than once.
         """
         ...
 
 
 @runtime_checkable
-class KnowsDocumentTypes(Protocol):
-    """An optional capability of an index: tell without reading whether a search can find anything."""
+class KnowsDocuments(Protocol):
+    """An optional capability of an index: tell without reading which files the last search or refresh listed."""
 
     def may_hold(self, document_type: DocumentType) -> bool:
-        """Return whether there may be documents of this type, as of the last search or refresh."""
+        """Return whether there may be documents of this type."""
+        ...
+
+    def file_info(self, path: str) -> FileInfo | None:
+        """Return the metadata of a file, None if there is none."""
         ...
 
 
@@ -385,13 +459,17 @@ class SearchSource:
         return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.contains(chunk.content)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Passage:
-    """One match of one source, as input of the ranking; `source_rank` is 0 for the narrowest source."""
+    """One match of one source, as input of the ranking; `source_rank` is 0 for the narrowest source.
+
+    `score` is its score if that is known, None if it has to be computed.
+    """
 
     label: str
     source_rank: int
     match: Match
+    score: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

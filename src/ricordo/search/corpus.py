@@ -1,250 +1,42 @@
 """The corpus: all rows of an index in memory, as segments and a small tail of new rows.
 
 A row is identified by its position, which never changes; removed rows are only marked. A piece of a long entry has the
-fields of the bullet that points to it. The postings and columns of a segment are arrays that are searched without
-unpacking. Only counts of 0 to 3 matter to the score, so a term's count in the row and its count with the neighbours
-share a byte.
+fields of the bullet that points to it.
 
-Invariants: numbers ascend with positions, and rows are only added at the end. A segment depends on its rows alone; its
-terms are sorted by their UTF-8 bytes, and the rows of a term are ascending.
+Invariants: numbers ascend with positions, and rows are only added at the end.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, count
-from typing import Any, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ricordo.lazy import dataclass
 from ricordo.search.bm25 import K1, USUAL_LENGTH, B
-from ricordo.search.contract import ALL_DOCUMENT_TYPES
+from ricordo.search.contract import ALL_DOCUMENT_TYPES, TOOL_SPEAKER, Array
+from ricordo.search.documents import IS_ENTRY, IS_MESSAGE
+from ricordo.search.postings import (
+    COLUMNS,
+    CONTEXT_COUNT_SHIFT,
+    MAX_COUNT,
+    NAME_COLUMNS,
+    OWN_COUNT_MASK,
+    IndexedRow,
+    Postings,
+    Segment,
+)
 
-__all__ = [
-    "COLUMNS",
-    "CONTEXT_COUNT_SHIFT",
-    "HAS_RANKING_FIELDS",
-    "IS_ENTRY",
-    "IS_MESSAGE",
-    "NO_TIME",
-    "OWN_COUNT_MASK",
-    "Array",
-    "Corpus",
-    "IndexedRow",
-    "Postings",
-    "Segment",
-    "SegmentBuilder",
-    "pack_counts",
-]
+__all__ = ["Array", "Corpus"]
 
-
-Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
-NO_TIME = -(2**63)
-"""The time of a row without a time."""
-OWN_COUNT_MASK, CONTEXT_COUNT_SHIFT = 3, 2
-"""The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
-_MAX_COUNT = 3
-_PREFIX_BYTES = 8
-_MOST_OCCURRENCES = 2_000_000
-COLUMNS: dict[str, str] = {
-    "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
-    "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
-    "meaning": "<i8",
-}  # fmt: skip
-"""The columns of a segment. `shape` is 1 for a message, 2 for an entry and 6 for an entry with ranking fields. `own`
-and `around` are numbers of terms. `kind`, `tags` and `session` are indexes into the lists of names."""
-
-
-class IndexedRow(NamedTuple):
-    """A row to index: times in milliseconds, `text` and `context_text` are terms joined by spaces."""
-
-    number: int
-    document: int
-    line: int
-    part: int
-    place: int
-    twin: int
-    time: int
-    entry: int
-    shape: int
-    kind: str
-    tags: str
-    session: str
-    text: str
-    context_text: str
-    meaning: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Postings:
-    """The terms of a segment: `ends` splits `vocabulary` into terms, `starts` splits `rows` and `counts` by term.
-
-    `heads` are the first eight bytes of each term as a number, so that a search decodes only a few terms.
-    """
-
-    vocabulary: bytes
-    ends: Array
-    starts: Array
-    rows: Array
-    counts: Array
-    heads: "array[int]"
-
-    @classmethod
-    def create(cls, vocabulary: bytes, ends: Array, starts: Array, rows: Array, counts: Array) -> "Postings":
-        """Return the postings with their heads."""
-        begins = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
-        places = begins[:, np.newaxis] + np.arange(_PREFIX_BYTES)
-        letters = np.frombuffer(vocabulary + bytes(_PREFIX_BYTES), dtype=np.uint8)[places]
-        letters[places >= np.asarray(ends)[:, np.newaxis]] = 0
-        heads = array("Q", letters.view(">u8").astype(np.uint64).tobytes())
-        return cls(vocabulary=vocabulary, ends=ends, starts=starts, rows=rows, counts=counts, heads=heads)
-
-    def find(self, term: str) -> tuple[Array, Array]:
-        """Return the rows that contain a term, ascending, and their counts; both are empty if there are none."""
-        key = _encode_term(term)
-        at = self._first_index(key)
-        if at == len(self.ends) or self._term(at) != key:
-            return self.rows[:0], self.counts[:0]
-        return self._rows(at)
-
-    def find_prefix(self, start: str) -> Iterable[tuple[Array, Array]]:
-        """Yield rows and counts of each term with the prefix `start`."""
-        key = _encode_term(start)
-        for at in range(self._first_index(key), len(self.ends)):
-            if not self._term(at).startswith(key):
-                return
-            yield self._rows(at)
-
-    def _rows(self, at: int) -> tuple[Array, Array]:
-        start, end = int(self.starts[at]), int(self.starts[at + 1])
-        return self.rows[start:end], self.counts[start:end]
-
-    def _first_index(self, key: bytes) -> int:
-        head = int.from_bytes(key[:_PREFIX_BYTES].ljust(_PREFIX_BYTES, b"\0"), "big")
-        low = bisect_left(self.heads, head)
-        return bisect_left(range(len(self.ends)), key, low, bisect_right(self.heads, head, low), key=self._term)
-
-    def _term(self, at: int) -> bytes:
-        return self.vocabulary[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Segment:
-    """The columns, names and postings of a range of rows with ascending numbers."""
-
-    columns: dict[str, Array]
-    kinds: tuple[str, ...]
-    tags: tuple[str, ...]
-    sessions: tuple[str, ...]
-    postings: Postings
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.columns["number"])
-
-
-class SegmentBuilder:
-    """Builds a segment from rows that are added in batches; it stores only their numeric form.
-
-    Building takes some tens of bytes for each occurrence of a term, so one that `is_full` should get no more rows.
-    """
-
-    def __init__(self) -> None:
-        """Start with no rows."""
-        self._terms: defaultdict[str, int] = defaultdict(count().__next__)
-        self._names: tuple[defaultdict[str, int], ...] = tuple(defaultdict(count().__next__) for _ in range(3))
-        self._fields: list[Array] = []
-        self._posting_keys: list[Array] = []
-        self._count = 0
-
-    def add(self, rows: Sequence[IndexedRow]) -> None:
-        """Add rows; their numbers must be higher than all before."""
-        if not rows:
-            return
-        own = [row.text.split() for row in rows]
-        around = [row.context_text.split() for row in rows]
-        kinds, tags, sessions = self._names
-        fields = [
-            (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session], row.meaning)
-            for row, mine, beside in zip(rows, own, around, strict=True)
-        ]
-        self._fields.append(np.array(fields, dtype=np.int64))
-        for beside, terms in enumerate((own, around)):
-            self._posting_keys.append(self._build_posting_keys(terms, beside))
-        self._count += len(rows)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the rows have as many terms as one segment should have."""
-        return sum(map(len, self._posting_keys)) >= _MOST_OCCURRENCES
-
-    def build(self) -> Segment:
-        """Return the segment of all rows; nothing can be added after that."""
-        fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
-        columns = {
-            name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
-        }
-        kinds, tags, sessions = (tuple(names) for names in self._names)
-        return Segment(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._build_postings())
-
-    def _build_posting_keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
-        """Return for each term occurrence one number of the term, the row, and whether it is from a neighbour."""
-        lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
-        rows = np.repeat(np.arange(self._count, self._count + len(terms), dtype=np.int64), lengths)
-        held = map(self._terms.__getitem__, chain.from_iterable(terms))
-        numbers = np.fromiter(held, dtype=np.int64, count=len(rows))
-        return (numbers << 32) | (rows << 1) | beside
-
-    def _build_postings(self) -> Postings:
-        written = [_encode_term(term) for term in self._terms]
-        order = sorted(range(len(written)), key=written.__getitem__)
-        place = np.zeros(len(written), dtype=np.int64)
-        place[order] = np.arange(len(written))
-        held = np.concatenate(self._posting_keys) if self._posting_keys else np.zeros(0, dtype=np.int64)
-        self._posting_keys.clear()
-        if len(held):
-            numbers = place[held >> 32]
-            numbers <<= 32
-            held &= 0xFFFFFFFF
-            held |= numbers
-            del numbers
-            held.sort()
-        posting = held >> 1
-        first = np.flatnonzero(np.diff(posting, prepend=-1))
-        every = np.diff(first, append=len(held))
-        own = every - np.add.reduceat(held & 1, first) if len(first) else every
-        ordered = [written[at] for at in order]
-        return Postings.create(
-            vocabulary=b"".join(ordered),
-            ends=np.cumsum(np.fromiter(map(len, ordered), dtype=np.uint32, count=len(ordered)), dtype=np.uint32),
-            starts=np.searchsorted(posting[first] >> 31, np.arange(len(ordered) + 1)).astype(np.uint32),
-            rows=(posting[first] & 0x7FFFFFFF).astype(np.uint32),
-            counts=(np.minimum(own, _MAX_COUNT) | (np.minimum(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)).astype(
-                np.uint8
-            ),
-        )
-
-
-def pack_counts(own: int, every: int) -> int:
-    """Return the counts of a term in a row, alone and with its neighbours, packed in one byte."""
-    return min(own, _MAX_COUNT) | (min(every, _MAX_COUNT) << CONTEXT_COUNT_SHIFT)
-
-
-def _encode_term(term: str) -> bytes:
-    return term.encode("utf-8", "surrogatepass")
-
-
-IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS = 1, 2, 4
 _LONGEST_TAIL = 8_192
-_FILTER_CACHE_SIZE = 16
+_FILTER_CACHE_SIZE, _MASK_CACHE_SIZE = 16, 4
 _MOST_PARTS, _MAX_DEAD_SHARE = 8, 0.25
 _ROWS_TO_A_PART = 10_000
 """An index of many rows has several segments, so that building one takes no more memory than a small process has."""
-_NAME_COLUMNS = ("kind", "tags", "session")
+_BULLET_COLUMNS = ("kind", "tags", "session")
+"""The names that a piece of a long entry has from the bullet that points to it."""
 _TYPES: tuple[str, ...] = ALL_DOCUMENT_TYPES
-_LONG, _PROFILE = _TYPES.index("long"), _TYPES.index("profile")
+_LONG, _PROFILE, _RESULT = (_TYPES.index(name) for name in ("long", "profile", "result"))
 _COLUMN_TYPES = {
     **{name: kind for name, kind in COLUMNS.items() if name not in {"own", "around"}},
     "place": "<i4", "own": "<f8", "every": "<f8", "live": "|b1",
@@ -253,6 +45,8 @@ _COLUMN_TYPES = {
 
 class Corpus:
     """The rows of one index. `own` and `every` are the BM25 norms of a row, alone and with its neighbours.
+
+    `has_neighbours` tells whether a row has any, `has_groups` whether several rows may belong to one place.
 
     `changed_documents` are the documents whose rows changed; its consumer removes them from the set. `revision`
     increases with every change.
@@ -267,7 +61,8 @@ class Corpus:
         self.has_neighbours = False
         self.paths: dict[int, str] = {}
         self.changed_documents: set[int] = set()
-        self.names: dict[str, dict[str, int]] = {name: {} for name in _NAME_COLUMNS}
+        self.names: dict[str, dict[str, int]] = {name: {} for name in NAME_COLUMNS}
+        self._name_lists: dict[str, list[str]] = {name: [] for name in NAME_COLUMNS}
         self._sorts: Array = np.zeros(0, dtype=np.int8)
         self._profiles: list[int] = []
         self._hidden_cache: dict[str, tuple[int, ...]] = {}
@@ -280,6 +75,11 @@ class Corpus:
         self._long_entry_rows: dict[int, list[int]] = {}
         self._path_order: Array | None = None
         self._filter_cache: dict[tuple[tuple[str, ...], str, frozenset[str], str], Array | None] = {}
+        self._mask_cache: dict[tuple[object, ...], Array | None] = {}
+        self._masked_revision = -1
+        self.has_groups = False
+        self._type_counts = [0] * len(_TYPES)
+        self._tool_sessions: tuple[int, frozenset[str]] | None = None
 
     def __getitem__(self, column: str) -> Array:
         """Return a column."""
@@ -334,6 +134,38 @@ class Corpus:
             self._filter_cache[cache_key] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
         return self._filter_cache[cache_key]
 
+    def has_types(self, types: Iterable[str]) -> bool:
+        """Return whether a document of these types was added."""
+        return any(self._type_counts[_TYPES.index(name)] for name in types)
+
+    @property
+    def tool_sessions(self) -> frozenset[str]:
+        """The sessions with output of tools."""
+        if self._tool_sessions is None or self._tool_sessions[0] != self.revision:
+            is_tool = self["speaker"] == self.code("speaker", TOOL_SPEAKER)
+            is_tool |= self._sorts[self["document"]] == _RESULT
+            codes = np.unique(self["session"][is_tool & self["live"]]).tolist()
+            self._tool_sessions = self.revision, frozenset(self.name("session", code) for code in codes)
+        return self._tool_sessions[1]
+
+    def name(self, column: str, code: int) -> str:
+        """Return the name that a code of a column of names stands for, or the path of a document."""
+        return self.paths[code] if column == "document" else self._name_lists[column][code]
+
+    def code(self, column: str, name: str) -> int:
+        """Return the code of a name, -1 for an unknown one."""
+        return self.names[column].get(name, -1)
+
+    def cached_mask(self, key: tuple[object, ...], make: "Callable[[], Array | None]") -> "Array | None":
+        """Return the mask of rows for `key`, which `make` returns; the latest ones are kept until a row changes."""
+        if self._masked_revision != self.revision or (
+            key not in self._mask_cache and len(self._mask_cache) >= _MASK_CACHE_SIZE
+        ):
+            self._mask_cache, self._masked_revision = {}, self.revision
+        if key not in self._mask_cache:
+            self._mask_cache[key] = make()
+        return self._mask_cache[key]
+
     def add_documents(self, documents: Iterable[tuple[int, str, str]]) -> None:
         """Add documents as (number, path, sort); they must be added before their rows."""
         new = list(documents)
@@ -345,6 +177,7 @@ class Corpus:
         for number, path, sort in new:
             self.paths[number] = path
             self._sorts[number] = _TYPES.index(sort)
+            self._type_counts[self._sorts[number]] += 1
             if self._sorts[number] == _PROFILE:
                 self._profiles.append(number)
 
@@ -392,13 +225,14 @@ class Corpus:
         at, columns = self.count, block.columns
         self._reserve(at + len(block))
         for name, value in columns.items():
-            if name in self._columns and name not in {"place", "own", *_NAME_COLUMNS}:
+            if name in self._columns and name not in {"place", "own", *NAME_COLUMNS}:
                 self._columns[name][at : at + len(block)] = value
-        for name, names in zip(_NAME_COLUMNS, (block.kinds, block.tags, block.sessions), strict=True):
+        for name, names in block.names.items():
             codes = np.fromiter((self._name_code(name, one) for one in names), dtype=np.int32, count=len(names))
             self._columns[name][at : at + len(block)] = codes[columns[name]]
         own, every = _bm25_norms(columns["own"], columns["around"])
         self.has_neighbours |= bool(np.any(columns["around"]))
+        self.has_groups |= bool(np.any((columns["part"] > 0) | (columns["shape"] & (IS_MESSAGE | IS_ENTRY) == 0)))
         self._columns["own"][at : at + len(block)], self._columns["every"][at : at + len(block)] = own, every
         self._columns["place"][at : at + len(block)] = self._place_ids_for(columns["place"])
         self._columns["live"][at : at + len(block)] = True
@@ -451,11 +285,12 @@ class Corpus:
 
     def _append(self, values: "dict[str, int | str]") -> None:
         self._reserve(self.count + 1)
-        for name in ("number", "document", "line", "part", "twin", "time", "entry", "shape", "meaning"):
+        for name in ("number", "document", "line", "part", "twin", "time", "entry", "shape", "meaning", "length"):
             self._columns[name][self.count] = values[name]
-        for name in _NAME_COLUMNS:
+        for name in NAME_COLUMNS:
             self._columns[name][self.count] = self._name_code(name, str(values[name]))
         self.has_neighbours |= bool(values["around"])
+        self.has_groups |= values["part"] != 0 or int(values["shape"]) & (IS_MESSAGE | IS_ENTRY) == 0
         own, every = _bm25_norms(np.array([values["own"]]), np.array([values["around"]]))
         self._columns["own"][self.count], self._columns["every"][self.count] = own[0], every[0]
         self._columns["place"][self.count] = self._place_id_for(int(values["place"]))
@@ -472,9 +307,9 @@ class Corpus:
             return
         pointing = np.isin(self["entry"], list(wanted)) & self["live"] & ((self["shape"] & IS_ENTRY) > 0)
         newest = {int(self["entry"][row]): row for row in np.flatnonzero(pointing).tolist()}
-        nothing = {name: self._name_code(name, "") for name in _NAME_COLUMNS} | {"time": np.iinfo(np.int64).min}
+        nothing = {name: self._name_code(name, "") for name in _BULLET_COLUMNS} | {"time": np.iinfo(np.int64).min}
         for entry in wanted:
-            for name in (*_NAME_COLUMNS, "time"):
+            for name in (*_BULLET_COLUMNS, "time"):
                 fields = self._columns[name]
                 fields[self._long_entry_rows[entry]] = fields[newest[entry]] if entry in newest else nothing[name]
 
@@ -487,7 +322,10 @@ class Corpus:
 
     def _name_code(self, column: str, name: str) -> int:
         names = self.names[column]
-        return names.setdefault(name, len(names))
+        if name not in names:
+            names[name] = len(names)
+            self._name_lists[column].append(name)
+        return names[name]
 
     def _place_ids_for(self, keys: Array) -> Array:
         if self._new_places:
@@ -531,25 +369,30 @@ class _TailPostings:
     """The postings of rows that were added one by one."""
 
     def __init__(self) -> None:
+        """Start with no terms."""
         self._terms: dict[str, tuple[array[int], bytearray]] = {}
 
     def add(self, row: int, terms: IndexedRow) -> None:
+        """Add the terms of a row, which is behind all others."""
         own = Counter(terms.text.split())
         every = own + Counter(terms.context_text.split())
         for term, times in every.items():
             rows, counts = self._terms.setdefault(term, (array("I"), bytearray()))
             rows.append(row)
-            counts.append(pack_counts(own[term], times))
+            counts.append(_pack_counts(own[term], times))
 
     def find(self, term: str) -> tuple[Array, Array]:
+        """Return the rows of a term and its packed counts in them."""
         rows, counts = self._terms.get(term, ((), b""))
         # a copy, as an array with an exported buffer can't grow
         return np.array(rows, dtype=np.uint32), np.frombuffer(bytes(counts), dtype=np.uint8)
 
     def find_prefix(self, start: str) -> Iterator[tuple[Array, Array]]:
+        """Yield the result of `find` for each term that begins with `start`."""
         return (self.find(term) for term in self._terms if term.startswith(start))
 
     def to_postings(self) -> Postings:
+        """Return the terms as those of a segment."""
         written = sorted((term.encode("utf-8", "surrogatepass"), held) for term, held in self._terms.items())
         lengths = [len(rows) for _, (rows, _) in written]
         return Postings.create(
@@ -559,6 +402,11 @@ class _TailPostings:
             rows=np.frombuffer(b"".join(rows.tobytes() for _, (rows, _) in written), dtype=np.uint32),
             counts=np.frombuffer(b"".join(counts for _, (_, counts) in written), dtype=np.uint8),
         )
+
+
+def _pack_counts(own: int, every: int) -> int:
+    """Return the counts of a term in a row, alone and with its neighbours, packed in one byte."""
+    return min(own, MAX_COUNT) | (min(every, MAX_COUNT) << CONTEXT_COUNT_SHIFT)
 
 
 def _bm25_norms(own: Array, around: Array) -> tuple[Array, Array]:

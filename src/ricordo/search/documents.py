@@ -23,23 +23,36 @@ from ricordo.language.languages import is_unsegmented
 from ricordo.language.packs import pack_phrases
 from ricordo.language.words import GENERIC_WEIGHT, is_generic
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.search.contract import Chunk, DocumentType, Query
+from ricordo.search.contract import RANKING_FIELD_MARKERS, SUPERSEDES_MARKER, Chunk, DocumentType, Query
 from ricordo.storage.contract import FileInfo
 from ricordo.workspace.layout import session_from_stem
 
 __all__ = [
+    "CURATED_QUERY",
+    "ENDS_WITH_QUESTION",
+    "HAS_RANKING_FIELDS",
+    "IS_CALL",
+    "IS_ENTRY",
+    "IS_MESSAGE",
+    "IS_QUESTION",
+    "MAX_CURATED",
     "MAX_LITERAL_CHARS",
+    "SUPERSEDES",
     "Checksum",
     "DocumentChanges",
     "DocumentFingerprint",
     "PreparedQuery",
     "QueryWords",
     "SearchDocument",
+    "chunk_shape",
     "classify_document",
     "contains_text",
+    "ends_with_question",
     "find_changes",
+    "is_tool_call",
     "matches_filters",
     "neighbour_terms",
+    "only_asks",
     "own_terms",
     "query_words",
     "to_milliseconds",
@@ -236,8 +249,13 @@ def _has_secret_cached(path: str) -> bool:
     return has_secret(path)
 
 
+CURATED_QUERY = Query(text="", document_types=("curated",))
+"""The query for curated memory, newest first."""
+MAX_CURATED = 2_000
+"""The maximum number of chunks of curated memory."""
 MAX_LITERAL_CHARS = 100
 """The maximum number of characters of a query that is searched as typed if none of its words is found."""
+_RECORDED_TYPES = frozenset({"transcript", "result"})
 _FINE_TICK_NS = 50_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _SECOND_NS = 1_000_000_000
@@ -304,7 +322,10 @@ class PreparedQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentChanges:
-    """Documents that may have changed, smallest first, paths of deleted documents, and the number of unchanged ones."""
+    """Documents that may have changed, paths of deleted documents, and the number of unchanged ones.
+
+    The changed ones are memories before what was recorded of sessions, and of each the smallest first.
+    """
 
     changed: tuple[tuple[SearchDocument, FileInfo], ...]
     removed: tuple[str, ...]
@@ -325,7 +346,7 @@ def find_changes(
         before = known.get(info.path)
         if before is None or not before.matches(info):
             changed.append((document, info))
-    changed.sort(key=lambda pair: (pair[1].size, pair[1].path))
+    changed.sort(key=lambda pair: (pair[0].document_type in _RECORDED_TYPES, pair[1].size, pair[1].path))
     removed = tuple(sorted(path for path, row in known.items() if row.document_type in sorts and path not in present))
     return DocumentChanges(changed=tuple(changed), removed=removed, unchanged=len(present) - len(changed))
 
@@ -371,3 +392,42 @@ def contains_text(content: str, text: str) -> bool:
 
 def _is_inside_word(left: str, right: str) -> bool:
     return (left + right).isascii() and left.isalnum() and right.isalnum()
+
+
+IS_MESSAGE, IS_ENTRY, HAS_RANKING_FIELDS, ENDS_WITH_QUESTION, IS_QUESTION, IS_CALL, SUPERSEDES = (
+    1 << bit for bit in range(7)
+)
+"""What a chunk is, as bits of its shape: a message, an entry, one with fields that its ranking has to read, a text that
+ends with a question or is nothing else, the call of a tool, an entry that supersedes another one."""
+_QUESTION_END_CHARS = 200
+_QUESTION_MARK = lazy_compile("[？؟]")
+_TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
+
+
+def chunk_shape(chunk: Chunk) -> int:
+    """Return what a chunk is, as far as a ranking has to know before it reads the text."""
+    if chunk.markup:
+        has_fields = any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS))
+        return IS_ENTRY | HAS_RANKING_FIELDS * has_fields | SUPERSEDES * (SUPERSEDES_MARKER in chunk.markup)
+    return (
+        IS_MESSAGE * bool(chunk.message)
+        | ENDS_WITH_QUESTION * ends_with_question(chunk.content)
+        | IS_QUESTION * only_asks(chunk.content)
+        | IS_CALL * is_tool_call(chunk.speaker, chunk.content)
+    )
+
+
+def ends_with_question(content: str) -> bool:
+    """Return whether a text ends with a question."""
+    end = content[-_QUESTION_END_CHARS:]
+    return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
+
+
+def only_asks(content: str) -> bool:
+    """Return whether a text is one question without a sentence before it."""
+    return content.endswith(("?", "？")) and not any(end in content for end in (". ", "! ", "。", "！"))
+
+
+def is_tool_call(speaker: str, content: str) -> bool:
+    """Return whether a message of an assistant contains the call of a tool."""
+    return speaker == "assistant" and '{"' in content and _TOOL_CALL.search(content) is not None

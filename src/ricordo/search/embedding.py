@@ -81,6 +81,7 @@ class IndexEmbedder:
         self.missing_count = 0
         self.retry_seconds: float | None = None
         self._embedder = embedder
+        self._weighing = embedder if isinstance(embedder, WeightedQueryEmbedder) else None
         self._cache = VectorCache(path, embedder.model_id, commit=commit, ann_vectors=ann_vectors, check=check)
         self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
         self._placement = VectorPlacement()
@@ -109,8 +110,8 @@ class IndexEmbedder:
         self._searches += 1
         if self._searches > _SEARCHES_BEFORE_BUILD:
             self._cache.start_build(alone=self._placement.places.is_alone)
-        if isinstance(self._embedder, WeightedQueryEmbedder):
-            return self._semantic_query(weighing=partial(self._weighted_vector, self._embedder, text))
+        if self._weighing is not None:
+            return self._semantic_query(weighing=partial(self._weighted_vector, self._weighing, text))
         vector = await self._embed_query(text)
         return None if vector is None else self._semantic_query(vector=vector)
 

@@ -21,16 +21,18 @@ from ricordo.lazy import dataclass
 from ricordo.search.contract import (
     ALL_DOCUMENT_TYPES,
     MEMORY_DOCUMENT_TYPES,
+    CandidateRequest,
     Candidates,
     CuratedMatches,
     DocumentType,
     Freshness,
     Match,
-    PruningRule,
     Query,
     SyncReport,
 )
 from ricordo.search.documents import (
+    CURATED_QUERY,
+    MAX_CURATED,
     DocumentChanges,
     PreparedQuery,
     SearchDocument,
@@ -40,17 +42,6 @@ from ricordo.search.documents import (
 )
 from ricordo.search.ingest import Ingester, PendingAppend, SyncProgress
 from ricordo.search.memory_root import DocumentOutline, OutlineCache
-from ricordo.search.retrieval import (
-    CURATED_QUERY,
-    MAX_CURATED,
-    ChunkLocation,
-    ChunkNeighbours,
-    FileScanner,
-    find_candidates,
-    find_neighbours,
-    merge_matches,
-    search_database,
-)
 from ricordo.search.tables import CacheDatabase
 from ricordo.storage.contract import (
     AppendedRange,
@@ -66,6 +57,7 @@ from ricordo.workspace.layout import WORKSPACE
 if TYPE_CHECKING:
     from ricordo.models import Embedder
     from ricordo.search.embedding import IndexEmbedder
+    from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours, FileScanner
     from ricordo.search.segments import CorpusSearcher
     from ricordo.search.vector_search import MissingVectors, SemanticQuery
 
@@ -167,13 +159,17 @@ class WorkspaceIndex(AppendMixin):
         self._change_event = anyio.Event()
         self._change_count, self._embedded_count = 0, -1
         self._redactor = redactor
-        self._scan = FileScanner(files=files, redactor=redactor)
+        self._file_scanner: FileScanner | None = None
         self._ingest_lock = anyio.Lock(fast_acquire=True)
         self._ingester: tuple[Database, Ingester] | None = None
         self._searcher: tuple[Database, CorpusSearcher] | None = None
         self._synced_files: tuple[tuple[FileInfo, ...], frozenset[DocumentType], int] | None = None
         self._listed_files: tuple[FileInfo, ...] = ()
-        self._held_types: tuple[tuple[FileInfo, ...], frozenset[DocumentType]] = (), frozenset()
+        self._known_files: tuple[tuple[FileInfo, ...], dict[str, FileInfo], frozenset[DocumentType]] = (
+            (),
+            {},
+            frozenset(),
+        )
         self._pending: list[SearchDocument] = []
         self._stale_files = 0
         self._refresh_count = 0
@@ -241,44 +237,57 @@ class WorkspaceIndex(AppendMixin):
             unread: Sequence[tuple[SearchDocument, FileInfo]] = find_changes(
                 {}, files, self._folder, asked.document_types
             ).changed
-            return await self._scan.search(unread, asked, words, limit)
+            return await self._scanner().search(unread, asked, words, limit)
         scanned = (
-            await self._scan.search(progress.unread_documents, asked, words, limit) if progress.unread_documents else []
+            await self._scanner().search(progress.unread_documents, asked, words, limit)
+            if progress.unread_documents
+            else []
         )
-        return merge_matches(found, scanned, limit) if scanned else found
+        if not scanned:
+            return found
+        from ricordo.search.retrieval import merge_matches
+
+        return merge_matches(found, scanned, limit)
 
     async def find_candidates(
-        self, query: Query, limit: int, cut: PruningRule | None = None, *, beside: Callable[[], object] | None = None
-    ) -> Candidates:
-        """Return the matches of `search` with what is needed to rank them, without those that the rule `cut` excludes.
+        self, requests: Sequence[CandidateRequest], *, beside: Callable[[], object] | None = None
+    ) -> list[Candidates]:
+        """Return the matches of `search` for each request, or what it selects, with what is needed to rank them.
 
-        At most 2,000 chunks of curated memory are returned, the newest. If the index can't apply the rule, all matches
-        are returned. If no file has changed, everything runs in one call in a thread, including `beside`.
+        The queries have the same text and profile. At most 2,000 chunks of curated memory are returned, the newest. If
+        the index can't be used, all matches are returned. If no file has changed, everything runs in one call in a
+        thread, including `beside`.
         """
-        asked = PreparedQuery(query=query, words=query_words(query.text), limit=limit)
-        sorts: tuple[DocumentType, ...] = (*query.document_types, "curated")
-        sense = (
-            await self._index_embedder.prepare_query(query.text)
-            if self._index_embedder and asked.words.groups
-            else None
+        text = requests[0].query.text
+        words = query_words(text)
+        asked = [(PreparedQuery(query=each.query, words=words, limit=each.limit), each.select) for each in requests]
+        types: tuple[DocumentType, ...] = (
+            "curated",
+            *(name for each in requests for name in each.query.document_types),
         )
+        sense = await self._index_embedder.prepare_query(text) if self._index_embedder and words.groups else None
+
+        def find(reader: Connection, searcher: "CorpusSearcher") -> list[Candidates]:
+            return searcher.find_candidates(reader, asked, sense)
+
         if self._sync_lister is not None and self._synced_files is not None:
             listing = FolderListing(self._sync_lister, self._folder, beside)
             found = await self._read(
-                lambda reader, held: find_candidates(reader, held, asked, sense, cut), current=True,
-                unless=lambda: not self._is_up_to_date(listing(), sorts),
+                find, current=True, unless=lambda: not self._is_up_to_date(listing(), types)
             )  # fmt: skip
             if found is not None:
                 return found
         files = await self._files.list(self._folder)
-        settled = self._is_up_to_date(files, sorts)
-        progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
+        settled = self._is_up_to_date(files, types)
+        progress = None if settled else await self._catch_up(files, types, seconds=self._patience_seconds)
         if settled or (progress is not None and not progress.unread_documents):
-            found = await self._read(
-                lambda reader, held: find_candidates(reader, held, asked, sense, cut), current=settled
-            )
+            found = await self._read(find, current=settled)
             if found is not None:
                 return found
+        return [await self._search_candidates(each.query, each.limit) for each in requests]
+
+    async def _search_candidates(self, query: Query, limit: int) -> Candidates:
+        """Return all matches as candidates, where not all documents are indexed."""
         matches = await self.search(query, limit)
         if not any(match.chunk.entry_id for match in matches):
             return Candidates(matches=matches)
@@ -289,10 +298,20 @@ class WorkspaceIndex(AppendMixin):
             curated = CuratedMatches()
         return Candidates(matches=matches, curated=curated)
 
-    async def beside(self, spots: Sequence[ChunkLocation]) -> list[ChunkNeighbours | None]:
+    async def beside(self, spots: "Sequence[ChunkLocation]") -> "list[ChunkNeighbours | None]":
         """Return each chunk with its neighbours, in order; None for a chunk that is no longer there."""
+        from ricordo.search.retrieval import find_neighbours
+
         found = await self._read(lambda reader, _: find_neighbours(reader, spots), current=False)
-        return await self._scan.beside(spots, self._folder) if found is None else found
+        return await self._scanner().beside(spots, self._folder) if found is None else found
+
+    def _scanner(self) -> "FileScanner":
+        # most processes scan no file
+        if self._file_scanner is None:
+            from ricordo.search.retrieval import FileScanner
+
+            self._file_scanner = FileScanner(files=self._files, redactor=self._redactor)
+        return self._file_scanner
 
     def _is_up_to_date(self, files: Sequence[FileInfo], sorts: tuple[DocumentType, ...]) -> bool:
         """Return whether these sorts were fully indexed at the last search or refresh, from exactly these files."""
@@ -302,7 +321,7 @@ class WorkspaceIndex(AppendMixin):
         if not set(sorts) <= covered or revision != self._ingester[1].revision:
             return False
         now = tuple(files)
-        if before != now:
+        if now is not before and now != before:
             # files that are not documents, such as the usage log, do not change the results
             if self._document_files(before) != self._document_files(now):
                 return False
@@ -311,11 +330,19 @@ class WorkspaceIndex(AppendMixin):
 
     def may_hold(self, document_type: DocumentType) -> bool:
         """Return whether there may be documents of this type, as of the last search or refresh."""
+        return document_type in self._look_up_files()[2]
+
+    def file_info(self, path: str) -> FileInfo | None:
+        """Return the metadata of a file, as of the last search or refresh; None if there is none."""
+        return self._look_up_files()[1].get(path)
+
+    def _look_up_files(self) -> tuple[tuple[FileInfo, ...], dict[str, FileInfo], frozenset[DocumentType]]:
         files = self._listed_files
-        if self._held_types[0] is not files:
+        if self._known_files[0] is not files:
             documents = (classify_document(info.path, self._folder) for info in files)
-            self._held_types = files, frozenset(document.document_type for document in documents if document)
-        return document_type in self._held_types[1]
+            types = frozenset(document.document_type for document in documents if document)
+            self._known_files = files, {info.path: info for info in files}, types
+        return self._known_files
 
     def _document_files(self, files: Sequence[FileInfo]) -> list[FileInfo]:
         return [info for info in files if classify_document(info.path, self._folder) is not None]
@@ -324,9 +351,7 @@ class WorkspaceIndex(AppendMixin):
         self, prepared: PreparedQuery, sense: "SemanticQuery | None", *, current: bool = False
     ) -> list[Match] | None:
         """Return the matches of the database, as `_read` does."""
-        return await self._read(
-            lambda reader, segments: search_database(reader, segments, prepared, sense), current=current
-        )
+        return await self._read(lambda reader, searcher: searcher.search(reader, prepared, sense), current=current)
 
     async def _read(
         self,
@@ -340,12 +365,13 @@ class WorkspaceIndex(AppendMixin):
         Also None if `unless` returns true; it is called before anything is read, in the same thread.
         """
 
-        async def look(database: Database) -> _T | None:
+        # an annotation that is no text is computed at each call
+        async def look(database: Database) -> "_T | None":
             if not self._is_current_database(database):
                 return None
             intake = self._ingester_for(database)
 
-            def select(reader: Connection) -> _T | None:
+            def select(reader: Connection) -> "_T | None":
                 if unless is not None and unless():
                     return None
                 if current and not intake.is_current(reader):

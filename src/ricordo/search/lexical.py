@@ -5,10 +5,10 @@ The postings of a query's words are merged once and cached until the corpus chan
 Invariant: matches, order and signals are those of `bm25.rank_candidates` over the same rows.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 
@@ -18,27 +18,27 @@ from ricordo.search.bm25 import (
     MAX_PER_GROUP,
     OWN_SHARE,
     SCORE_STEPS,
-    ScoreDetails,
     TermStatistics,
     stem_prefix,
 )
-from ricordo.search.contract import Query
-from ricordo.search.corpus import CONTEXT_COUNT_SHIFT, IS_ENTRY, IS_MESSAGE, NO_TIME, OWN_COUNT_MASK, Array, Corpus
-from ricordo.search.documents import PreparedQuery, QueryWords, to_milliseconds
+from ricordo.search.contract import NO_TIME, Chunk, Match, Query
+from ricordo.search.corpus import Array, Corpus
+from ricordo.search.documents import IS_ENTRY, IS_MESSAGE, PreparedQuery, QueryWords, to_milliseconds
+from ricordo.search.postings import CONTEXT_COUNT_SHIFT, OWN_COUNT_MASK
 
 __all__ = [
     "LexicalScores",
     "PostingsCache",
-    "RankedRow",
     "RankedRows",
     "WordPostings",
     "best_rows",
     "cap_repeats",
     "filter_mask",
+    "highest_rows",
     "measure_rows",
     "newest_numbers",
+    "rank_rows",
     "score_rows",
-    "search",
 ]
 
 
@@ -49,15 +49,15 @@ _MAX_UNKNOWN_TERMS = 4_096
 
 @dataclass(frozen=True, kw_only=True)
 class WordPostings:
-    """The rows that contain a word, ascending, and its counts in each, alone and with neighbours.
+    """The rows that contain a word, ascending, and what it adds to their BM25 per unit of its weight.
 
-    `gain` is what the word adds to the score of each row per unit of its weight.
+    `own` is for the rows alone, 0 where only a neighbour contains the word; `every` is for the rows with their
+    neighbours.
     """
 
     rows: Array
     own: Array
     every: Array
-    gain: Array
 
 
 class PostingsCache:
@@ -154,38 +154,52 @@ def _merge_postings(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> Wo
 def _build_word_postings(corpus: Corpus, rows: Array, own: Array, every: Array) -> WordPostings:
     alone = own / (own + corpus["own"][rows])
     beside = every / (every + corpus["every"][rows]) if corpus.has_neighbours else alone
-    return WordPostings(rows=rows, own=own, every=every, gain=OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
+    return WordPostings(rows=rows, own=alone, every=beside)
 
 
-_MIN_RANKED = 64
+_SPARE_ROWS = 64
+"""How many more rows than wanted are sorted, as some repeat others."""
 _SCORE_MARGIN = 1e-6
-_PARTITION_FACTOR = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankedRow:
-    """A row that was found: its number and its score details."""
+class LexicalScores:
+    """The scores of all rows by the words of a query, alone and with neighbours, as shares of the possible maximum."""
 
-    number: int
-    details: ScoreDetails
+    query_words: tuple[str, ...]
+    words: tuple[WordPostings, ...]
+    weights: Array
+    own: Array
+    every: Array
+    scores: Array
+    max_score: float
+    absent_words: tuple[str, ...]
+    absent_share: float
+
+    def find_words(self, rows: Array) -> tuple[Array, Array]:
+        """Return which words each row contains, alone and with its neighbours: masks by word and row."""
+        starts = np.arange(len(self.words))[:, np.newaxis] * len(self.scores)
+        held = np.concatenate([word.rows + start for word, start in zip(self.words, starts, strict=True)])
+        if not len(held):
+            nothing = np.zeros((len(self.words), len(rows)), dtype=np.bool_)
+            return nothing, nothing
+        sought = rows + starts
+        at = np.minimum(held.searchsorted(sought), len(held) - 1)
+        every = held[at] == sought
+        return every & (np.concatenate([word.own for word in self.words])[at] > 0), every
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankedRows:
     """Rows that were found, best first, with their scores and a column for each signal.
 
-    `word_bits` is a bit set of the `query_words` in each row; `absent_words` occur in no row, and `absent_share` is
-    their share. `has_vector` marks the rows that have the `semantic_signals`.
+    `lexical` are the scores that they are taken from. `has_vector` marks the rows that have the `semantic_signals`.
     """
 
     rows: Array
-    numbers: Array
     scores: Array
     signals: Mapping[str, Array]
-    word_bits: Array
-    query_words: tuple[str, ...]
-    absent_words: tuple[str, ...]
-    absent_share: float
+    lexical: LexicalScores
     semantic_signals: Mapping[str, Array] = field(default_factory=dict)
     has_vector: "Array | None" = None
 
@@ -193,73 +207,69 @@ class RankedRows:
         """Return the number of rows."""
         return len(self.rows)
 
-    def to_list(self, places: "Array | None" = None) -> list[RankedRow]:
-        """Return the rows at these places, or all, as single objects."""
-        at = np.arange(len(self)) if places is None else places
-        names, columns = (
-            (*self.signals, "missing_words", *self.semantic_signals),
-            [column[at].tolist() for column in self._columns()],
-        )
-        without = len(names) - len(self.semantic_signals)
-        known = [False] * len(at) if self.has_vector is None else self.has_vector[at].tolist()
-        codes = [int(code) for code in self.word_bits[at].tolist()]
-        # many rows contain the same words
-        words = {code: tuple(word for nth, word in enumerate(self.query_words) if code >> nth & 1) for code in {*codes}}
+    def to_matches(self, numbers: Array, chunks: Mapping[int, Chunk], places: "Array | None" = None) -> list[Match]:
+        """Return the rows at these places, or all, as matches.
+
+        `numbers` are the numbers of all rows, and `chunks` the chunks by number. Raises: KeyError for a missing chunk.
+        """
+        places = np.arange(len(self)) if places is None else places
+        lexical = self.lexical
+        own, every = lexical.find_words(self.rows[places])
+        found = {name: column[places].tolist() for name, column in self.signals.items()}
+        found["coverage"] = (lexical.weights @ own / lexical.max_score).tolist()
+        found["reach"] = (lexical.weights @ every / lexical.max_score).tolist()
+        found["missing_words"] = [lexical.absent_share] * len(places)
+        without = tuple(found)
+        found |= {name: column[places].tolist() for name, column in self.semantic_signals.items()}
+        known = [False] * len(places) if self.has_vector is None else self.has_vector[places].tolist()
+        names, query_words, absent = tuple(found), lexical.query_words, lexical.absent_words
         rows = zip(
-            self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, zip(*columns, strict=True), strict=True
-        )
-        return [
-            RankedRow(
-                number=number,
-                details=ScoreDetails(
-                    score=score, words=words[code],
-                    signals=dict(zip(names, values if has_meaning else values[:without], strict=False)),
-                ),
-            )
-            for number, score, code, has_meaning, values in rows
-        ]  # fmt: skip
-
-    def _columns(self) -> Iterator[Array]:
-        """Yield the signals of the rows."""
-        yield from self.signals.values()
-        yield np.full(len(self), self.absent_share)
-        yield from self.semantic_signals.values()
+            numbers[places].tolist(), self.scores[places].tolist(), known, own.T.tolist(),
+            zip(*found.values(), strict=True), strict=True,
+        )  # fmt: skip
+        matches = list[Match]()
+        for rank, (number, score, has_meaning, held, values) in enumerate(rows, 1):
+            chunk = chunks[number]
+            matches.append(
+                Match(
+                    path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content,
+                    rank=rank, score=score, chunk=chunk, matched_words=tuple(compress(query_words, held)),
+                    missing_words=absent, signals=dict(zip(names if has_meaning else without, values, strict=False)),
+                )
+            )  # fmt: skip
+        return matches
 
 
-@dataclass(frozen=True, kw_only=True)
-class LexicalScores:
-    """The scores of all rows by the words of a query; `max_score` is the maximum the query can reach."""
-
-    query: PreparedQuery
-    words: tuple[WordPostings, ...]
-    weights: tuple[float, ...]
-    statistics: TermStatistics
-    scores: Array
-    max_score: float
-
-
-def search(corpus: Corpus, prepared: PreparedQuery, occurrences: PostingsCache) -> RankedRows:
+def rank_rows(corpus: Corpus, lexical: LexicalScores, prepared: PreparedQuery) -> RankedRows:
     """Return the rows that contain a word of the query, best first."""
-    lexical = score_rows(corpus, prepared, occurrences)
-    rows = np.array(best_rows(corpus, lexical, prepared.limit), dtype=np.int64)
-    return measure_rows(corpus, rows, lexical)
+    return measure_rows(best_rows(corpus, lexical, prepared, prepared.limit), lexical)
+
+
+def measure_rows(rows: Array, lexical: LexicalScores) -> RankedRows:
+    """Return the scores of these rows, also of rows without a word of the query."""
+    signals = {"bm25": lexical.own[rows], "context": lexical.every[rows]}
+    return RankedRows(rows=rows, scores=lexical.scores[rows], signals=signals, lexical=lexical)
 
 
 def score_rows(corpus: Corpus, prepared: PreparedQuery, occurrences: PostingsCache) -> LexicalScores:
     """Return the score of every row by its words."""
     words, statistics = occurrences.find(corpus, prepared.words, corpus.hidden_documents(prepared.query.profile))
-    weights = tuple(statistics.weights(prepared.words))
-    scores = np.zeros(corpus.count)
-    for weight, word in zip(weights, words, strict=True):
-        scores[word.rows] += weight * word.gain
+    weighed = statistics.weigh(prepared.words)
+    weights = np.array(weighed.weights)
+    rows = np.concatenate([word.rows for word in words] or [np.zeros(0, dtype=np.int64)])
+    shares = (weights / weighed.total).repeat([len(word.rows) for word in words])
+    own = every = np.bincount(rows, shares * _joined([word.own for word in words]), minlength=corpus.count)
+    if corpus.has_neighbours:
+        every = np.bincount(rows, shares * _joined([word.every for word in words]), minlength=corpus.count)
     return LexicalScores(
-        query=prepared,
-        words=words,
-        weights=weights,
-        statistics=statistics,
-        scores=scores,
-        max_score=sum(weights) or 1.0,
-    )
+        query_words=prepared.words.words, words=words, weights=weights, own=own, every=every,
+        scores=OWN_SHARE * own + (1 - OWN_SHARE) * every, max_score=weighed.total,
+        absent_words=weighed.absent_words, absent_share=weighed.absent_share,
+    )  # fmt: skip
+
+
+def _joined(columns: Sequence[Array]) -> Array:
+    return np.concatenate(columns) if columns else np.zeros(0)
 
 
 def newest_numbers(corpus: Corpus, prepared: PreparedQuery) -> list[int]:
@@ -267,8 +277,8 @@ def newest_numbers(corpus: Corpus, prepared: PreparedQuery) -> list[int]:
 
     With equal times in one document, the later line is the newer one.
     """
-    rows, limit = np.arange(corpus.count), prepared.limit
-    rows = rows[filter_mask(corpus, rows, prepared)]
+    passing, limit = filter_mask(corpus, prepared), prepared.limit
+    rows = np.arange(corpus.count) if passing is None else np.flatnonzero(passing)
     times = corpus["time"][rows]
     if len(rows) > limit:
         least = np.partition(times, len(rows) - limit)[len(rows) - limit]
@@ -284,30 +294,32 @@ def newest_numbers(corpus: Corpus, prepared: PreparedQuery) -> list[int]:
     return [row[-1] for row in newest[:limit]]
 
 
-def filter_mask(corpus: Corpus, rows: Array, prepared: PreparedQuery) -> Array:
-    """Return a mask of these rows: not removed, and matching the filters."""
+def filter_mask(corpus: Corpus, prepared: PreparedQuery) -> "Array | None":
+    """Return a mask of the rows that were not removed and match the filters; None if all do."""
     query = prepared.query
-    passing = corpus["live"][rows]
+    key = (
+        query.document_types, query.path, prepared.skipped_paths, query.profile, query.kinds, query.tags,
+        query.session, query.since, query.until,
+    )  # fmt: skip
+    return corpus.cached_mask(key, lambda: _make_mask(corpus, prepared))
+
+
+def _make_mask(corpus: Corpus, prepared: PreparedQuery) -> "Array | None":
+    query = prepared.query
     documents = corpus.document_mask(query.document_types, query.path, prepared.skipped_paths, query.profile)
+    filters = query.kinds or query.tags or query.session or query.since or query.until
+    if documents is None and not (filters or corpus.dead_count):
+        return None
+    passing = corpus["live"].copy()
     if documents is not None:
-        passing &= documents[corpus["document"][rows]]
+        passing &= documents[corpus["document"]]
     for column, codes in _filter_codes(corpus, query):
-        passing &= np.isin(corpus[column][rows], codes)
+        passing &= np.isin(corpus[column], codes)
     if query.since or query.until:
-        times = corpus["time"][rows]
+        times = corpus["time"]
         passing &= times >= to_milliseconds(query.since) if query.since else times != NO_TIME
         passing &= times < to_milliseconds(query.until) if query.until else True
     return passing
-
-
-def _passes_everything(corpus: Corpus, prepared: PreparedQuery) -> bool:
-    """Return whether no row was removed and all match the filters; this is determined without reading the rows."""
-    query = prepared.query
-    filters = query.kinds or query.tags or query.session or query.since or query.until
-    return (
-        not (filters or corpus.dead_count)
-        and corpus.document_mask(query.document_types, query.path, prepared.skipped_paths, query.profile) is None
-    )
 
 
 def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
@@ -321,92 +333,61 @@ def _filter_codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]
         yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
 
 
-def best_rows(corpus: Corpus, lexical: LexicalScores, limit: int) -> list[int]:
-    """Return the best rows in order, with the limits per group and per identical text."""
-    asked, found, scores = lexical.query, lexical.words, lexical.scores
-    min_rows = max(_MIN_RANKED, 2 * limit)
+def best_rows(corpus: Corpus, lexical: LexicalScores, prepared: PreparedQuery, limit: int) -> Array:
+    """Return the best rows in order, with the limits per group and per identical text.
+
+    Without neighbours, a row must contain a word itself.
+    """
+    passing, scores = filter_mask(corpus, prepared), lexical.scores
+    if passing is not None:
+        scores = scores * passing
+    if not prepared.query.neighbours:
+        scores = scores * (lexical.own > 0)
+    return highest_rows(corpus, scores, limit)
+
+
+def highest_rows(corpus: Corpus, scores: Array, limit: int) -> Array:
+    """Return the rows with the highest scores above 0 in order, with the limits per group and per identical text."""
+    wanted = limit + _SPARE_ROWS
     while True:
-        least = _score_bound(corpus, asked, found, scores, min_rows)
-        rows = _filter_rows(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
-        best = cap_repeats(
-            corpus, rows, np.rint(scores[rows] / lexical.max_score * SCORE_STEPS).astype(np.int64), limit
-        )
-        if len(best) == limit or not least:
+        least = 0.0
+        if wanted < len(scores):
+            ordered = scores.copy()
+            ordered.partition(-wanted)
+            least = float(ordered[-wanted]) - _SCORE_MARGIN
+        (rows,) = (scores >= least if least > 0 else scores).nonzero()
+        best = cap_repeats(corpus, rows, scores[rows])[:limit]
+        if len(best) == limit or least <= 0:
             return best
-        min_rows *= 8
+        wanted *= 8
 
 
-def _score_bound(
-    corpus: Corpus, prepared: PreparedQuery, found: Sequence[WordPostings], scores: Array, min_rows: int
-) -> float:
-    """Return a score that at least `min_rows` rows reach, judged by the rows of one word; 0 if there is none."""
-    for word in sorted(found, key=lambda word: len(word.rows)):
-        if len(word.rows) >= min_rows:
-            passing = scores[_filter_rows(corpus, prepared, [word], word.rows)]
-            if len(passing) >= min_rows:
-                return max(
-                    float(np.partition(passing, len(passing) - min_rows)[len(passing) - min_rows]) - _SCORE_MARGIN, 0.0
-                )
-    return 0.0
-
-
-def _filter_rows(corpus: Corpus, prepared: PreparedQuery, found: Sequence[WordPostings], rows: Array) -> Array:
-    """Return the rows that match the query; without neighbours, a row must contain a word itself."""
-    if not _passes_everything(corpus, prepared):
-        rows = rows[filter_mask(corpus, rows, prepared)]
-    if prepared.query.neighbours:
-        return rows
-    holding = np.zeros(len(rows), dtype=np.bool_)
-    for word in found:
-        holding |= _word_counts(word, rows)[0] > 0
-    passing: Array = rows[holding]
-    return passing
-
-
-def _word_counts(word: WordPostings, rows: Array) -> tuple[Array, Array]:
-    """Return the counts of a word in these rows, alone and with their neighbours."""
-    if not len(word.rows):
-        nothing = np.zeros(len(rows), dtype=np.uint8)
-        return nothing, nothing
-    at = np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)
-    present = word.rows[at] == rows
-    return word.own[at] * present, word.every[at] * present
-
-
-def cap_repeats(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    """Return the best `limit` of these ascending rows in order, with the limits per group and per identical text."""
-    if len(rows) > _PARTITION_FACTOR * limit:
-        # sort only the best of many rows, unless too many of them are in one group
-        high = steps >= np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
-        best = _sort_and_cap(corpus, rows[high], steps[high], limit)
-        if len(best) == limit:
-            return best
-    return _sort_and_cap(corpus, rows, steps, limit)
-
-
-def _sort_and_cap(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    """Return the result of `cap_repeats`, by sorting all rows."""
-    ordered = rows[_sort_order(corpus, rows, steps)]
+def cap_repeats(corpus: Corpus, rows: Array, scores: Array) -> Array:
+    """Return these ascending rows, best first, with the limits per group and per identical text."""
+    ordered = rows[_sort_order(corpus, rows, np.rint(scores * SCORE_STEPS).astype(np.int64))]
     # the limits are rarely exceeded, which is checked on arrays first
-    best = ordered[:limit]
-    groups, twins = np.sort(_group_keys(corpus, best)), np.sort(corpus["twin"][best])
-    if np.any(groups[MAX_PER_GROUP:] == groups[:-MAX_PER_GROUP]) or np.any(
-        twins[MAX_IDENTICAL:] == twins[:-MAX_IDENTICAL]
-    ):
-        return _cap_sorted(corpus, ordered, limit)
-    unchanged: list[int] = best.tolist()
-    return unchanged
+    twins = corpus["twin"][ordered]
+    twins.sort()
+    is_capped = (twins[MAX_IDENTICAL:] == twins[:-MAX_IDENTICAL]).any()
+    if not is_capped and corpus.has_groups:
+        groups = _group_keys(corpus, ordered)
+        groups.sort()
+        is_capped = (groups[MAX_PER_GROUP:] == groups[:-MAX_PER_GROUP]).any()
+    return _cap_sorted(corpus, ordered) if is_capped else ordered
 
 
 def _sort_order(corpus: Corpus, rows: Array, steps: Array) -> Array:
     """Return the order of these rows: among equals the newer first, then by the place in the files."""
-    order = np.argsort(-steps, kind="stable")
+    order: Array = (-steps).argsort(kind="stable")
     ordered = steps[order]
     same = ordered[1:] == ordered[:-1]
-    if not np.any(same):
+    if not same.any():
         return order
     # only equal rows have to be sorted further, and there are usually few
-    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    is_equal = np.zeros(len(order), dtype=np.bool_)
+    is_equal[1:] = same
+    is_equal[:-1] |= same
+    (places,) = is_equal.nonzero()
     equals = order[places]
     times, documents, lines, parts = (corpus[name][rows[equals]] for name in ("time", "document", "line", "part"))
     newest_first = np.where(times == NO_TIME, 0, -times)
@@ -421,10 +402,9 @@ def _group_keys(corpus: Corpus, rows: Array) -> Array:
     return keys
 
 
-def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
-    """Return the first rows in order, with the limits per group and per identical text."""
-    counts: Counter[int] = Counter()
-    twins: Counter[int] = Counter()
+def _cap_sorted(corpus: Corpus, rows: Array) -> Array:
+    """Return the rows in order, with the limits per group and per identical text."""
+    counts, twins = defaultdict[int, int](int), defaultdict[int, int](int)
     best: list[int] = []
     fields = zip(rows.tolist(), _group_keys(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
     for row, group, twin in fields:
@@ -432,31 +412,4 @@ def _cap_sorted(corpus: Corpus, rows: Array, limit: int) -> list[int]:
             counts[group] += 1
             twins[twin] += 1
             best.append(row)
-            if len(best) == limit:
-                break
-    return best
-
-
-def measure_rows(corpus: Corpus, rows: Array, lexical: LexicalScores) -> RankedRows:
-    """Return the signals of each row, also of rows without a word of the query."""
-    words, max_score = lexical.words, lexical.max_score
-    absent = lexical.statistics.absent_words(lexical.query.words)
-    weights = np.array(lexical.weights)
-    own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
-    for nth, word in enumerate(words):
-        own[nth], every[nth] = _word_counts(word, rows)
-    bm25 = weights @ (own / (own + corpus["own"][rows])) / max_score
-    context = weights @ (every / (every + corpus["every"][rows])) / max_score
-    return RankedRows(
-        rows=rows,
-        numbers=corpus["number"][rows],
-        scores=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context,
-        signals={
-            "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / max_score,
-            "reach": weights @ (every > 0) / max_score,
-        },
-        word_bits=(1 << np.arange(len(words))) @ (own > 0),
-        query_words=lexical.query.words.words,
-        absent_words=absent,
-        absent_share=lexical.statistics.absent_share(lexical.query.words, absent),
-    )  # fmt: skip
+    return np.array(best, dtype=np.int64)

@@ -10,7 +10,7 @@ No text of a document is stored, and no id that may be a secret.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, lru_cache, partial
 from time import time_ns
@@ -22,10 +22,10 @@ from ricordo.clock import Clock, IdSource, decode_id, truncate_to_milliseconds
 from ricordo.concurrency import compute
 from ricordo.errors import FileMissing, StorageError
 from ricordo.guard import Redactor, has_secret
-from ricordo.lazy import dataclass, lazy_compile
+from ricordo.lazy import copy_with, dataclass, lazy_compile, lazy_property
 from ricordo.scope import Scope
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
-from ricordo.search.contract import Hit, KnowsDocumentTypes, SearchIndex, SearchSource
+from ricordo.search.contract import Hit, KnowsDocuments, SearchIndex, SearchSource
 from ricordo.search.documents import Checksum, DocumentFingerprint, classify_document
 from ricordo.search.tables import CacheDatabase
 from ricordo.storage import FileStore
@@ -43,7 +43,15 @@ from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import find_newest_time, may_be_saved
 from ricordo.workspace.history.tombstones import ForgottenStatements, read_tombstones
 from ricordo.workspace.history.usage import UsageLog
-from ricordo.workspace.layout import LEDGERS, PROJECT_PREFIX, WORKSPACE, is_ledger, ledger_date, profile_path_for
+from ricordo.workspace.layout import (
+    LEDGERS,
+    PROJECT_PREFIX,
+    TOMBSTONES,
+    WORKSPACE,
+    is_ledger,
+    ledger_date,
+    profile_path_for,
+)
 from ricordo.workspace.markdown import to_utf8
 from ricordo.workspace.redaction import guarded_length, redact_for_display
 
@@ -95,6 +103,8 @@ class MemoryRoot:
     index_path: str = ""
     recall: RecallConfig = DEFAULT_RECALL
     team: "TeamAccess | None" = None
+    _visible: dict[int, tuple[Entry, Entry]] = field(default_factory=dict, compare=False)
+    _forgotten: "list[tuple[FileInfo | None, ForgottenStatements]]" = field(default_factory=list, compare=False)
 
     async def source(self, scope: Scope, *, said: bool = True) -> SearchSource:
         """Return the search source of this root for `scope`, with the facts of its own profile only.
@@ -103,26 +113,53 @@ class MemoryRoot:
         searches of what was said in sessions.
         """
         forgotten = await self.read_forgotten() if said else ForgottenStatements()
-        profile = profile_path_for(self.scope, scope) if self.includes_profile else ""
+        return self._make_source(scope, forgotten)
+
+    async def quick_source(self, scope: Scope) -> SearchSource:
+        """Return what `source` does, with the forgotten statements that were read last.
+
+        After a search, `has_forgotten_more` tells whether they were out of date.
+        """
+        if not self._forgotten or self._listing is None:
+            return await self.source(scope)
+        return self._make_source(scope, self._forgotten[0][1])
+
+    def _make_source(self, scope: Scope, forgotten: ForgottenStatements) -> SearchSource:
+        profile = _profile_path(self.scope, scope) if self.includes_profile else ""
         return SearchSource(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
 
     @property
-    def has_sessions(self) -> bool:
-        """Whether there may be messages of sessions, as of the last search."""
-        return not isinstance(self.index, KnowsDocumentTypes) or self.index.may_hold("transcript")
+    def has_forgotten_more(self) -> bool:
+        """Whether statements were forgotten between the last time that they were read and the last search."""
+        if self._listing is None:
+            return False
+        return not self._forgotten or self._forgotten[0][0] != self._listing.file_info(TOMBSTONES)
+
+    @lazy_property
+    def _lister(self) -> SupportsBlockingList | None:
+        """The files, if they can be listed without a switch to a thread."""
+        return self.files if isinstance(self.files, SupportsBlockingList) else None
+
+    @lazy_property
+    def _listing(self) -> KnowsDocuments | None:
+        """The index, if it knows which files there are."""
+        return self.index if isinstance(self.index, KnowsDocuments) else None
 
     def has_documents(self) -> bool:
         """Return whether there is any document; also true if that can't be determined. It blocks on the disk."""
-        if not isinstance(self.files, SupportsBlockingList):
+        if self._lister is None:
             return True
         try:
-            return any(classify_document(info.path, WORKSPACE) for info in self.files.list_blocking(WORKSPACE))
+            return any(classify_document(info.path, WORKSPACE) for info in self._lister.list_blocking(WORKSPACE))
         except StorageError:
             return True
 
     async def read_forgotten(self) -> ForgottenStatements:
         """Return the matcher for the statements that were forgotten here."""
-        return ForgottenStatements.from_tombstones(await read_tombstones(self.files), self.key)
+        info = self._listing.file_info(TOMBSTONES) if self._listing is not None else None
+        forgotten = ForgottenStatements.from_tombstones(await read_tombstones(self.files), self.key)
+        self._forgotten[:] = [(info, forgotten)]
+        return forgotten
 
     def display_path(self, path: str) -> str:
         """Return the path to show for a workspace path such as `MEMORY.md`; shared files get the prefix `project/`."""
@@ -134,7 +171,16 @@ class MemoryRoot:
 
     def to_visible_entry(self, entry: Entry) -> Entry:
         """Return `entry` with the scope of its root added, and without secrets."""
-        return redact_for_display(replace(entry, scope=_merge_scopes(self.scope, entry.scope)), self.redactor)
+        # the same entries are shown again and again, and a look at their texts takes longer than all else
+        known = self._visible.get(id(entry))
+        if known is None or known[0] is not entry:
+            scoped = copy_with(entry, scope=_merge_scopes(self.scope, entry.scope))
+            known = entry, redact_for_display(scoped, self.redactor)
+            if len(self._visible) >= _VISIBLE_ENTRIES:
+                self._visible.clear()
+            if len(entry.content) <= _AT_ONCE:
+                self._visible[id(entry)] = known
+        return known[1]
 
     async def outward_async(self, entry: Entry) -> Entry:
         """Return `to_visible_entry(entry)`, computed in a thread if the entry is long."""
@@ -148,6 +194,10 @@ class MemoryRoot:
         rest.pop("team", None)
         stored = replace(entry, scope=Scope(**rest) if rest else None)
         return self.team.sign(stored) if self.team else stored
+
+
+_profile_path = lru_cache(maxsize=64)(profile_path_for)
+_VISIBLE_ENTRIES = 1_024
 
 
 @lru_cache(maxsize=256)
@@ -202,7 +252,7 @@ async def hits_outward(hits: Sequence[Hit], by_label: Mapping[str, MemoryRoot]) 
     """Return hits with their entries as shown by their places; long ones are computed in a thread."""
 
     def show_all() -> list[Hit]:
-        return [replace(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
+        return [copy_with(hit, entry=by_label[hit.source].to_visible_entry(hit.entry)) for hit in hits]
 
     return await compute(show_all, size=guarded_length(hit.entry for hit in hits), at_once=_AT_ONCE)
 

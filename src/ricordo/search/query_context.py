@@ -8,18 +8,21 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 from typing import Literal, TypeAlias
 
 from ricordo.language import DateMention, detect_language, find_dates
 from ricordo.language.dates import month_numbers
 from ricordo.language.packs import PhraseKind, language_pack, pack_phrases, pack_table, pack_words
-from ricordo.lazy import dataclass, lazy_compile
+from ricordo.lazy import dataclass, lazy_compile, lazy_property
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Passage
-from ricordo.search.documents import query_words
+from ricordo.search.contract import Passage, SourceContext
+from ricordo.search.documents import ends_with_question, query_words
 
 __all__ = [
+    "FOLLOW_UP_DAYS",
+    "SESSION_PASSAGES",
     "DateRange",
     "ExpectedAnswer",
     "PassageLocation",
@@ -176,7 +179,8 @@ def holds_expected(text: str, expected: ExpectedAnswer) -> bool:
 
 
 _ANY_DAY = date(2000, 1, 1)
-_FOLLOW_UP_DAYS = 14
+FOLLOW_UP_DAYS = 14
+"""The days after a time in which what is said may still tell of it."""
 _NEAR_FUTURE_DAYS = 45
 _FEBRUARY = 2
 
@@ -306,16 +310,15 @@ def _range_closeness(day: date, span: DateRange) -> float:
     if day <= span.last:
         return float(day >= span.first)
     # a range that is open to the past has no follow-up days
-    late = (day - span.last).days if span.first != date.min else _FOLLOW_UP_DAYS
-    return max(1 - late / _FOLLOW_UP_DAYS, 0.0)
+    late = (day - span.last).days if span.first != date.min else FOLLOW_UP_DAYS
+    return max(1 - late / FOLLOW_UP_DAYS, 0.0)
 
 
 PassageLocation: TypeAlias = tuple[str, str, int, int]
 """The location of a passage: label of the source, path, line and part."""
-_SESSION_PASSAGES = 3
+SESSION_PASSAGES = 3
+"""How many of its best passages tell how near a session is."""
 _ROLES = frozenset({"user", "assistant", "tool"})
-_QUESTION_END_CHARS = 200
-_QUESTION_MARK = lazy_compile("[？؟]")
 _CONJUNCTION = lazy_compile(lambda: rf"\s*(?:,|&|/|{pack_phrases('name_join')})\s*")
 """The text between two names that are asked about together."""
 
@@ -327,8 +330,7 @@ class QueryContext:
     `speaker` is the one speaker whom the question is about, or empty; `absent_words` are its words that no source
     contains; `date_ranges` are the times that it names; `as_of` is the last day of the earliest one if that is past:
     what held then is asked for. `breadth` is how likely its answer is spread over sessions.
-    `session_similarity` and `session_coverage` are the nearness of each session and the share of the question's words
-    in it. `questions` holds the nearness and the speaker of the lines that end with a question. `rerank_scores` are a
+    `sources` are the sessions and the lines that end with a question, by the label of the source. `rerank_scores` are a
     reranker's scores by passage location.
     """
 
@@ -340,14 +342,12 @@ class QueryContext:
     date_ranges: tuple[DateRange, ...] = ()
     as_of: date | None = None
     breadth: float = 0.0
-    session_similarity: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    session_coverage: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    questions: Mapping[tuple[str, str, int], tuple[float, str]] = field(default_factory=dict)
+    sources: Mapping[str, SourceContext] = field(default_factory=dict)
     rerank_scores: Mapping[PassageLocation, float] = field(default_factory=dict)
 
-    @property
+    @lazy_property
     def is_blank(self) -> bool:
-        """Return whether the query has no text and asks for the newest passages."""
+        """Whether the query has no text and asks for the newest passages."""
         return not self.question.text.strip()
 
 
@@ -357,14 +357,18 @@ def build_query_context(
     *,
     now: datetime,
     config: RecallConfig,
+    sources: Mapping[str, SourceContext] | None = None,
     reranked: Mapping[PassageLocation, float] | None = None,
 ) -> QueryContext:
-    """Return the context for scoring, derived from the question and all passages."""
-    people = {speaker.casefold() for speaker in {passage.match.chunk.speaker for passage in passages}} - {""}
+    """Return the context for scoring, derived from the question and all passages.
+
+    `sources` are the contexts of the sources whose passages are not all here, by label.
+    """
+    known = dict(sources or {})
+    for label in {passage.label for passage in passages}.difference(known):
+        known[label] = _measure_source([each for each in passages if each.label == label], question, config)
+    people = {speaker.casefold() for source in known.values() for speaker in source.speakers} - {""}
     spans = find_date_ranges(question.original_text, now.date()) if config.dates and question.original_text else ()
-    # entries are scored without their session, so if all passages are entries the sessions are not measured
-    alone = all(passage.match.chunk.markup for passage in passages)
-    sessions, company = ({}, {}) if alone else _measure_sessions(passages, question, config)
     return QueryContext(
         question=question,
         now=now,
@@ -374,9 +378,7 @@ def build_query_context(
         date_ranges=spans,
         as_of=past_day(question.original_text, now.date()) if spans else None,
         breadth=0.0 if spans or not config.breadth else question.breadth(people),
-        session_similarity=sessions,
-        session_coverage=company,
-        questions=_find_questions(passages) if config.reply else {},
+        sources=known,
         rerank_scores=reranked or {},
     )
 
@@ -408,7 +410,7 @@ def _find_speaker(question: Question, people: Collection[str]) -> str:
     places = sorted(
         (match.start(), match.end(), name)
         for name in people
-        if (match := re.search(rf"\b{re.escape(name)}\b", question.text))
+        if name in question.text and (match := re.search(rf"\b{re.escape(name)}\b", question.text))
     )
     found = [place for place in places if place[2] not in _ROLES] or places
     if not found:
@@ -420,12 +422,9 @@ def _find_speaker(question: Question, people: Collection[str]) -> str:
 
 def passage_similarity(passage: Passage, config: RecallConfig) -> float:
     """Return how near a passage is by its words and its meaning, in 0..1."""
-    match = passage.match
-    signals = match.signals
-    similarity = config.passage * signals.get("bm25", match.score) + config.context * signals.get(
-        "context", match.score
-    )
+    score, signals = passage.match.score, passage.match.signals
     weight = config.passage + config.context
+    similarity = config.passage * signals.get("bm25", score) + config.context * signals.get("context", score)
     if "dense" in signals:
         similarity += config.dense * signals["dense"]
         weight += config.dense
@@ -441,45 +440,35 @@ def session_key(passage: Passage) -> tuple[str, str]:
     return passage.label, chunk.session or chunk.path
 
 
-def _measure_sessions(
-    passages: Iterable[Passage], question: Question, config: RecallConfig
-) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
-    """Return for each session the nearness of its best passages, and the share of the question's words in it."""
-    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    held: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+def _measure_source(passages: Sequence[Passage], question: Question, config: RecallConfig) -> SourceContext:
+    """Return the context of a source from all of its passages."""
+    speakers = frozenset(passage.match.chunk.speaker for passage in passages)
+    # entries are scored without their session, so if all passages are entries the sessions are not measured
+    if all(passage.match.chunk.markup for passage in passages):
+        return SourceContext(speakers=speakers)
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    words: defaultdict[str, set[str]] = defaultdict(set)
+    questions: dict[tuple[str, int], tuple[float, str]] = {}
     for passage in passages:
-        key = session_key(passage)
+        match, (_, key) = passage.match, session_key(passage)
         scores[key].append(passage_similarity(passage, config))
-        held[key].update(passage.match.matched_words)
-    word_count = max(len(question.words), 1)
-    return (
-        {key: sum(sorted(each)[-_SESSION_PASSAGES:]) / _SESSION_PASSAGES for key, each in scores.items()},
-        {key: min(len(words) / word_count, 1.0) for key, words in held.items()},
-    )
-
-
-def _find_questions(passages: Iterable[Passage]) -> dict[tuple[str, str, int], tuple[float, str]]:
-    """Return nearness and speaker of each transcript line that ends with a question, by source, path and line."""
-    found: dict[tuple[str, str, int], tuple[float, str]] = {}
-    for passage in passages:
-        match = passage.match
-        if match.chunk.message and _ends_with_question(match.content):
+        words[key].update(match.matched_words)
+        if match.chunk.message and ends_with_question(match.content):
             near = match.signals.get("bm25", match.score), match.chunk.speaker
-            at = (passage.label, match.chunk.path, match.chunk.line_number)
-            found[at] = max(near, found.get(at, near))
-    return found
-
-
-def _ends_with_question(content: str) -> bool:
-    """Return whether a text ends with a question."""
-    end = content[-_QUESTION_END_CHARS:]
-    return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
+            at = match.chunk.path, match.chunk.line_number
+            questions[at] = max(near, questions.get(at, near))
+    count = max(len(question.words), 1)
+    sessions = {
+        # not `sum`, which rounds otherwise from Python 3.12 on
+        key: (reduce(add, sorted(near)[-SESSION_PASSAGES:]) / SESSION_PASSAGES, min(len(words[key]) / count, 1.0))
+        for key, near in scores.items()
+    }
+    return SourceContext(speakers=speakers, sessions=sessions, questions=questions)
 
 
 def reply_score(passage: Passage, context: QueryContext) -> float:
     """Return the nearness of the question on the line above; 0 if there is none, or the same speaker asks it."""
     chunk = passage.match.chunk
-    if not chunk.message:
-        return 0.0
-    near, speaker = context.questions.get((passage.label, chunk.path, chunk.line_number - 1), (0.0, ""))
+    questions = context.sources[passage.label].questions if chunk.message and context.config.reply else {}
+    near, speaker = questions.get((chunk.path, chunk.line_number - 1), (0.0, ""))
     return near if speaker != chunk.speaker else 0.0

@@ -12,23 +12,22 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
-from itertools import takewhile
-from math import ceil
-from typing import Protocol, TypeAlias, TypeVar
+from math import ceil, inf
+from typing import Protocol, TypeVar
 
 from ricordo.language import jaccard
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.search.config import RecallConfig
-from ricordo.search.contract import Explanation, Hit, Passage, Query, RejectedHit
+from ricordo.search.contract import Explanation, Hit, Passage, Query, RejectedHit, SourceContext
 from ricordo.search.documents import matches_filters
 from ricordo.search.query_context import PassageLocation, QueryContext, Question, build_query_context, session_key
 from ricordo.search.signals import (
     NO_DATE,
     ScoredPassage,
+    WordBits,
     is_reply,
     iter_best_first,
-    max_entry_score,
     score_passage,
     sort_key,
 )
@@ -63,11 +62,9 @@ _MIN_OVERLAP = 0.4
 _FEW = 32
 _ROUNDING = 1e-9
 _TEXT_CACHE_SIZE = 8_192
-_HASH_MASK = 255
+_ALL_BITS = -1
+"""The bits of a text whose words are not known, which may be like any other."""
 _WORD = lazy_compile(r"\w+")
-_TextFeatures: TypeAlias = tuple[bool, bool, frozenset[str], tuple[str, ...], int, int]
-"""Whether a row is superseded and whether it is a question, the words of the question in it, all its distinct written
-words, a bit set of their hashes, and how many words share a bit with another one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,24 +79,18 @@ class _LearnedMemories:
     """The memories among the rows, by the single message that each was learned from; parsed on demand."""
 
     def __init__(self) -> None:
-        self._unread: list[ScoredPassage] = []
+        self.unread: list[ScoredPassage] = []
+        """Memories that were kept."""
         self._by_message: dict[tuple[str, str], list[ScoredPassage]] = {}
-
-    def add(self, row: ScoredPassage) -> None:
-        """Add a row that was kept."""
-        if row.passage.match.chunk.markup:
-            self._unread.append(row)
 
     def find_replacement(self, row: ScoredPassage, score: float) -> ScoredPassage | None:
         """Return the better memory learned from this message that has the share `score` of its words, else None."""
-        message = row.passage.match.chunk.message
-        if not message:
-            return None
-        for memory in self._unread:
+        message = row.chunk.message
+        for memory in self.unread:
             if memory.memory is not None and len(memory.memory.source.messages) == 1:
                 key = memory.passage.label, memory.memory.source.messages[0]
                 self._by_message.setdefault(key, []).append(memory)
-        self._unread.clear()
+        self.unread.clear()
         memories = self._by_message.get((row.passage.label, message), ())
         return next((each for each in memories if len(row.words & each.words) >= score * len(row.words)), None)
 
@@ -109,52 +100,55 @@ class _Kept:
 
     def __init__(self, duplicate: float) -> None:
         self.rows: list[ScoredPassage] = []
-        self._marks: list[_TextFeatures] = []
+        self._words: list[WordBits] = []
+        self._bits: list[int] = []
         self._duplicate = duplicate
         self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._read = 0
 
-    def add(self, row: ScoredPassage, marks: _TextFeatures) -> None:
+    def add(self, row: ScoredPassage) -> None:
         """Add a row at the end."""
         self.rows.append(row)
-        self._marks.append(marks)
+        self._words.append(_written_words(row.chunk.content))
+        self._bits.append(self._words[-1].bits or _ALL_BITS)
 
-    def put(self, at: int, row: ScoredPassage, marks: _TextFeatures) -> None:
+    def put(self, at: int, row: ScoredPassage) -> None:
         """Replace a row; the words of the old one stay in the index and only cost a comparison."""
-        self.rows[at], self._marks[at] = row, marks
+        self.rows[at] = row
+        self._words[at] = _written_words(row.chunk.content)
+        self._bits[at] = self._words[at].bits or _ALL_BITS
         if at < self._read:
             self._index(at)
 
-    def twin(self, row: ScoredPassage, marks: _TextFeatures) -> int | None:
+    def twin(self, row: ScoredPassage) -> int | None:
         """Return the position of the first row that is a duplicate; cheap checks come first, as rows may be many."""
-        superseded, asks, held, words, bits, sharing = marks
-        duplicate = self._duplicate
-        size = len(words) if duplicate >= _MIN_OVERLAP else 0
-        for at in self._candidates(row):
-            other_superseded, other_asks, other_held, others, other_bits, _ = self._marks[at]
-            if size and others:
-                larger = max(size, len(others))
-                # the number of shared words is at most the shared bits plus the words that share a bit
-                if (bits & other_bits).bit_count() + sharing < _MIN_OVERLAP * larger:
-                    continue
+        words, bits, sharing = _written_words(row.chunk.content)
+        duplicate, size = self._duplicate, len(words)
+        # the number of shared words is at most the shared bits plus the words that share a bit
+        least = _MIN_OVERLAP * size - sharing if duplicate >= _MIN_OVERLAP else 0.0
+        kept = self._bits
+        if len(kept) >= _FEW and duplicate > 0:
+            some = [at for at in self._candidates(row) if (bits & kept[at]).bit_count() >= least]
+        else:
+            shared = [*map(int.bit_count, map(bits.__and__, kept))]
+            if max(shared, default=-1) < least:
+                return None
+            some = [at for at, count in enumerate(shared) if count >= least]
+        for at in some:
+            other, others = self.rows[at], self._words[at].words
+            if size and others and duplicate >= _MIN_OVERLAP:
+                least_shared = _MIN_OVERLAP * max(size, len(others))
                 # texts that share so much have similar sizes
-                both = size + len(others)
-                if both - larger < _MIN_OVERLAP * larger:
-                    continue
-                # question words that only one of them has are not shared
-                if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
-                    continue
-                if len({*words}.intersection(others)) < _MIN_OVERLAP * larger:
+                if min(size, len(others)) < least_shared or len({*words}.intersection(others)) < least_shared:
                     continue
             # a change may differ in one number only, and a question with the same words does not duplicate its answer
-            if superseded == other_superseded and asks == other_asks and _is_duplicate(row, self.rows[at], duplicate):
+            is_like = (row.successor is None) == (other.successor is None) and row.is_question == other.is_question
+            if is_like and _is_duplicate(row, other, duplicate):
                 return at
         return None
 
     def _candidates(self, row: ScoredPassage) -> Iterable[int]:
-        """Return the positions that may hold a duplicate of the row, in order; all of them while there are few."""
-        if len(self.rows) < _FEW or self._duplicate <= 0:
-            return range(len(self.rows))
+        """Return the positions that may hold a duplicate of the row, in order."""
         for at in range(self._read, len(self.rows)):
             self._index(at)
         self._read = len(self.rows)
@@ -174,23 +168,23 @@ def deduplicate(scored: Iterable[ScoredPassage], config: RecallConfig, most: int
     places: set[tuple[str, str, int | str]] = set()
     learned = _LearnedMemories()
     for row in scored:
-        chunk = row.passage.match.chunk
+        chunk = row.chunk
         # all pieces of one message or entry are one hit
         place = (row.passage.label, chunk.entry_id or chunk.path, "" if chunk.entry_id else chunk.line_number)
         if place in places:
             continue
         places.add(place)
-        if (memory := learned.find_replacement(row, config.repetition)) is not None:
+        if chunk.message and (memory := learned.find_replacement(row, config.repetition)) is not None:
             repeated.append((row, memory))
             continue
-        marks = _text_features(row)
-        twin = kept_rows.twin(row, marks)
+        twin = kept_rows.twin(row)
         if twin is None:
-            kept_rows.add(row, marks)
-            learned.add(row)
+            kept_rows.add(row)
+            if chunk.markup:
+                learned.unread.append(row)
         elif _is_curated_version(row, better := kept_rows.rows[twin], config):
             repeated.append((better, row))
-            kept_rows.put(twin, replace(row, score=better.score), marks)
+            kept_rows.put(twin, row.changed(score=better.score))
         else:
             repeated.append((row, better))
         if len(kept_rows.rows) >= most:
@@ -209,7 +203,7 @@ def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]
     waiting: dict[object, deque[int]] = {}
     for at, row in enumerate(rows):
         # the first row of a session is its best one, whatever the penalty
-        own = at if row.passage.match.chunk.markup else session_key(row.passage)
+        own = at if row.chunk.markup else session_key(row.passage)
         waiting.setdefault(own, deque()).append(at)
     counts = Counter[tuple[str, str]]()
     firsts = [(-rows[places[0]].score, places[0], 0.0, places) for places in waiting.values()]
@@ -220,7 +214,7 @@ def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]
         row = rows[at]
         loses = _diversity_penalty(row, loss, counts)
         if loses == lost:
-            chosen.append(replace(row, score=row.score - lost, diversity_penalty=lost) if lost else row)
+            chosen.append(row.changed(score=row.score - lost, diversity_penalty=lost) if lost else row)
             counts[session_key(row.passage)] += 1
             places.popleft()
         if not places:
@@ -234,27 +228,13 @@ def diversify(rows: Sequence[ScoredPassage], loss: float) -> list[ScoredPassage]
 
 def _diversity_penalty(row: ScoredPassage, loss: float, counts: Counter[tuple[str, str]]) -> float:
     """Return the penalty of a row for the better rows of its session, at most its score."""
-    return 0.0 if row.passage.match.chunk.markup else min(loss * counts[session_key(row.passage)], row.score)
-
-
-def _text_features(row: ScoredPassage) -> _TextFeatures:
-    match = row.passage.match
-    return (
-        row.successor is not None,
-        row.is_question,
-        frozenset(match.matched_words),
-        *_distinct_written_words(match.content),
-    )
+    return 0.0 if row.chunk.markup else min(loss * counts[session_key(row.passage)], row.score)
 
 
 @lru_cache(maxsize=_TEXT_CACHE_SIZE)
-def _distinct_written_words(content: str) -> tuple[tuple[str, ...], int, int]:
-    # words of other scripts can't be split so cheaply; a tuple takes a quarter of the memory of a set
-    words = tuple({*_WORD.findall(content.lower())}) if content.isascii() else ()
-    bits = 0
-    for word in words:
-        bits |= 1 << (hash(word) & _HASH_MASK)
-    return words, bits, len(words) - bits.bit_count()
+def _written_words(content: str) -> WordBits:
+    """Return the distinct words as they are written; none for other scripts, which can't be split so cheaply."""
+    return WordBits.of({*_WORD.findall(content.lower())} if content.isascii() else ())
 
 
 def _is_duplicate(left: ScoredPassage, right: ScoredPassage, duplicate: float) -> bool:
@@ -263,7 +243,7 @@ def _is_duplicate(left: ScoredPassage, right: ScoredPassage, duplicate: float) -
 
 def _is_curated_version(row: ScoredPassage, other: ScoredPassage, config: RecallConfig) -> bool:
     """Return whether `row` is curated memory, its duplicate `other` is not, and their scores are near."""
-    curated = row.passage.match.chunk.document_type == "curated" != other.passage.match.chunk.document_type
+    curated = row.chunk.document_type == "curated" != other.chunk.document_type
     return curated and other.score - row.score <= config.tie_margin
 
 
@@ -291,7 +271,6 @@ def fit_budget(rows: Iterable[_Row], limit: int, budget: Tokens | None) -> tuple
 
 RANK_FACTOR = 2
 """How many times the wanted number of rows is ranked, as some rows make room for others."""
-_SEMANTIC_SIGNALS = ("dense", "dense_context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,14 +318,17 @@ def rank_subset(
     curated: CuratedMemory,
     query: Query,
     budget: Tokens | None = None,
+    contexts: Mapping[str, SourceContext] | None = None,
 ) -> list[Hit] | None:
-    """Return the hits of `rank` over these passages and unread ones whose nearness is at most `unseen`.
+    """Return the hits of `rank` over these passages and unread ones whose score is at most `unseen`.
 
-    Returns None if the hits can't be determined without the unread ones.
+    `contexts` are those of sources with unread passages, by label. Returns None if the hits can't be determined without
+    the unread ones.
     """
     decided = _rank_passages(
-        passages, question, RANK_FACTOR * limit, now, config, curated=curated, query=query, unseen=unseen
-    )
+        passages, question, RANK_FACTOR * limit, now, config,
+        curated=curated, query=query, contexts=contexts, unseen=unseen,
+    )  # fmt: skip
     return [_build_hit(row, now) for row in fit_budget(decided.rows, limit, budget)[0]] if decided.is_certain else None
 
 
@@ -401,27 +383,28 @@ def _rank_passages(
     curated: Sequence[Passage] | CuratedMemory,
     query: Query | None,
     reranked: Mapping[PassageLocation, float] | None = None,
+    contexts: Mapping[str, SourceContext] | None = None,
     unseen: float | None = None,
 ) -> _Ranking:
     """Return at least `max_rows` rows in order, if there are as many.
 
-    The result is not certain if passages other than these, with a nearness of at most `unseen`, may be among them.
+    The result is not certain if passages other than these, with a score of at most `unseen`, may be among them.
     """
     every = curated if isinstance(curated, CuratedMemory) else CuratedMemory(tuple(curated))
     passages_shown = _filter_curated(every, query)
     passages = move_to_curated(passages, passages_shown)
     chain = find_supersessions((*every.successors, *passages))
-    asked = build_query_context(question, passages, now=now, config=config, reranked=reranked)
-    found = [passage for passage in passages if asked.is_blank or _is_relevant(passage, asked)]
+    asked = build_query_context(question, passages, now=now, config=config, sources=contexts, reranked=reranked)
+    found = [
+        passage for passage in passages if passage.match.matched_words or asked.is_blank or _is_relevant(passage, asked)
+    ]
     superseded: list[ScoredPassage] = []
-    in_order = _newest_first(found, asked) if asked.is_blank else iter_best_first(found, asked)
-    if unseen is not None:
-        max_score = max_entry_score(unseen, asked)
-        in_order = takewhile(lambda row: row.score > max_score, in_order)
+    least = -inf if unseen is None else unseen
+    in_order = _newest_first(found, asked) if asked.is_blank else iter_best_first(found, asked, least)
     folds = deduplicate(_separate_superseded(in_order, chain, superseded), config, max_rows)
     rows = folds.unique
     if not asked.is_blank:
-        rows = [row for row in diversify(rows, config.breadth * asked.breadth) if _scores(row)]
+        rows = [row for row in diversify(rows, config.breadth * asked.breadth) if row.score > 0 or _has_words(row)]
         rows = place_announced_behind(place_newer_first(rows, config, asked.as_of or now.date()))
     offered = _find_successors(found, passages_shown.passages, asked, chain) if chain.successor else {}
     rows = place_successors_first(rows, offered, chain, asked.as_of)
@@ -440,26 +423,23 @@ def _rank_passages(
 
 def _filter_curated(curated: CuratedMemory, query: Query | None) -> CuratedMemory:
     """Return the curated memory that matches the filters of the query."""
-    if query is None or query == Query(
-        text=query.text, document_types=query.document_types, neighbours=query.neighbours, profile=query.profile
-    ):
-        return curated if query is None or "curated" in query.document_types else CuratedMemory()
-    return CuratedMemory(tuple(passage for passage in curated.passages if matches_filters(passage.match.chunk, query)))
+    if query is None:
+        return curated
+    if query.kinds or query.tags or query.since or query.until or query.session or query.path:
+        passages = (passage for passage in curated.passages if matches_filters(passage.match.chunk, query))
+        return CuratedMemory(tuple(passages))
+    return curated if "curated" in query.document_types else CuratedMemory()
 
 
 def _is_relevant(passage: Passage, context: QueryContext) -> bool:
-    """Return whether a passage shares words or meaning with the question, or is the reply to a message that does."""
-    match = passage.match
-    return (
-        bool(match.matched_words)
-        or is_reply(passage, context)
-        or any(match.signals.get(name, 0.0) > 0 for name in _SEMANTIC_SIGNALS)
-    )
+    """Return whether a passage without words of the question shares its meaning, or replies to a message with both."""
+    signals = passage.match.signals
+    return signals.get("dense", 0.0) > 0 or signals.get("dense_context", 0.0) > 0 or is_reply(passage, context)
 
 
-def _scores(row: ScoredPassage) -> bool:
-    """Return whether a row is worth a hit; a row without words of the question needs a score above 0."""
-    return row.score > 0 or bool(row.passage.match.matched_words)
+def _has_words(row: ScoredPassage) -> bool:
+    """Return whether a row has words of the question; it is a hit then, however low its score is."""
+    return bool(row.passage.match.matched_words)
 
 
 def _newest_first(passages: Sequence[Passage], context: QueryContext) -> Iterator[ScoredPassage]:
@@ -493,7 +473,8 @@ def _find_successors(
 
 def _without_match(passage: Passage) -> Passage:
     """Return the passage without any match of the question."""
-    return replace(passage, match=replace(passage.match, score=0.0, matched_words=(), missing_words=(), signals={}))
+    match = replace(passage.match, score=0.0, matched_words=(), missing_words=(), signals={})
+    return Passage(passage.label, passage.source_rank, match)
 
 
 def _reject_duplicate(row: ScoredPassage, kept_row: ScoredPassage, now: datetime) -> RejectedHit:
@@ -540,7 +521,7 @@ def _explain_hit(row: ScoredPassage, now: datetime) -> str:
     words = row.passage.match.matched_words
     reasons = [f"has {', '.join(words)}"] if words else []
     if row.signals["speaker"]:
-        speaker = row.passage.match.chunk.speaker
+        speaker = row.chunk.speaker
         reasons.append(f"by {speaker}" if speaker else "about the one asked for")
     if row.signals["reply"]:
         reasons.append("follows a question like it")

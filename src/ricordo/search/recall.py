@@ -9,48 +9,60 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from itertools import repeat
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
 from ricordo.concurrency import compute
 from ricordo.errors import InvalidQuery, StorageError
-from ricordo.lazy import dataclass, lazy_compile
+from ricordo.lazy import copy_with, dataclass, lazy_compile
 from ricordo.messages.tokens import Tokens, safe_boundary
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import (
     MEMORY_DOCUMENT_TYPES,
     CandidateIndex,
+    CandidateRequest,
     Candidates,
     Chunk,
     CuratedMatches,
+    DocumentType,
     Explanation,
     Hit,
     Neighbour,
     Passage,
-    PruningRule,
     Query,
     Reranker,
     SearchSource,
+    SourceContext,
 )
-from ricordo.search.documents import QueryWords, own_terms, query_words
-from ricordo.search.query_context import PassageLocation, Question, find_date_ranges, parse_question, passage_location
+from ricordo.search.documents import CURATED_QUERY, MAX_CURATED, QueryWords, own_terms, query_words
+from ricordo.search.query_context import PassageLocation, parse_question, passage_location
 from ricordo.search.ranking import RANK_FACTOR, rank, rank_subset
 from ricordo.search.ranking import explain as explained
-from ricordo.search.retrieval import ChunkLocation, ChunkNeighbours, NeighbourIndex
 from ricordo.search.supersession import CuratedMemory
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import ledger_date
 
+if TYPE_CHECKING:
+    from ricordo.search.retrieval import ChunkNeighbours
+
 __all__ = [
     "MAX_NEIGHBOUR_CHARS",
+    "FoundPassages",
     "RerankResult",
     "attach_neighbours",
     "explain",
+    "find_passages",
     "informative_heading",
+    "memory_query",
+    "prepare_query",
+    "rank_found",
     "recall_memories",
     "rerank_passages",
     "search",
     "search_words",
+    "select_best",
     "select_relevant",
 ]
 
@@ -86,24 +98,26 @@ async def rerank_passages(
     return RerankResult(scores=dict(zip(passages, given, strict=True)))
 
 
-_MAX_CURATED = 2_000
 _DUPLICATE_RESERVE = 8
+_RECORDED_TYPES = frozenset[DocumentType]({"transcript", "result"})
 _AT_ONCE = 200
 """The ranking of so many passages takes some milliseconds at most."""
-_SIMILARITY_WEIGHTS = {"bm25": "passage", "context": "context", "dense": "dense", "dense_context": "dense_context"}
-"""The signals that measure how near a passage is, and the names of their weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SourceResults:
-    """The passages of all sources, and all of their curated memory if it is needed to rank them.
+class FoundPassages:
+    """The passages of all sources for a request, and all of their curated memory if it is needed to rank them.
 
-    `unseen` is the nearness of the nearest passage that was not read, None if all were read.
+    `contexts` are those of the sources whose passages were not all read, by label. `best` is the highest score that a
+    passage can have, `unseen` the highest of those that were not read, None if all were. `tool_sessions` are by label.
     """
 
     passages: list[Passage]
     curated: CuratedMemory
-    unseen: float | None = None
+    contexts: Mapping[str, SourceContext]
+    best: float
+    unseen: float | None
+    tool_sessions: Mapping[str, frozenset[str] | None]
 
 
 async def recall_memories(
@@ -125,7 +139,7 @@ async def recall_memories(
 
     Raises: `InvalidQuery` if `limit` is below 1, `StorageError` if no source can be searched.
     """
-    asked = _memory_query(query)
+    asked = memory_query(query)
     return await search(
         sources, asked, limit=limit, budget=budget, now=now, config=config, reranker=reranker
     )  # fmt: skip
@@ -145,24 +159,57 @@ async def search(
 
     Everything else is as in `recall_memories`.
     """
-    asked, weights, moment = _prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
-    most, question = max(limit, weights.candidates), parse_question(asked.text)
+    asked, weights, moment = prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
     if reranker is None and asked.text.strip():
-        some = await _search_sources(sources, asked, most, _pruning_rule(question, limit, moment, weights))
-        ranking = partial(
-            rank_subset, some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated,
-            query=asked, budget=budget, unseen=some.unseen,
-        )  # fmt: skip
-        sure = await compute(ranking, size=len(some.passages), at_once=_AT_ONCE)
-        if sure is not None:
-            return sure
-    found = await _search_sources(sources, asked, most)
+        request = select_best(asked, limit, moment, weights, alone=len(sources) == 1)
+        (some,) = await find_passages(sources, [request])
+        return await rank_found(sources, asked, some, limit=limit, budget=budget, now=moment, config=weights)
+    (found,) = await find_passages(sources, [CandidateRequest(query=asked, limit=max(limit, weights.candidates))])
     reranked = await _rerank(found, asked, moment, weights, reranker) if reranker else None
-    ranking_all = partial(
-        rank, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
-        budget=budget, reranked=reranked.scores if reranked else None,
+    ranking = partial(
+        rank, found.passages, parse_question(asked.text), limit=limit, now=moment, config=weights,
+        curated=found.curated, query=asked, budget=budget, reranked=reranked.scores if reranked else None,
     )  # fmt: skip
-    return await compute(ranking_all, size=len(found.passages), at_once=_AT_ONCE)
+    return await compute(ranking, size=len(found.passages), at_once=_AT_ONCE)
+
+
+def select_best(query: Query, limit: int, now: datetime, config: RecallConfig, *, alone: bool) -> CandidateRequest:
+    """Return the request for the passages that may be among the `limit` best hits; `alone` if it is the only source."""
+    # numpy is loaded by the first search, not by importing this module
+    from ricordo.search.pruning import CandidateSelector
+
+    selector = CandidateSelector(
+        question=parse_question(query.text), now=now, config=config, alone=alone,
+        min_count=RANK_FACTOR * limit + _DUPLICATE_RESERVE,
+    )  # fmt: skip
+    return CandidateRequest(query=query, limit=max(limit, config.candidates), select=selector)
+
+
+async def rank_found(
+    sources: Sequence[SearchSource],
+    query: Query,
+    found: FoundPassages,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    budget: Tokens | None = None,
+) -> list[Hit]:
+    """Return at most `limit` hits for a query from the passages that were found; if they don't suffice, from all."""
+    question = parse_question(query.text)
+    ranking = partial(
+        rank_subset, found.passages, question, limit=limit, now=now, config=config, curated=found.curated,
+        query=query, budget=budget, contexts=found.contexts, unseen=found.unseen,
+    )  # fmt: skip
+    hits = await compute(ranking, size=len(found.passages), at_once=_AT_ONCE)
+    if hits is not None:
+        return hits
+    (every,) = await find_passages(sources, [CandidateRequest(query=query, limit=max(limit, config.candidates))])
+    ranking_all = partial(
+        rank, every.passages, question, limit=limit, now=now, config=config, curated=every.curated, query=query,
+        budget=budget,
+    )  # fmt: skip
+    return await compute(ranking_all, size=len(every.passages), at_once=_AT_ONCE)
 
 
 async def explain(
@@ -180,8 +227,8 @@ async def explain(
 
     A text searches all documents; a `Query` with `sorts=MEMORY_DOCUMENT_TYPES` returns what `recall_memories` returns.
     """
-    asked, weights, moment = _prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
-    found = await _search_sources(sources, asked, max(limit, weights.candidates))
+    asked, weights, moment = prepare_query(query, limit), config or DEFAULT_RECALL, now or datetime.now(UTC)
+    (found,) = await find_passages(sources, [CandidateRequest(query=asked, limit=max(limit, weights.candidates))])
     question = parse_question(asked.text)
     reranked = await _rerank(found, asked, moment, weights, reranker) if reranker else None
     explaining = partial(
@@ -192,68 +239,76 @@ async def explain(
     return replace(explanation, reranker_error=reranked.error) if reranked and reranked.error else explanation
 
 
-def _memory_query(query: Query | str) -> Query:
+def memory_query(query: Query | str) -> Query:
+    """Return the query; a text searches memory documents only."""
     return Query(text=query, document_types=MEMORY_DOCUMENT_TYPES) if isinstance(query, str) else query
 
 
-def _prepare_query(query: Query | str, limit: int) -> Query:
+def prepare_query(query: Query | str, limit: int) -> Query:
+    """Return the query as the sources are searched for it. Raises: InvalidQuery if `limit` is below 1."""
     if limit < 1:
         raise InvalidQuery(f"A search returns at least one hit: the limit can't be {limit}.")
     asked = Query(text=query) if isinstance(query, str) else query
-    return replace(asked, neighbours=True, said=False, except_session="")
+    return copy_with(asked, neighbours=True, said=False, except_session="")
 
 
-def _pruning_rule(question: Question, limit: int, now: datetime, config: RecallConfig) -> PruningRule:
-    """Return the rule for the candidates that may be among the best, derived from the question."""
-    unread = config.answer_type * bool(question.expected) + config.speaker * question.is_first_person
-    if config.dates and find_date_ranges(question.original_text, now.date()):
-        unread += config.dates
-    scale = config.passage + config.context + config.session
-    return PruningRule(
-        weights={name: getattr(config, at) for name, at in _SIMILARITY_WEIGHTS.items()},
-        margin=unread / scale,
-        min_count=RANK_FACTOR * limit + _DUPLICATE_RESERVE,
-        recency=config.recency / scale,
-        now=now,
-        half_lives=config.decay.half_lives,
-        default_half_life=config.decay.other,
-    )
-
-
-async def _search_sources(
-    sources: Sequence[SearchSource], query: Query, limit: int, cut: PruningRule | None = None
-) -> _SourceResults:
-    """Return the results of all sources. Raises: the last StorageError if none of them can be searched."""
-    passages: list[Passage] = []
-    curated: list[tuple[CuratedMatches, str, int]] = []
-    unseen: list[float] = []
+async def find_passages(sources: Sequence[SearchSource], requests: Sequence[CandidateRequest]) -> list[FoundPassages]:
+    """Return what all sources have for each request. Raises: the last StorageError if none of them can be searched."""
+    found: list[tuple[int, SearchSource, list[Candidates]]] = []
     trouble: StorageError | None = None
-    searched = 0
     for nearness, source in enumerate(sources):
         try:
-            found = await _find_source_candidates(source, query, limit, cut)
+            found.append((nearness, source, await _find_candidates(source, requests)))
         except StorageError as error:
             trouble = error
-            continue
-        searched += 1
-        matches = [match for match in found.matches if not source.hides(match.chunk)]
-        passages.extend(Passage(label=source.label, source_rank=nearness, match=match) for match in matches)
-        unseen += [] if found.unseen is None else [found.unseen]
-        if found.unseen is not None or any(match.chunk.entry_id for match in matches):
-            curated.append((found.curated, source.label, nearness))
-    if trouble is not None and not searched:
+    if trouble is not None and not found:
         raise trouble
-    return _SourceResults(passages=passages, curated=_curated_memory(tuple(curated)), unseen=max(unseen, default=None))
+    return [_join([(*each[:2], each[2][at]) for each in found]) for at in range(len(requests))]
 
 
-async def _find_source_candidates(
-    source: SearchSource, query: Query, limit: int, cut: PruningRule | None
-) -> Candidates:
-    index, query = source.index, replace(query, profile=source.profile)
-    if isinstance(index, CandidateIndex):
-        return await index.find_candidates(query, limit, cut, beside=source.beside)
-    matches = await index.search(query, limit)
-    return Candidates(matches=matches, curated=await _load_curated(source) if matches else CuratedMatches())
+def _join(found: Sequence[tuple[int, SearchSource, Candidates]]) -> FoundPassages:
+    """Return the candidates of several sources together."""
+    passages: list[Passage] = []
+    curated: list[tuple[CuratedMatches, str, int]] = []
+    for nearness, source, each in found:
+        label, scores, may_hide = source.label, each.scores or repeat(None), bool(source.forgotten)
+        passages += [
+            Passage(label, nearness, match, score)
+            for match, score in zip(each.matches, scores, strict=False)
+            if not (may_hide and source.hides(match.chunk))
+        ]
+        if each.curated.matches:
+            curated.append((each.curated, source.label, nearness))
+    return FoundPassages(
+        passages=passages, curated=_curated_memory(tuple(curated)),
+        contexts={source.label: each.context for _, source, each in found if each.context is not None},
+        best=max((each.best for _, _, each in found), default=0.0),
+        unseen=max((each.unseen for _, _, each in found if each.unseen is not None), default=None),
+        tool_sessions={source.label: each.tool_sessions for _, source, each in found},
+    )  # fmt: skip
+
+
+async def _find_candidates(source: SearchSource, requests: Sequence[CandidateRequest]) -> list[Candidates]:
+    requests = [_request_for(source, each) for each in requests]
+    index = source.index
+    if _finds_candidates(type(index)):
+        return await cast("CandidateIndex", index).find_candidates(requests, beside=source.beside)
+    found = [Candidates(matches=await index.search(each.query, each.limit)) for each in requests]
+    return [replace(each, curated=await _load_curated(source)) if each.matches else each for each in found]
+
+
+@lru_cache(maxsize=16)
+def _finds_candidates(kind: type) -> bool:
+    """Return whether indexes of this type return candidates; the check of a protocol is slow."""
+    return issubclass(kind, CandidateIndex)
+
+
+def _request_for(source: SearchSource, request: CandidateRequest) -> CandidateRequest:
+    """Return the request with the profile of a source."""
+    # what is hidden must not count for its session, so all has to be read
+    hides = source.forgotten and not _RECORDED_TYPES.isdisjoint(request.query.document_types)
+    query = copy_with(request.query, profile=source.profile) if source.profile else request.query
+    return CandidateRequest(query=query, limit=request.limit, select=None if hides else request.select)
 
 
 @lru_cache(maxsize=4)
@@ -269,7 +324,7 @@ def _curated_memory(curated: tuple[tuple[CuratedMatches, str, int], ...]) -> Cur
 
 
 async def _rerank(
-    found: _SourceResults, query: Query, now: datetime, config: RecallConfig, reranker: Reranker
+    found: FoundPassages, query: Query, now: datetime, config: RecallConfig, reranker: Reranker
 ) -> RerankResult:
     """Return the reranker's scores of the passages that rank best without it."""
     if not query.text.strip():
@@ -286,9 +341,7 @@ async def _rerank(
 async def _load_curated(source: SearchSource) -> CuratedMatches:
     """Return curated memory; empty if it can't be read, which does not affect the hits."""
     try:
-        return CuratedMatches(
-            tuple(await source.index.search(Query(text="", document_types=("curated",)), _MAX_CURATED))
-        )
+        return CuratedMatches(tuple(await source.index.search(CURATED_QUERY, MAX_CURATED)))
     except StorageError:
         return CuratedMatches()
 
@@ -304,13 +357,19 @@ async def attach_neighbours(sources: Sequence[SearchSource], hits: Sequence[Hit]
     Neighbours are the messages before and after a message, the adjacent pieces of a long text, the text under the same
     heading of a topic, and the entries of the same session in a ledger.
     """
+    from ricordo.search.retrieval import ChunkLocation, NeighbourIndex
+
     results = list(hits)
     for source in sources:
         places = [at for at, hit in enumerate(results) if hit.source == source.label and hit.path]
         if not places or not isinstance(source.index, NeighbourIndex):
             continue
         try:
-            neighbours = await source.index.beside([_chunk_location(results[at]) for at in places])
+            found = (results[at] for at in places)
+            spots = [
+                ChunkLocation(path=hit.path, line_number=hit.line_number, content=hit.entry.content) for hit in found
+            ]
+            neighbours = await source.index.beside(spots)
         except StorageError:
             # neighbours are optional: return the hits without them
             continue
@@ -332,11 +391,7 @@ def _normalize_name(name: str) -> str:
     return _NON_WORD.sub(" ", name.casefold()).strip()
 
 
-def _chunk_location(hit: Hit) -> ChunkLocation:
-    return ChunkLocation(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
-
-
-def _with_neighbours(hit: Hit, neighbours: ChunkNeighbours, source: SearchSource) -> Hit:
+def _with_neighbours(hit: Hit, neighbours: "ChunkNeighbours", source: SearchSource) -> Hit:
     return replace(hit, before=_neighbour(neighbours.before, source), after=_neighbour(neighbours.after, source))
 
 

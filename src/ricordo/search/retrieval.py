@@ -1,6 +1,4 @@
-"""Retrieval of matches and of their neighbours, from the database or by scanning the files.
-
-If no word of a query is indexed, its text is searched as typed. A query without text returns the newest chunks.
+"""What few searches need: the neighbours of a chunk, and a scan of the files that are not in the index.
 
 Invariant: a chunk that is no longer at the location where it was found has no neighbours.
 """
@@ -8,7 +6,7 @@ Invariant: a chunk that is no longer at the location where it was found has no n
 from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import anyio.to_thread
 
@@ -18,43 +16,32 @@ from ricordo.lazy import dataclass
 from ricordo.search.bm25 import (
     LITERAL_SCORE,
     Candidate,
-    build_match,
     candidate_statistics,
     rank_candidates,
     unranked_matches,
 )
 from ricordo.search.chunking import build_rows
-from ricordo.search.contract import Candidates, Chunk, CuratedMatches, DocumentType, Match, PruningRule, Query
+from ricordo.search.contract import Chunk, DocumentType, Match, Query
 from ricordo.search.documents import (
-    MAX_LITERAL_CHARS,
-    PreparedQuery,
     QueryWords,
     SearchDocument,
     classify_document,
     contains_text,
     matches_filters,
 )
-from ricordo.search.tables import load_chunks, search_literal
+from ricordo.search.tables import load_chunks
 from ricordo.storage.contract import FileInfo, FileStore
 from ricordo.storage.sqlite import Connection
 
-if TYPE_CHECKING:
-    from ricordo.search.segments import CorpusSearcher
-    from ricordo.search.vector_search import SemanticQuery
-
 __all__ = [
-    "CURATED_QUERY",
-    "MAX_CURATED",
     "ChunkLocation",
     "ChunkNeighbours",
     "FileScanner",
     "NeighbourIndex",
-    "find_candidates",
     "find_neighbours",
     "find_neighbours_in",
     "merge_matches",
     "newest_first_key",
-    "search_database",
 ]
 
 
@@ -143,69 +130,6 @@ def _is_related(chunk: Chunk, other: Chunk) -> bool:
     if chunk.document_type in _TYPES_WITH_HEADINGS:
         return chunk.heading == other.heading
     return chunk.document_type != "profile"
-
-
-CURATED_QUERY = Query(text="", document_types=("curated",))
-"""The query for curated memory, newest first."""
-MAX_CURATED = 2_000
-"""The maximum number of chunks of curated memory."""
-_MIN_CANDIDATES = 200
-
-
-def search_database(
-    reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery, sense: "SemanticQuery | None"
-) -> list[Match]:
-    """Return the matches of the database."""
-    if prepared.words.groups and (found := _search_terms(reader, segments, prepared, sense)):
-        return found
-    return _search_without_terms(reader, segments, prepared)
-
-
-def _search_without_terms(reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery) -> list[Match]:
-    """Return the matches without term search: the newest for an empty text, else literal matches."""
-    query, limit, max_chunks = prepared.query, prepared.limit, max(prepared.limit, _MIN_CANDIDATES)
-    if not query.text.strip():
-        return unranked_matches(segments.newest(reader, prepared), score=0.0)
-    if len(query.text.strip()) > MAX_LITERAL_CHARS:
-        return []
-    typed = [
-        chunk
-        for chunk in search_literal(reader, query, max_chunks)
-        if chunk.path not in prepared.skipped_paths and contains_text(chunk.content, query.text)
-    ]
-    return unranked_matches(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
-
-
-def _search_terms(
-    reader: Connection, segments: "CorpusSearcher", prepared: PreparedQuery, sense: "SemanticQuery | None"
-) -> list[Match]:
-    """Return the chunks with a word of the query."""
-    found, absent = segments.search(reader, prepared, sense)
-    return [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
-
-
-def find_candidates(
-    reader: Connection,
-    segments: "CorpusSearcher",
-    prepared: PreparedQuery,
-    sense: "SemanticQuery | None",
-    cut: PruningRule | None,
-) -> Candidates:
-    """Return the candidates of the database for ranking.
-
-    If no word is found, it falls back to the other ways of `search_database`, and all of these matches are returned.
-    """
-    matches, unseen = list[Match](), None
-    if prepared.words.groups:
-        found, absent, unseen = segments.find_candidates(reader, prepared, sense, cut)
-        matches = [build_match(chunk, rank, one.details, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    matches = matches or _search_without_terms(reader, segments, prepared)
-    curated = CuratedMatches()
-    if any(each.chunk.entry_id for each in matches):
-        curated = segments.curated_matches(
-            reader, PreparedQuery(query=CURATED_QUERY, words=QueryWords(), limit=MAX_CURATED)
-        )
-    return Candidates(matches=matches, unseen=unseen, curated=curated)
 
 
 _NEVER = datetime.min.replace(tzinfo=UTC)

@@ -8,46 +8,68 @@ hits, and neither is a message that contains a forgotten statement.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from ricordo.concurrency import run_in_thread
 from ricordo.guard import Trust
 from ricordo.language import content_words
+from ricordo.lazy import copy_with
 from ricordo.messages.tokens import Tokens
-from ricordo.scope import Scope
-from ricordo.search.answer import is_echo, is_only_question
 from ricordo.search.config import DEFAULT_RECALL, RecallConfig
 from ricordo.search.contract import Explanation, Hit, Query, RejectedHit, Reranker, SearchSource
-from ricordo.search.memory_root import MemoryRoot
+from ricordo.search.documents import is_tool_call
 from ricordo.search.ranking import fit_budget
-from ricordo.search.recall import search
-from ricordo.search.signals import is_tool_call
+from ricordo.search.recall import find_passages, prepare_query, rank_found, search, select_best
 
-__all__ = ["add_statements", "choose_hits", "is_known", "is_statement", "place_statements", "recall_statements"]
+__all__ = ["add_statements", "choose_hits", "is_known", "is_statement", "place_statements", "recall_all"]
 
 
 _OVERFETCH = 2
 _MAX_CHARS = 2_000
 
 
-async def recall_statements(
-    places: Sequence[MemoryRoot],
-    scope: Scope,
-    memories: Sequence[Hit],
+async def recall_all(
+    sources: Sequence[SearchSource],
     query: Query,
     *,
     limit: int,
-    by: Reranker | None = None,
+    now: datetime,
+    config: RecallConfig = DEFAULT_RECALL,
+    reranker: Reranker | None = None,
 ) -> list[Hit]:
-    """Return the first `limit` of these memories and of the statements in `places` that match nearer.
+    """Return at most `limit` memories and statements of sessions that match nearer, best first.
 
-    `places` are those with sessions, narrowest first; `by` reranks. Raises: `StorageError` if none can be searched.
+    `sources` are ordered narrowest first. Both are found in one look at each source, and statements are ranked only if
+    one of them can be among the hits. Raises: `InvalidQuery`, `StorageError` if no source can be searched.
     """
-    sources = [await place.source(scope) for place in places]
-    now, config = places[0].clock.now(), places[0].recall
-    hits = await add_statements(sources, memories, query, limit=limit, now=now, config=config, reranker=by)
+    if reranker is not None or not (query.said and _can_have_statements(query)):
+        memories = await search(sources, query, limit=limit, now=now, config=config, reranker=reranker)
+        if not query.said:
+            return memories
+        hits = await add_statements(
+            sources, memories, query, limit=limit, now=now, config=config, reranker=reranker
+        )  # fmt: skip
+        return hits[:limit]
+    asked, alone = prepare_query(query, limit), len(sources) == 1
+    said = copy_with(asked, document_types=("transcript",))
+    requests = [
+        select_best(asked, limit, now, config, alone=alone),
+        select_best(said, _OVERFETCH * limit, now, config, alone=alone),
+    ]
+    found, spoken = await find_passages(sources, requests)
+    memories = await rank_found(sources, asked, found, limit=limit, now=now, config=config)
+    # a statement is before a memory, but not the first, only if its score is so much higher
+    least = (
+        min((hit.score for hit in memories[1:]), default=1.0) + config.said_margin if len(memories) == limit else 0.0
+    )
+    if not spoken.passages or spoken.best <= least:
+        return memories
+    messages = await rank_found(sources, said, spoken, limit=_OVERFETCH * limit, now=now, config=config)
+    hits = await _with_statements(
+        sources, memories, messages, query, limit=limit, config=config, tool_sessions=spoken.tool_sessions
+    )
     return hits[:limit]
 
 
@@ -66,17 +88,44 @@ async def add_statements(
     A query for the newest memories, or for memories of some kinds or tags, adds none. Raises: `StorageError` if no
     source can be searched.
     """
-    if not sources or not query.text.strip() or query.kinds or query.tags:
+    if not sources or not _can_have_statements(query):
         return [*memories]
     said = replace(query, document_types=("transcript",))
     found = await search(sources, said, limit=_OVERFETCH * limit, now=now, config=config, reranker=reranker)
-    messages = [hit for hit in found if not query.except_session or hit.entry.source.session != query.except_session]
+    return await _with_statements(sources, memories, found, query, limit=limit, config=config)
+
+
+def _can_have_statements(query: Query) -> bool:
+    """Return whether messages can match; they have no kind of memories and no tags, and are no newest memories."""
+    return bool(query.text.strip()) and not (query.kinds or query.tags)
+
+
+async def _with_statements(
+    sources: Sequence[SearchSource],
+    memories: Sequence[Hit],
+    messages: Sequence[Hit],
+    query: Query,
+    *,
+    limit: int,
+    config: RecallConfig,
+    tool_sessions: Mapping[str, frozenset[str] | None] | None = None,
+) -> list[Hit]:
+    """Return all memories, and among the first `limit` hits those of the messages that are worth it.
+
+    `tool_sessions` are the sessions with output of tools by source, as far as they are known.
+    """
+    from ricordo.search.answer import is_echo
+
+    said = [hit for hit in messages if not query.except_session or hit.entry.source.session != query.except_session]
     hits = list[Hit]()
-    for hit in place_statements(memories, messages, config):
-        if not hit.is_said or (
-            len(hits) < limit and await _is_worth_recalling(hit, memories, query.text, sources, config)
-        ):
+    for hit in place_statements(memories, said, config):
+        if not hit.is_said:
             hits.append(hit)
+        elif len(hits) < limit and await _is_worth_recalling(hit, memories, query.text, config):
+            printing = (tool_sessions or {}).get(hit.source)
+            may_echo = printing is None or hit.entry.source.session in printing
+            if not (may_echo and await is_echo(sources, hit)):
+                hits.append(hit)
     return hits
 
 
@@ -99,16 +148,15 @@ def place_statements(memories: Sequence[Hit], messages: Sequence[Hit], config: R
     return [*placed, *waiting]
 
 
-async def _is_worth_recalling(
-    message: Hit, memories: Sequence[Hit], question: str, sources: Sequence[SearchSource], config: RecallConfig
-) -> bool:
+async def _is_worth_recalling(message: Hit, memories: Sequence[Hit], question: str, config: RecallConfig) -> bool:
     # the first call loads word lists
-    states = await run_in_thread(lambda: is_statement(message, question) and not is_known(message, memories, config))
-    return states and not await is_echo(sources, message)
+    return await run_in_thread(lambda: is_statement(message, question) and not is_known(message, memories, config))
 
 
 def is_statement(message: Hit, question: str) -> bool:
     """Return whether a message is neither the call of a tool nor a mere question."""
+    from ricordo.search.answer import is_only_question
+
     return not is_tool_call(message.speaker, message.entry.content) and not is_only_question(message, question)
 
 

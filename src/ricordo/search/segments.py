@@ -2,100 +2,105 @@
 
 Compaction builds a segment of the chunks that are in none, and merges it with smaller ones before it. Only its last
 step, one transaction, holds the write lock. The candidates of a query are the best rows by words and vectors together:
-a row without a word of the query is scored by its vector, one without a vector by its words, on the same scale. Pruning
-leaves out entries that occur once and can't be among the best.
+a row without a word of the query is scored by its vector, one without a vector by its words, on the same scale. Only
+the texts of those that the ranking selects are read.
 
-Invariants: the first half of the results by words alone is always included, and no pruned row is nearer than reported.
-A segment is a cache of the rows. If one is damaged or missing, the rows are read instead, and one that
-another process wrote in the meantime is never overwritten.
+Invariants: the first half of the results by words alone is always included. A segment is a cache of the rows. If one is
+damaged or missing, the rows are read instead, and one that another process wrote in the meantime is never overwritten.
 """
 
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio.to_thread
 import numpy as np
 
-from ricordo.lazy import dataclass
+from ricordo.lazy import copy_with, dataclass
 from ricordo.messages.json_text import decode_json
-from ricordo.search.bm25 import SCORE_STEPS, unranked_matches
+from ricordo.search.bm25 import LITERAL_SCORE, unranked_matches
 from ricordo.search.chunking import embedding_text, embedding_text_id, hash64
-from ricordo.search.contract import RANKING_FIELD_MARKERS, SUPERSEDES_MARKER, Chunk, CuratedMatches, PruningRule
-from ricordo.search.corpus import (
-    COLUMNS,
-    HAS_RANKING_FIELDS,
-    IS_ENTRY,
-    IS_MESSAGE,
+from ricordo.search.contract import (
+    ALL_DOCUMENT_TYPES,
     NO_TIME,
-    Array,
-    Corpus,
-    IndexedRow,
-    Postings,
-    Segment,
-    SegmentBuilder,
+    CandidateColumns,
+    Candidates,
+    Chunk,
+    CuratedMatches,
+    Match,
+    Selection,
 )
-from ricordo.search.documents import PreparedQuery, to_milliseconds
+from ricordo.search.corpus import Array, Corpus
+from ricordo.search.documents import (
+    CURATED_QUERY,
+    MAX_CURATED,
+    MAX_LITERAL_CHARS,
+    PreparedQuery,
+    QueryWords,
+    contains_text,
+)
 from ricordo.search.lexical import (
     LexicalScores,
     PostingsCache,
-    RankedRow,
     RankedRows,
     best_rows,
     cap_repeats,
     filter_mask,
     measure_rows,
     newest_numbers,
+    rank_rows,
     score_rows,
 )
-from ricordo.search.lexical import search as lexical_search
-from ricordo.search.tables import load_chunks
+from ricordo.search.postings import COLUMNS, NAME_COLUMNS, IndexedRow, Postings, Segment, SegmentBuilder
+from ricordo.search.tables import load_chunks, search_literal
 from ricordo.storage.sqlite import Connection, Database
 
 if TYPE_CHECKING:
     from ricordo.search.vector_search import MissingVectors, SemanticQuery, Similarities
 
-__all__ = ["SEMANTIC_WEIGHT", "CorpusSearcher", "decode_segment", "encode_segment", "prune_candidates"]
+__all__ = ["SEMANTIC_WEIGHT", "CorpusSearcher", "decode_segment", "encode_segment"]
 
 
+Select: TypeAlias = Callable[[CandidateColumns], Selection] | None
 SEMANTIC_WEIGHT = 0.75
 """The weight of meaning in the score of a row; words have the weight 1."""
-_MIN_LIST = 64
+_MIN_LIST, _SPARE_ROWS = 64, 64
 
 
-def hybrid_search(
-    corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery", occurrences: PostingsCache
+def rank_hybrid(
+    corpus: Corpus, lexical: LexicalScores, similarities: "Similarities", prepared: PreparedQuery
 ) -> RankedRows:
     """Return the rows that contain a word of the query or are near in meaning, best first."""
-    lexical = score_rows(corpus, prepared, occurrences)
-    similarities = sense.similarities(corpus, dict(zip(prepared.words.words, lexical.weights, strict=True)))
-    if similarities is None:
-        return lexical_search(corpus, prepared, occurrences)
-    list_size = max(_MIN_LIST, prepared.limit)
-    by_words, by_meaning = (
-        best_rows(corpus, lexical, list_size),
-        _nearest_rows(corpus, prepared, similarities, list_size),
-    )
-    union = np.unique(np.array([*by_words, *by_meaning], dtype=np.int64))
-    scores = _combined_scores(union, lexical, similarities)
-    ordered = cap_repeats(corpus, union, np.rint(scores * SCORE_STEPS).astype(np.int64), len(union))
-    rows = _keep_required(
-        ordered, {*by_words[: prepared.limit // 2], *by_meaning[: prepared.limit // 4]}, prepared.limit
-    )
-    return _add_semantic_signals(measure_rows(corpus, np.array(rows, dtype=np.int64), lexical), lexical, similarities)
+    limit = prepared.limit
+    list_size = max(_MIN_LIST, limit)
+    by_words = best_rows(corpus, lexical, prepared, list_size)
+    by_meaning = _nearest_rows(corpus, similarities, prepared, list_size)
+    is_found, is_needed = np.zeros((2, corpus.count), dtype=np.bool_)
+    is_found[by_words] = is_found[by_meaning] = True
+    is_needed[by_words[: limit // 2]] = is_needed[by_meaning[: limit // 4]] = True
+    (found,) = is_found.nonzero()
+    rows = cap_repeats(corpus, found, _combined_scores(found, lexical, similarities))
+    if len(rows) > limit:
+        needed = is_needed[rows]
+        rows = rows[needed | ((~needed).cumsum() <= limit - needed.sum())]
+    own, context = (signal.astype(np.float64) for signal in similarities.own_and_context(rows))
+    has_vector = similarities.has_vectors(rows)
+    return copy_with(
+        measure_rows(rows, lexical), scores=_combine(lexical.scores[rows], (own + context) / 2, has_vector),
+        has_vector=has_vector, semantic_signals={"dense": own, "dense_context": context},
+    )  # fmt: skip
 
 
-def _nearest_rows(corpus: Corpus, prepared: PreparedQuery, similarities: "Similarities", limit: int) -> list[int]:
+def _nearest_rows(corpus: Corpus, similarities: "Similarities", prepared: PreparedQuery, limit: int) -> Array:
     """Return the rows that are nearest in meaning, nearest first."""
-    max_rows = 4 * limit
+    passing = filter_mask(corpus, prepared)
+    max_rows = limit + _SPARE_ROWS if passing is None else 4 * limit
     while True:
         rows, more = similarities.nearest(max_rows)
-        rows = rows[filter_mask(corpus, rows, prepared)]
-        best = cap_repeats(corpus, rows, np.rint(similarities.similarity(rows) * SCORE_STEPS).astype(np.int64), limit)
+        rows = rows if passing is None else rows[passing[rows]]
+        best = cap_repeats(corpus, rows, similarities.similarity(rows))[:limit]
         if len(best) == limit or not more:
             return best
         max_rows *= 8
@@ -103,121 +108,38 @@ def _nearest_rows(corpus: Corpus, prepared: PreparedQuery, similarities: "Simila
 
 def _combined_scores(rows: Array, lexical: LexicalScores, similarities: "Similarities") -> Array:
     """Return the scores of rows by words and meaning."""
-    words = lexical.scores[rows] / lexical.max_score
-    together: Array = np.where(
-        similarities.has_vectors(rows),
-        (words + SEMANTIC_WEIGHT * similarities.similarity(rows)) / (1 + SEMANTIC_WEIGHT),
-        words,
-    )
+    return _combine(lexical.scores[rows], similarities.similarity(rows), similarities.has_vectors(rows))
+
+
+def _combine(words: Array, meaning: Array, has_vector: Array) -> Array:
+    together: Array = np.where(has_vector, (words + SEMANTIC_WEIGHT * meaning) / (1 + SEMANTIC_WEIGHT), words)
     return together
 
 
-def _keep_required(ordered: Sequence[int], needed: set[int], limit: int) -> list[int]:
-    """Return the first `limit` rows in order, including all that are `needed`."""
-    if len(ordered) <= limit:
-        return [*ordered]
-    spare = limit - len(needed.intersection(ordered))
-    result = []
-    for row in ordered:
-        if row in needed or spare > 0:
-            spare -= row not in needed
-            result.append(row)
-    return result
-
-
-def _add_semantic_signals(ranked: RankedRows, lexical: LexicalScores, similarities: "Similarities") -> RankedRows:
-    """Return the rows with their semantic signals added."""
-    own, context = similarities.own_and_context(ranked.rows)
-    return replace(
-        ranked, scores=_combined_scores(ranked.rows, lexical, similarities),
-        has_vector=similarities.has_vectors(ranked.rows),
-        semantic_signals={"dense": own, "dense_context": context},
+def _candidate_columns(corpus: Corpus, ranked: RankedRows) -> CandidateColumns:
+    rows = ranked.rows
+    columns = {
+        name: corpus[name][rows]
+        for name in ("shape", "length", "document", "line", "time", "entry", "kind", "session", "speaker")
+    }
+    types = corpus.sorts[columns["document"]]
+    # the times of a profile fact say little about when it was said: the ledger has that
+    columns["time"] = np.where(types == _PROFILE, NO_TIME, columns["time"])
+    return CandidateColumns(
+        signals={**ranked.signals, **ranked.semantic_signals}, has_vector=ranked.has_vector, **columns,
+        is_curated=types == _CURATED, is_fixed=types == _LONG,
+        name=corpus.name, code=corpus.code, find_words=lambda: ranked.lexical.find_words(rows)[0],
     )  # fmt: skip
 
 
-_DAY_MILLISECONDS = 86_400_000
-_ROUNDING = 1e-7
-
-
-def prune_candidates(
-    corpus: Corpus, found: RankedRows, cut: PruningRule, successors: Collection[int]
-) -> tuple[list[RankedRow], float | None]:
-    """Return the rows to read, and the nearness of the nearest pruned row, None if there is none.
-
-    `successors` are the numbers of entries that supersede others.
-    """
-    if len(found) <= cut.min_count:
-        return found.to_list(), None
-    similarity, rows = _similarity(found, cut.weights), found.rows
-    if cut.recency and cut.now is not None:
-        similarity += cut.recency * _recency(corpus, rows, cut, cut.now)
-    least = (
-        np.partition(similarity, len(similarity) - cut.min_count)[len(similarity) - cut.min_count]
-        - cut.margin
-        - _ROUNDING
-    )
-    entry = (corpus["shape"][rows] & IS_ENTRY) > 0
-    keep = ~entry | (similarity >= least)
-    if not np.all(entry):
-        company = _session_keys(corpus, rows)
-        keep |= np.isin(company, company[~entry])
-    keep |= _is_repeated(corpus["entry"][rows])
-    if successors:
-        keep |= np.isin(found.numbers, [*successors])
-    unseen = similarity[~keep]
-    return found.to_list(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
-
-
-def _is_repeated(ids: Array) -> Array:
-    """Return a mask of the ids that occur more than once; a missing id (0) counts as repeated."""
-    order = np.argsort(ids, kind="stable")
-    same = np.diff(ids[order]) == 0
-    again: Array = ids == 0
-    again[order[1:][same]] = again[order[:-1][same]] = True
-    return again
-
-
-def _session_keys(corpus: Corpus, rows: Array) -> Array:
-    """Return a number for the group of each row: its session, or else its document."""
-    sessions, none = corpus["session"][rows], corpus.names["session"].get("", -1)
-    companies: Array = np.where(sessions == none, -1 - corpus["document"][rows], sessions)
-    return companies
-
-
-def _recency(corpus: Corpus, rows: Array, cut: PruningRule, now: datetime) -> Array:
-    """Return 1 for new rows, 0.5 after the half-life of their kind, 0 without a time, 1 with ranking fields."""
-    kinds = corpus.names["kind"]
-    half_lives = np.full(max(len(kinds), 1), cut.default_half_life)
-    for kind, days in cut.half_lives.items():
-        if kind in kinds:
-            half_lives[kinds[kind]] = days
-    times = corpus["time"][rows]
-    days = np.maximum(to_milliseconds(now) - times, 0) / _DAY_MILLISECONDS
-    newness = np.where(times == NO_TIME, 0.0, 0.5 ** (days / half_lives[corpus["kind"][rows]]))
-    return np.where(corpus["shape"][rows] & HAS_RANKING_FIELDS > 0, 1.0, newness)
-
-
-def _similarity(found: RankedRows, weights: Mapping[str, float]) -> Array:
-    """Return the nearness of each row: the weighted mean of the signals that it has."""
-    similarity, total = np.zeros(len(found)), np.zeros(len(found))
-    for name, weight in weights.items():
-        if name in found.signals:
-            similarity += weight * found.signals[name]
-            total += weight
-        elif name in found.semantic_signals and found.has_vector is not None:
-            similarity += np.where(found.has_vector, weight * found.semantic_signals[name].astype(np.float64), 0.0)
-            total += np.where(found.has_vector, weight, 0.0)
-    return np.divide(similarity, total, out=np.zeros(len(found)), where=total > 0)
-
-
+_CURATED, _LONG, _PROFILE = (ALL_DOCUMENT_TYPES.index(name) for name in ("curated", "long", "profile"))
 _MIN_SEGMENT_ROWS = 1_000
 _MERGE_FACTOR = 4
 _READ_BATCH, _FEW = 2_000, 250
 _CHUNK_CACHE_SIZE = 4_096
 _POSTINGS_TYPES: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
-_HAS_RANKING_FIELDS_SQL = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in RANKING_FIELD_MARKERS)
-_ROWS_SQL = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '',
-    {_HAS_RANKING_FIELDS_SQL}, kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
+_ROWS_SQL = """SELECT chunk.id, document, line, part, place, twin, time, entry, shape, kind, tags, session, own, around,
+    meaning, speaker, length FROM chunk JOIN words ON words.id = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 
@@ -232,7 +154,10 @@ class _CompactionPlan:
 
     def split(self, number: int) -> "tuple[_CompactionPlan, _CompactionPlan]":
         """Return the plans of the segments before and from the chunk `number` on; the first one replaces all."""
-        return replace(self, last=number - 1), replace(self, first=number, replaced=())
+        return copy_with(self, last=number - 1), copy_with(self, first=number, replaced=())
+
+
+_MIN_LITERAL = 200
 
 
 class CorpusSearcher:
@@ -247,27 +172,95 @@ class CorpusSearcher:
         self._last_change = 0
         self._last_document = 0
         self._curated, self._curated_numbers, self._curated_at = CuratedMatches(), list[int](), (-1, -1)
-        self._successors: set[int] = set()
-        self._successors_up_to = 0
         self._postings_cache = PostingsCache()
         self._chunk_cache: dict[int, Chunk] = {}
         self._chunks_at = -1
 
     def search(
         self, connection: Connection, prepared: PreparedQuery, sense: "SemanticQuery | None" = None
-    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...]]:
-        """Return the rows with a word of the query and their chunks, best first, and the words that no row contains.
+    ) -> list[Match]:
+        """Return the matches of a query, best first; with `sense`, rows that are near in meaning are among them.
 
-        With `sense`, rows that are near in meaning are included.
+        If no word of it is indexed, its text is searched as typed. A query without text returns the newest chunks.
         """
         corpus = self._current_corpus(connection)
-        ranked = self._rank(corpus, prepared, sense)
-        chunks = load_chunks(connection, ranked.numbers.tolist())
-        return [(one, chunks[one.number]) for one in ranked.to_list() if one.number in chunks], ranked.absent_words
+        scored = self._score(corpus, prepared, sense)
+        return [*self._find(connection, corpus, (prepared, None), *scored).matches]
 
-    def newest(self, connection: Connection, prepared: PreparedQuery) -> list[Chunk]:
-        """Return the newest chunks that match the filters, newest first; chunks without a time come last."""
-        return [*load_chunks(connection, newest_numbers(self._current_corpus(connection), prepared)).values()]
+    def find_candidates(
+        self, connection: Connection, requests: Sequence[tuple[PreparedQuery, Select]], sense: "SemanticQuery | None"
+    ) -> list[Candidates]:
+        """Return the result of `search` for each request, or what it selects of it, with what is needed to rank them.
+
+        The requests have the same words and the same profile.
+        """
+        corpus = self._current_corpus(connection)
+        scored = self._score(corpus, requests[0][0], sense)
+        found = [self._find(connection, corpus, request, *scored) for request in requests]
+        for at, each in enumerate(found):
+            if any(match.chunk.entry_id for match in each.matches):
+                found[at] = copy_with(each, curated=self._curated_matches(connection, corpus))
+        return found
+
+    def _score(
+        self, corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery | None"
+    ) -> "tuple[LexicalScores | None, Similarities | None]":
+        """Return the scores of all rows by words and by meaning, for a query that has words."""
+        if not prepared.words.groups:
+            return None, None
+        lexical = score_rows(corpus, prepared, self._postings_cache)
+        weights = dict(zip(prepared.words.words, lexical.weights.tolist(), strict=True))
+        return lexical, None if sense is None else sense.similarities(corpus, weights)
+
+    def _find(
+        self,
+        connection: Connection,
+        corpus: Corpus,
+        request: tuple[PreparedQuery, Select],
+        lexical: LexicalScores | None,
+        similarities: "Similarities | None",
+    ) -> Candidates:
+        prepared, select = request
+        types = prepared.query.document_types
+        found = Candidates(matches=())
+        if not corpus.has_types(types):
+            return found
+        if lexical is not None and similarities is not None:
+            found = self._read(connection, corpus, rank_hybrid(corpus, lexical, similarities, prepared), select)
+        elif lexical is not None:
+            found = self._read(connection, corpus, rank_rows(corpus, lexical, prepared), select)
+        if not found.matches:
+            found = Candidates(matches=self._search_without_terms(connection, corpus, prepared))
+        return copy_with(found, tool_sessions=corpus.tool_sessions) if "transcript" in types else found
+
+    def _read(self, connection: Connection, corpus: Corpus, ranked: RankedRows, select: Select) -> Candidates:
+        """Return the matches of ranked rows, or of those that are selected."""
+        numbers = corpus["number"][ranked.rows]
+        if select is None or not len(ranked):
+            return Candidates(matches=ranked.to_matches(numbers, self._load_chunks(connection, numbers.tolist())))
+        chosen = select(_candidate_columns(corpus, ranked))
+        chunks = self._load_chunks(connection, numbers[chosen.places].tolist())
+        return Candidates(
+            matches=ranked.to_matches(numbers, chunks, chosen.places),
+            scores=[None if score != score else score for score in chosen.scores.tolist()],  # noqa: PLR0124 - NaN
+            context=chosen.context, best=chosen.best, unseen=chosen.unseen,
+        )  # fmt: skip
+
+    def _search_without_terms(self, connection: Connection, corpus: Corpus, prepared: PreparedQuery) -> list[Match]:
+        """Return the matches without term search: the newest for an empty text, else literal matches."""
+        query, limit = prepared.query, prepared.limit
+        if not query.text.strip():
+            # chunks without a time come last
+            newest = load_chunks(connection, newest_numbers(corpus, prepared))
+            return unranked_matches(newest.values(), score=0.0)
+        if len(query.text.strip()) > MAX_LITERAL_CHARS:
+            return []
+        typed = [
+            chunk
+            for chunk in search_literal(connection, query, max(limit, _MIN_LITERAL))
+            if chunk.path not in prepared.skipped_paths and contains_text(chunk.content, query.text)
+        ]
+        return unranked_matches(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
     def missing_vectors(self, connection: Connection, sense: "SemanticQuery", limit: int) -> "MissingVectors":
         """Return the texts without a vector, newest first, and the vectors that are no longer used."""
@@ -277,20 +270,6 @@ class CorpusSearcher:
         numbers, count = sense.missing_numbers(corpus, limit)
         texts = {embedding_text_id(chunk): embedding_text(chunk) for chunk in load_chunks(connection, numbers).values()}
         return MissingVectors(texts=texts, count=count, unused=sense.unused_rows(corpus))
-
-    def find_candidates(
-        self, connection: Connection, prepared: PreparedQuery, sense: "SemanticQuery | None", cut: PruningRule | None
-    ) -> tuple[list[tuple[RankedRow, Chunk]], tuple[str, ...], float | None]:
-        """Return the result of `search` without the rows that `cut` excludes, and the nearness of the nearest one."""
-        corpus = self._current_corpus(connection)
-        ranked = self._rank(corpus, prepared, sense)
-        unseen = None
-        if cut is None:
-            found = ranked.to_list()
-        else:
-            found, unseen = prune_candidates(corpus, ranked, cut, self._find_successors(connection, corpus))
-        chunks = self._load_chunks(connection, [one.number for one in found])
-        return [(one, chunks[one.number]) for one in found if one.number in chunks], ranked.absent_words, unseen
 
     def _load_chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
         """Return the result of `load_chunks`, with a cache of recently read chunks, which never change by number.
@@ -302,37 +281,25 @@ class CorpusSearcher:
             self._chunk_cache.clear()
             self._chunks_at = self._last_change
         cached = {number: self._chunk_cache[number] for number in numbers if number in self._chunk_cache}
+        if len(cached) == len(numbers):
+            return cached
         read = load_chunks(connection, [number for number in numbers if number not in cached])
         if len(self._chunk_cache) > _CHUNK_CACHE_SIZE:
             self._chunk_cache.clear()
         self._chunk_cache.update((number, chunk) for number, chunk in read.items() if chunk.document_type != "long")
         return cached | read
 
-    def _rank(self, corpus: Corpus, prepared: PreparedQuery, sense: "SemanticQuery | None") -> RankedRows:
-        if sense is None:
-            return lexical_search(corpus, prepared, self._postings_cache)
-        return hybrid_search(corpus, prepared, sense, self._postings_cache)
-
-    def curated_matches(self, connection: Connection, prepared: PreparedQuery) -> CuratedMatches:
-        """Return the chunks of `newest` as matches; they are read again only if they may have changed."""
-        corpus = self._current_corpus(connection)
+    def _curated_matches(self, connection: Connection, corpus: Corpus) -> CuratedMatches:
+        """Return all of curated memory, newest first; it is read again only if it may have changed."""
         state = corpus.max_number, self._last_change
         if state != self._curated_at:
+            prepared = PreparedQuery(query=CURATED_QUERY, words=QueryWords(), limit=MAX_CURATED)
             numbers = newest_numbers(corpus, prepared)
             if numbers != self._curated_numbers or self._last_change != self._curated_at[1]:
                 matches = unranked_matches(load_chunks(connection, numbers).values(), score=0.0)
                 self._curated, self._curated_numbers = CuratedMatches(tuple(matches)), numbers
             self._curated_at = state
         return self._curated
-
-    def _find_successors(self, connection: Connection, corpus: Corpus) -> Collection[int]:
-        """Return the numbers of entries that supersede others."""
-        if corpus.max_number > self._successors_up_to:
-            cache_key = (self._successors_up_to, SUPERSEDES_MARKER)
-            rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", cache_key)
-            self._successors.update(row[0] for row in rows)
-            self._successors_up_to = corpus.max_number
-        return self._successors
 
     async def compact(self, database: Database) -> None:
         """Build a segment of the chunks that are in none, if there are enough."""
@@ -407,13 +374,8 @@ def encode_segment(block: Segment) -> bytes:
     """Encode a segment: a line of JSON with names and lengths, then the arrays, compressed."""
     postings = block.postings
     arrays = [*(block.columns[name] for name in COLUMNS), *(getattr(postings, name) for name in _POSTINGS_TYPES)]
-    names = {
-        "kinds": block.kinds,
-        "tags": block.tags,
-        "sessions": block.sessions,
-        "vocabulary": len(postings.vocabulary),
-    }
-    head = json.dumps({**names, "lengths": [len(one) for one in arrays]}).encode()
+    sizes = {"vocabulary": len(postings.vocabulary), "lengths": [len(one) for one in arrays]}
+    head = json.dumps({"names": block.names, **sizes}).encode()
     return zlib.compress(b"".join((head, b"\n", postings.vocabulary, *(one.tobytes() for one in arrays))), 1)
 
 
@@ -430,10 +392,8 @@ def decode_segment(data: bytes) -> Segment:
     postings = Postings.create(
         vocabulary=raw[start : start + head["vocabulary"]], **{name: arrays[name].copy() for name in _POSTINGS_TYPES}
     )
-    kinds, tags, sessions = (tuple(head[name]) for name in ("kinds", "tags", "sessions"))
-    return Segment(
-        columns={name: arrays[name] for name in COLUMNS}, kinds=kinds, tags=tags, sessions=sessions, postings=postings
-    )
+    names = {name: tuple(head["names"][name]) for name in NAME_COLUMNS}
+    return Segment(columns={name: arrays[name] for name in COLUMNS}, names=names, postings=postings)
 
 
 def _load_segments(connection: Connection, corpus: Corpus) -> None:
@@ -476,27 +436,9 @@ def _read_rows(connection: Connection, first: int, last: int, limit: int) -> lis
 
 
 def _build_row(row: tuple[Any, ...]) -> IndexedRow:
-    (
-        number, document, line, part, place, twin, time, entry, message, markup, tells, kind, tags, session, own,
-        around, meaning,
-    ) = row  # fmt: skip
-    return IndexedRow(
-        number,
-        document,
-        line,
-        part,
-        place,
-        twin,
-        NO_TIME if time is None else time,
-        hash64(entry) if entry else 0,
-        IS_MESSAGE * bool(message) | IS_ENTRY * bool(markup) | HAS_RANKING_FIELDS * bool(tells),
-        kind,
-        tags,
-        session,
-        own,
-        around,
-        meaning,
-    )
+    number, document, line, part, place, twin, time, entry, *rest = row
+    moment, digest = NO_TIME if time is None else time, hash64(entry) if entry else 0
+    return IndexedRow(number, document, line, part, place, twin, moment, digest, *rest)
 
 
 def _plan_compaction(connection: Connection) -> _CompactionPlan | None:

@@ -8,16 +8,18 @@ Invariant: the order is the same as if all passages were scored.
 
 import heapq
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 
 from ricordo.language import content_words
-from ricordo.lazy import dataclass, lazy_compile
+from ricordo.lazy import lazy_property
 from ricordo.search.config import RecallConfig
 from ricordo.search.contract import RANKING_FIELD_MARKERS, Chunk, Passage
+from ricordo.search.documents import is_tool_call, only_asks
 from ricordo.search.query_context import (
     QueryContext,
     date_closeness,
@@ -27,17 +29,21 @@ from ricordo.search.query_context import (
     reply_score,
     session_key,
 )
-from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, Author, Entry, Source
+from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD, STARTS_FIELD, Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 
 __all__ = [
+    "CALL_LOSS",
+    "LONG_FORM",
     "NO_DATE",
+    "QUESTION_LOSS",
+    "USUAL_FORM",
+    "WORD_CHARS",
     "ScoredPassage",
+    "WordBits",
     "held_on",
     "is_reply",
-    "is_tool_call",
     "iter_best_first",
-    "max_entry_score",
     "score_passage",
     "sort_key",
 ]
@@ -47,46 +53,97 @@ NO_DATE = datetime.min.replace(tzinfo=UTC)
 """The time of a passage without a time."""
 _ROUNDING = 1e-9
 _STATE_MARKER = "[state:: "
-_EXTERNAL_MARKERS = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD), "[by:: import]"
-_TOOL_CALL = lazy_compile(r'^[\w.:-]+ \{"', re.MULTILINE)
-_WORD_CHARS, _LONG = 6, 5.0
-_QUESTION_LOSS, _CALL_LOSS = 0.3, 0.5
+_STARTS_MARKER = f"[{STARTS_FIELD}:: "
+_EXTERNAL_MARKER, _IMPORT_MARKER = "[{}:: {}]".format(*EXTERNAL_TRUST_FIELD), "[by:: import]"
+WORD_CHARS, LONG_FORM = 6, 5.0
+QUESTION_LOSS, CALL_LOSS = 0.3, 0.5
+"""A message says as much as its form can from e^5 words on, less if it only asks or calls a tool."""
 _HELD_SCORE, _LATER_SHARE = 0.5, 0.5
-_USUAL_FORM = 0.5
-_SIMILARITY_SHARES = ("bm25", "context", "dense", "dense_context")
+USUAL_FORM = 0.5
+"""The form of an entry, and that of a message from which on it gains."""
 _ENTRY_CACHE_SIZE, _WORD_CACHE_SIZE = 4_096, 16_384
 
 
-@dataclass(frozen=True, kw_only=True)
+_BITS = 256
+
+
+class WordBits(NamedTuple):
+    """Distinct words, a bit set of their hashes, and how many of them share a bit with another one.
+
+    The words are a tuple, which takes a quarter of the memory of a set.
+    """
+
+    words: tuple[str, ...]
+    bits: int
+    sharing: int
+
+    @classmethod
+    def of(cls, words: Collection[str]) -> "WordBits":
+        """Return the bit set of distinct words."""
+        bits = 0
+        for word in words:
+            bits |= 1 << hash(word) % _BITS
+        return cls(tuple(words), bits, len(words) - bits.bit_count())
+
+    def max_shared(self, other: "WordBits") -> int:
+        """Return how many words they share at most."""
+        return (self.bits & other.bits).bit_count() + self.sharing
+
+
 class ScoredPassage:
-    """A passage with its score and the reasons for it.
+    """A passage with its score and the reasons for it; it never changes.
 
     `score` may be above 1 here, so that the best passages stay distinct. `time` is when it was said or became true,
     else when it was saved. `successor` is the passage that superseded its entry. `diversity_penalty` is the penalty for
     other passages of its session. `contradicts` are the ids of memories that conflict with it.
     """
 
-    passage: Passage
-    score: float
-    context: QueryContext
-    time: datetime
-    diversity_penalty: float = 0.0
-    outdated: bool = False
-    successor: Passage | None = None
-    contradicts: tuple[str, ...] = ()
+    def __init__(
+        self,
+        passage: Passage,
+        score: float,
+        context: QueryContext,
+        time: datetime,
+        *,
+        diversity_penalty: float = 0.0, outdated: bool = False, successor: Passage | None = None,
+        contradicts: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """Create a scored passage; use `score_passage`."""
+        self.passage = passage
+        self.chunk = passage.match.chunk
+        self.score = score
+        self.context = context
+        self.time = time
+        self.diversity_penalty = diversity_penalty
+        self.outdated = outdated
+        self.successor = successor
+        self.contradicts = contradicts
 
-    @cached_property
+    def changed(
+        self, *, score: float | None = None, diversity_penalty: float | None = None, outdated: bool | None = None,
+        successor: Passage | None = None, contradicts: tuple[str, ...] | None = None,
+    ) -> "ScoredPassage":  # fmt: skip
+        """Return the passage with these values."""
+        return ScoredPassage(
+            self.passage, self.score if score is None else score, self.context, self.time,
+            diversity_penalty=self.diversity_penalty if diversity_penalty is None else diversity_penalty,
+            outdated=self.outdated if outdated is None else outdated,
+            successor=self.successor if successor is None else successor,
+            contradicts=self.contradicts if contradicts is None else contradicts,
+        )  # fmt: skip
+
+    @lazy_property
     def memory(self) -> Entry | None:
         """The entry in the passage, None for other passages; parsed on demand."""
-        found = _stored_entry(self.passage.match.chunk)
+        found = _stored_entry(self.chunk)
         return replace(found, state="superseded") if found and self.successor else found
 
-    @cached_property
+    @lazy_property
     def signals(self) -> Mapping[str, float]:
         """The signals of the passage, each in 0..1; computed on demand."""
         return _compute_signals(self.passage, self.memory, self.context)
 
-    @cached_property
+    @lazy_property
     def shares(self) -> Mapping[str, float]:
         """The share of each signal in the score; empty for a blank query."""
         if self.context.is_blank:
@@ -94,62 +151,83 @@ class ScoredPassage:
         shares = _score_shares(self.signals, self.context)
         return {**shares, "breadth": -self.diversity_penalty} if self.diversity_penalty else shares
 
-    @cached_property
+    @lazy_property
     def entry(self) -> Entry:
         """The entry of the passage; if it has none, an entry built from its text."""
-        return self.memory or _entry_from_chunk(self.passage.match.chunk)
+        return self.memory or _entry_from_chunk(self.chunk)
 
-    @cached_property
+    @lazy_property
     def words(self) -> frozenset[str]:
         """The distinct content words; computed on demand."""
-        return frozenset(_distinct_words(self.passage.match.content))
+        return frozenset(_distinct_words(self.chunk.content).words)
 
-    @cached_property
+    @lazy_property
+    def word_bits(self) -> WordBits:
+        """The distinct content words as a bit set."""
+        return _distinct_words(self.chunk.content)
+
+    @lazy_property
     def is_question(self) -> bool:
         """Whether the text ends with a question mark."""
-        return self.passage.match.content.rstrip().endswith(("?", "？"))
+        return self.chunk.content.rstrip().endswith(("?", "？"))
 
-    @cached_property
+    @lazy_property
     def is_from_outside(self) -> bool:
         """Whether it is an entry whose text comes from a tool or another external source."""
-        markup = self.passage.match.chunk.markup
-        return any(marker in markup for marker in _EXTERNAL_MARKERS) and self.entry.is_external
+        markup = self.chunk.markup
+        return (_EXTERNAL_MARKER in markup or _IMPORT_MARKER in markup) and self.entry.is_external
 
     @property
     def is_current(self) -> bool:
         """Whether it may be shown: it is not superseded, or its successor is visible."""
-        if self.successor is not None or _STATE_MARKER not in self.passage.match.chunk.markup:
+        if self.successor is not None or _STATE_MARKER not in self.chunk.markup:
             return True
         return self.memory is None or self.memory.state != "superseded"
 
+    def had_begun(self, day: date) -> bool:
+        """Return whether it held by that day; what is no memory holds from when it was said."""
+        names_day = _STARTS_MARKER in self.chunk.markup and self.memory is not None and self.memory.valid_from
+        return (names_day or (self.chunk.time or self.time).date()) <= day
 
-def iter_best_first(passages: Iterable[Passage], context: QueryContext) -> Iterator[ScoredPassage]:
-    """Yield the passages in order; each is scored only when no unscored one could precede it."""
-    rows = [(_base_score(passage, context), at, passage) for at, passage in enumerate(passages)]
+
+def iter_best_first(
+    passages: Iterable[Passage], context: QueryContext, least: float = -math.inf
+) -> Iterator[ScoredPassage]:
+    """Yield the passages with a score above `least` in order; each is scored only when none could precede it."""
     unread, of_memory = _max_text_scores(context)
-    waiting = sorted(
-        (
-            (known + (of_memory if passage.match.chunk.markup else unread), known, at, passage)
-            for known, at, passage in rows
-        ),
-        key=lambda row: -row[0],
-    )
-    ready: list[tuple[tuple[float, float, int, bool, str, int, int], int, ScoredPassage]] = []
-    for most, known, at, passage in waiting:
-        while ready and ready[0][2].score > most:
-            yield heapq.heappop(ready)[2]
-        row = _complete_score(passage, known, context)
-        heapq.heappush(ready, (sort_key(row), at, row))
+    waiting: list[tuple[float, int, float | None, Passage]] = []
+    for at, passage in enumerate(passages):
+        if passage.score is not None and not context.rerank_scores:
+            waiting.append((passage.score, at, None, passage))
+            continue
+        base = _base_score(passage, context)
+        waiting.append((base + (of_memory if passage.match.chunk.markup else unread), at, base, passage))
+    waiting.sort(key=itemgetter(0), reverse=True)
+    ready: list[tuple[float, int, ScoredPassage]] = []
+    for most, at, unfinished, passage in waiting:
+        while ready and -ready[0][0] > most:
+            yield from _pop_best(ready)
+        if most <= least:
+            break
+        if unfinished is None:
+            row = ScoredPassage(passage, most, context, passage.match.chunk.time or NO_DATE)
+        else:
+            row = _complete_score(passage, unfinished, context)
+        if row.score > least:
+            heapq.heappush(ready, (-row.score, at, row))
     while ready:
-        yield heapq.heappop(ready)[2]
+        yield from _pop_best(ready)
 
 
-def max_entry_score(text_score: float, context: QueryContext) -> float:
-    """Return the maximum score of an entry with the nearness `text_score`, which includes its recency bonus."""
-    config = context.config
-    return (
-        text_score * (config.passage + config.context + config.session) + _max_text_scores(context)[1] - config.recency
-    )
+def _pop_best(ready: list[tuple[float, int, ScoredPassage]]) -> list[ScoredPassage]:
+    """Remove and return the row with the highest score, and those with the same score in their order."""
+    least, _, row = heapq.heappop(ready)
+    if not (ready and ready[0][0] == least):
+        return [row]
+    rows = [row]
+    while ready and ready[0][0] == least:
+        rows.append(heapq.heappop(ready)[2])
+    return sorted(rows, key=sort_key)
 
 
 def _max_text_scores(context: QueryContext) -> tuple[float, float]:
@@ -168,10 +246,10 @@ def score_passage(passage: Passage, context: QueryContext) -> ScoredPassage:
 
 def _complete_score(passage: Passage, text_score: float | None, context: QueryContext) -> ScoredPassage:
     """Return a passage with its full score; `text_score` is its base score, None for a score of 0."""
-    memory = _entry_for_scoring(passage.match.chunk, context)
+    chunk = passage.match.chunk
+    memory = _entry_for_scoring(chunk, context)
     score = 0.0 if text_score is None else text_score + _text_score(passage, memory, context)
-    time = _memory_time(memory, passage.match.chunk) or NO_DATE
-    return ScoredPassage(passage=passage, score=score, context=context, time=time)
+    return ScoredPassage(passage, score, context, _memory_time(memory, chunk) or NO_DATE)
 
 
 def is_reply(passage: Passage, context: QueryContext) -> bool:
@@ -179,14 +257,9 @@ def is_reply(passage: Passage, context: QueryContext) -> bool:
     return reply_score(passage, context) > 0
 
 
-def is_tool_call(speaker: str, content: str) -> bool:
-    """Return whether a message of an assistant contains the call of a tool."""
-    return speaker == "assistant" and '{"' in content and _TOOL_CALL.search(content) is not None
-
-
 def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int]:
     """Return the sort key of a passage; smaller comes first."""
-    chunk = row.passage.match.chunk
+    chunk = row.chunk
     timed = row.time != NO_DATE
     newest_first = -row.time.timestamp() if timed else 0.0
     # of two memories with the same time in one file, the one on the later line was saved later
@@ -203,28 +276,28 @@ def sort_key(row: ScoredPassage) -> tuple[float, float, int, bool, str, int, int
 
 
 def _compute_signals(passage: Passage, memory: Entry | None, context: QueryContext) -> dict[str, float]:
-    match = passage.match
-    chunk, match_signals = match.chunk, match.signals
-    return {
-        "bm25": match_signals.get("bm25", match.score),
-        "context": match_signals.get("context", match.score),
-        **{name: match_signals[name] for name in ("dense", "dense_context") if name in match_signals},
-        "session": _session_score(passage, context),
-        "session_coverage": 0.0 if chunk.markup else context.session_coverage[session_key(passage)],
-        "speaker": float(bool(context.speaker) and _is_about(chunk, context.speaker)),
-        "reply": reply_score(passage, context),
-        "dates": _memory_date_score(memory, chunk, context),
-        "answer_type": float(holds_expected(match.content, context.question.expected)),
-        "form": _form_score(passage),
-        "memory": float(bool(chunk.markup)),
-        "recency": _recency_score(memory, chunk, context),
-        "rerank": context.rerank_scores.get(passage_location(passage), 0.0),
-        "coverage": match_signals.get("coverage", match.score),
-        "reach": match_signals.get("reach", match.score),
-        "missing_words": match_signals.get("missing_words", 0.0)
-        * len(context.absent_words)
-        / max(len(match.missing_words), 1),
-        "other_speaker": float(bool(context.speaker) and _is_by_another(chunk, context.speaker)),
+    match, question = passage.match, context.question
+    chunk, found, score = match.chunk, match.signals, match.score
+    is_entry, absent, speaker = bool(chunk.markup), context.absent_words, context.speaker
+    is_fielded = is_entry and _has_ranking_fields(chunk.markup)
+    near, coverage = (passage_similarity(passage, context.config), 0.0) if is_entry else _session(passage, context)
+    signals = {"bm25": found.get("bm25", score), "context": found.get("context", score)}
+    signals |= {name: found[name] for name in ("dense", "dense_context") if name in found}
+    return signals | {
+        "session": near,
+        "session_coverage": coverage,
+        "speaker": float(bool(speaker) and _is_about(chunk, speaker)),
+        "reply": reply_score(passage, context) if chunk.message else 0.0,
+        "dates": _memory_date_score(memory, chunk, context) if context.date_ranges else 0.0,
+        "answer_type": float(bool(question.expected) and holds_expected(match.content, question.expected)),
+        "form": USUAL_FORM if is_entry else _form_score(passage),
+        "memory": float(is_entry),
+        "recency": _recency_score(memory if is_fielded else None, chunk, context),
+        "rerank": context.rerank_scores.get(passage_location(passage), 0.0) if context.rerank_scores else 0.0,
+        "coverage": found.get("coverage", score),
+        "reach": found.get("reach", score),
+        "missing_words": found.get("missing_words", 0.0) * len(absent) / max(len(match.missing_words), 1),
+        "other_speaker": float(bool(speaker) and _is_by_another(chunk, speaker)),
         "curated": float(chunk.document_type == "curated"),
         "confidence": memory.confidence if memory else 1.0,
     }
@@ -249,7 +322,8 @@ def _score_shares(signals: Mapping[str, float], context: QueryContext) -> dict[s
         "recency": config.recency * signals["recency"],
         "rerank": config.rerank * signals["rerank"],
     }
-    added["form"] = _form_share(signals["form"], sum(added[name] for name in _SIMILARITY_SHARES), config)
+    similarity = added["bm25"] + added["context"] + added["dense"] + added["dense_context"]
+    added["form"] = _form_share(signals["form"], similarity, config)
     return {name: share for name, share in added.items() if share}
 
 
@@ -271,14 +345,10 @@ def _base_score(passage: Passage, context: QueryContext) -> float:
         base += config.rerank * context.rerank_scores.get(passage_location(passage), 0.0)
     if chunk.markup:
         return base + config.session * similarity
-    company = session_key(passage)
     base += _form_share(_form_score(passage), similarity * (config.passage + config.context), config)
-    base += (
-        config.session * (1 - context.breadth) * context.session_similarity[company]
-        + config.session_coverage * context.session_coverage[company]
-    )
-    if context.questions:
-        base += config.reply * reply_score(passage, context)
+    near, coverage = _session(passage, context)
+    base += config.session * (1 - context.breadth) * near + config.session_coverage * coverage
+    base += config.reply * reply_score(passage, context)
     if context.speaker and _is_about(chunk, context.speaker):
         base += config.speaker
     return base + config.dates * _date_score(chunk.time, context) if context.date_ranges else base
@@ -291,40 +361,35 @@ def _form_score(passage: Passage) -> float:
     """
     chunk, content = passage.match.chunk, passage.match.content
     if chunk.markup:
-        return _USUAL_FORM
-    length = min(math.log1p(len(content) / _WORD_CHARS) / _LONG, 1.0)
-    loss = _CALL_LOSS * is_tool_call(chunk.speaker, content) + _QUESTION_LOSS * _only_asks(content)
+        return USUAL_FORM
+    length = min(math.log1p(len(content) / WORD_CHARS) / LONG_FORM, 1.0)
+    loss = CALL_LOSS * is_tool_call(chunk.speaker, content) + QUESTION_LOSS * only_asks(content)
     return max(length - loss, 0.0)
 
 
 def _form_share(form: float, similarity: float, config: RecallConfig) -> float:
     """Return the share of the form; a loss takes at most half of the share that nearness has."""
-    return max(config.form * (form - _USUAL_FORM), -similarity / 2)
-
-
-def _only_asks(content: str) -> bool:
-    """Return whether a text is one question without a sentence before it."""
-    return content.endswith(("?", "？")) and not any(end in content for end in (". ", "! ", "。", "！"))
+    return max(config.form * (form - USUAL_FORM), -similarity / 2)
 
 
 def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -> float:
     """Return the part of a passage's score that depends on its text and its entry."""
     config, chunk = context.config, passage.match.chunk
     more = config.recency * _recency_score(memory, chunk, context)
-    if holds_expected(passage.match.content, context.question.expected):
+    if context.question.expected and holds_expected(chunk.content, context.question.expected):
         more += config.answer_type
     if not chunk.markup:
         return more
     if context.speaker and _is_about(chunk, context.speaker):
         more += config.speaker
-    confidence = memory.confidence if memory else 1.0
-    return more + config.memory * confidence + config.dates * _memory_date_score(memory, chunk, context)
+    if context.date_ranges:
+        more += config.dates * _memory_date_score(memory, chunk, context)
+    return more + config.memory * (memory.confidence if memory else 1.0)
 
 
 @lru_cache(maxsize=_WORD_CACHE_SIZE)
-def _distinct_words(content: str) -> tuple[str, ...]:
-    """Return the distinct content words; a tuple takes a quarter of the memory of a set."""
-    return tuple({*content_words(content)})
+def _distinct_words(content: str) -> WordBits:
+    return WordBits.of({*content_words(content)})
 
 
 @lru_cache(maxsize=_ENTRY_CACHE_SIZE)
@@ -347,8 +412,15 @@ def _stored_entry(chunk: Chunk) -> Entry | None:
 
 def _entry_for_scoring(chunk: Chunk, context: QueryContext) -> Entry | None:
     """Return the entry in a chunk if its markup affects the score more than the chunk's own fields."""
-    more = chunk.markup and (context.date_ranges or any(map(chunk.markup.__contains__, RANKING_FIELD_MARKERS)))
+    if not chunk.markup:
+        return None
+    more = context.date_ranges or _has_ranking_fields(chunk.markup)
     return _stored_entry(chunk) if more else None
+
+
+@lru_cache(maxsize=_ENTRY_CACHE_SIZE)
+def _has_ranking_fields(markup: str) -> bool:
+    return any(map(markup.__contains__, RANKING_FIELD_MARKERS))
 
 
 def _entry_from_chunk(chunk: Chunk) -> Entry:
@@ -382,13 +454,10 @@ def _is_by_another(chunk: Chunk, name: str) -> bool:
     return speaker not in {"", "assistant", "tool", "user", name} and name not in chunk.content.casefold()
 
 
-def _session_score(passage: Passage, context: QueryContext) -> float:
-    """Return the nearness of the session; for an entry its own nearness, whatever else is in its file."""
-    return (
-        passage_similarity(passage, context.config)
-        if passage.match.chunk.markup
-        else context.session_similarity[session_key(passage)]
-    )
+def _session(passage: Passage, context: QueryContext) -> tuple[float, float]:
+    """Return how near the session of a passage is, and the share of the question's words in it."""
+    label, key = session_key(passage)
+    return context.sources[label].sessions[key]
 
 
 def _date_score(time: datetime | None, context: QueryContext) -> float:

@@ -18,6 +18,7 @@ from ricordo.search.contract import SUPERSEDES_MARKER, Hit, Passage
 from ricordo.search.signals import ScoredPassage
 from ricordo.workspace.entry import (
     CONTRADICTS_FIELD,
+    OUTDATED_BY_FIELD,
     SUCCESSOR_FIELD,
     Entry,
     contradicted_ids,
@@ -48,7 +49,7 @@ __all__ = [
 
 _PARSE_CACHE_SIZE = 4_096
 _CONTRADICTS_MARKER = f"[{CONTRADICTS_FIELD}:: "
-_SUCCESSOR_MARKER = f"[{SUCCESSOR_FIELD}:: "
+_SUCCESSOR_MARKER, _OUTDATED_MARKER = f"[{SUCCESSOR_FIELD}:: ", f"[{OUTDATED_BY_FIELD}:: "
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +134,8 @@ def find_supersessions(passages: Iterable[Passage]) -> SupersessionChains:
     """Return which entries of the passages supersede others."""
     successor: dict[str, str] = {}
     entries: dict[str, Passage] = {}
-    for passage in sorted(
-        (each for each in passages if SUPERSEDES_MARKER in each.match.chunk.markup), key=_place_order
-    ):
+    superseding = [each for each in passages if SUPERSEDES_MARKER in each.match.chunk.markup]
+    for passage in sorted(superseding, key=_place_order):
         chunk = passage.match.chunk
         older = _superseded_id(chunk.markup, chunk.path)
         if older and older != chunk.entry_id:
@@ -174,7 +174,7 @@ def _move_passage(passage: Passage, place: Passage) -> Passage:
         passage.match, path=at.path, line_number=at.line_number, end_line=at.end_line, content=at.content,
         chunk=at.chunk,
     )  # fmt: skip
-    return replace(passage, match=match)
+    return Passage(passage.label, passage.source_rank, match)
 
 
 def _curated_entries(passages: Iterable[Passage]) -> list[Passage]:
@@ -202,9 +202,9 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 def attach_successor(row: ScoredPassage, chain: SupersessionChains) -> ScoredPassage:
     """Return the row with the successor that other entries name for it."""
-    chunk = row.passage.match.chunk
+    chunk = row.chunk
     successor = chain.entries.get(chain.successor.get(chunk.entry_id, "")) if chunk.markup else None
-    return row if successor is None else replace(row, successor=successor)
+    return row if successor is None else row.changed(successor=successor)
 
 
 def place_successors_first(
@@ -217,12 +217,14 @@ def place_successors_first(
 
     With a day, those that were said later do not move.
     """
+    if not chain.successor:
+        return list(rows)
     result = list(rows)
     for row in rows:
-        chunk = row.passage.match.chunk
+        chunk = row.chunk
         later = chain.successors_of(chunk.entry_id) if chunk.markup else ()
         if as_of is not None:
-            later = tuple(newer for newer in later if newer in offered and _had_begun(offered[newer], as_of))
+            later = tuple(newer for newer in later if newer in offered and offered[newer].had_begun(as_of))
         if not later:
             continue
         at = next(at for at, other in enumerate(result) if other.entry == row.entry and other.passage == row.passage)
@@ -233,7 +235,7 @@ def place_successors_first(
                 continue
             newer = result.pop(stands) if stands is not None else offered.get(newer_id)
             if newer is not None and (stands is not None or newer_id == later[-1]):
-                result.insert(at, replace(newer, score=max(newer.score, row.score)))
+                result.insert(at, newer.changed(score=max(newer.score, row.score)))
     return result
 
 
@@ -241,11 +243,11 @@ def place_held_first(rows: Sequence[ScoredPassage], chain: SupersessionChains, d
     """Move a memory that had begun by that day above those that superseded it later."""
     result = list(rows)
     for row in rows:
-        later = chain.successors_of(_id(row)) if row.passage.match.chunk.markup and _had_begun(row, day) else ()
+        later = chain.successors_of(_id(row)) if row.chunk.markup and row.had_begun(day) else ()
         at = next(at for at, other in enumerate(result) if other.passage is row.passage) if later else 0
-        newer = (n for n in range(at) if _id(result[n]) in later and not _had_begun(result[n], day))
+        newer = (n for n in range(at) if _id(result[n]) in later and not result[n].had_begun(day))
         if (first := next(newer, None)) is not None:
-            result.insert(first, replace(result.pop(at), score=result[first].score))
+            result.insert(first, result.pop(at).changed(score=result[first].score))
     return result
 
 
@@ -253,14 +255,14 @@ def place_announced_behind(rows: Sequence[ScoredPassage]) -> list[ScoredPassage]
     """Move a memory that begins later right behind the one that it replaces then."""
     result = list(rows)
     for row in rows:
-        if _SUCCESSOR_MARKER not in row.passage.match.chunk.markup or row.entry.state != "active":
+        if _SUCCESSOR_MARKER not in row.chunk.markup or row.entry.state != "active":
             continue
         stands = next((at for at, other in enumerate(result) if _id(other) == row.entry.superseded_by), None)
         at = next(at for at, other in enumerate(result) if other.passage is row.passage)
         if stands is not None and stands < at:
             announced = result.pop(stands)
-            result.insert(at, replace(announced, score=min(announced.score, row.score)))
-            result[at - 1] = replace(result[at - 1], score=max(announced.score, row.score))
+            result.insert(at, announced.changed(score=min(announced.score, row.score)))
+            result[at - 1] = result[at - 1].changed(score=max(announced.score, row.score))
     return result
 
 
@@ -274,12 +276,6 @@ def split_announced(hits: Sequence[Hit]) -> tuple[list[Hit], dict[str, Hit]]:
     messages = {message for hit in announced.values() for message in hit.entry.source.messages}
     rest = [hit for hit in hits if hit.entry.id not in announced and messages.isdisjoint(hit.entry.source.messages)]
     return rest, announced
-
-
-def _had_begun(row: ScoredPassage, day: date) -> bool:
-    """Return whether a memory held by that day."""
-    begun = (row.memory.valid_from if row.memory else None) or row.time.date()
-    return begun <= day
 
 
 def place_newer_first(
@@ -296,42 +292,49 @@ def place_newer_first(
         # most rows are older than all before them, and can only replace external ones
         at = (
             _first_replaced_index(row, result, config, outside=outside)
-            if (outside or row.time > oldest) and (as_of is None or _had_begun(row, as_of))
+            if row.chunk.markup and (outside or row.time > oldest) and (as_of is None or row.had_begun(as_of))
             else len(result)
         )
-        oldest = min(oldest, row.time) if row.passage.match.chunk.markup else oldest
+        if row.chunk.markup and row.time < oldest:
+            oldest = row.time
         if at == len(result):
             result.append(row)
             continue
         older = result[at]
-        result.insert(at, replace(row, score=older.score))
+        result.insert(at, row.changed(score=older.score))
         result[at + 1 :] = [
-            replace(other, score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
+            other.changed(score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
             for other in result[at + 1 :]
         ]
         result[at + 1 :] = sorted(result[at + 1 :], key=_score_order)
-    corrections = [row for row in result if _is_correction(row) and (as_of is None or _had_begun(row, as_of))]
+    corrections = [row for row in result if _CORRECTION_TAG in row.chunk.tags and _is_correction(row)]
+    corrections = [row for row in corrections if as_of is None or row.had_begun(as_of)]
+    if not corrections:
+        return result
     return [
-        replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in result
+        row.changed(outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in result
     ]
 
 
 def _first_replaced_index(
     row: ScoredPassage, placed: Sequence[ScoredPassage], config: RecallConfig, *, outside: bool
 ) -> int:
-    """Return the index of the first row that `row` replaces, the end if there is none.
+    """Return the index of the first row that the memory `row` replaces, the end if there is none.
 
     `outside` is whether any row is external.
     """
-    if row.passage.match.chunk.markup:
-        time, corrects, kind = row.time, _is_correction(row), _kind(row)
-        for at, other in enumerate(placed):
-            # time, score and kind exclude most rows
-            if time <= other.time and not outside:
-                continue
-            near = other.score - row.score <= config.tie_margin and kind == _kind(other)
-            later = time > other.time and (corrects or near)
-            if (later or (outside and other.is_from_outside)) and _replaces(row, other, near=near):
+    time, kind, least, words = row.time, row.chunk.kind, row.score + config.tie_margin, row.word_bits
+    more = outside or _is_correction(row)
+    for at, other in enumerate(placed):
+        # score, kind and time exclude most rows
+        near = other.score <= least and kind == other.chunk.kind
+        if more:
+            if _replaces(row, other, near=near):
+                return at
+        elif near and time > other.time and other.chunk.markup:
+            others = other.word_bits
+            least_shared = _MIN_SUBJECT_OVERLAP * min(len(words.words), len(others.words))
+            if words.max_shared(others) >= least_shared and _is_of_one_subject(row.words, other.words):
                 return at
     return len(placed)
 
@@ -341,50 +344,45 @@ def _score_order(row: ScoredPassage) -> float:
 
 
 def _replaces(row: ScoredPassage, other: ScoredPassage, *, near: bool) -> bool:
-    """Return whether `row`, which ranks below `other`, is the current memory of the two.
+    """Return whether the memory `row`, which ranks below `other`, is the current one of the two.
 
     `near` is whether they are of one kind and have nearly the same score.
     """
-    if not _is_later_memory(row, other):
+    if not other.chunk.markup or not _is_later_memory(row, other):
         return False
     if other.is_from_outside and not row.is_from_outside:
-        return _is_of_one_subject(row, other)
-    return _corrects(row, other) or (near and _is_of_one_subject(row, other))
+        return _is_of_one_subject(row.words, other.words)
+    return (near and _is_of_one_subject(row.words, other.words)) or _corrects(row, other)
 
 
 def _corrects(row: ScoredPassage, other: ScoredPassage) -> bool:
     """Return whether `row` is tagged as a correction and is later and on the subject of `other`."""
-    if not _is_correction(row) or not _is_later_memory(row, other):
+    if not (_is_correction(row) and other.chunk.markup) or not _is_later_memory(row, other):
         return False
-    on_subject = _is_of_one_subject(row, other) or len(row.words & other.words) >= _MIN_SHARED_WORDS
+    words, others = row.words, other.words
+    on_subject = _is_of_one_subject(words, others) or len(words & others) >= _MIN_SHARED_WORDS
     return on_subject and set(row.passage.match.matched_words) >= set(other.passage.match.matched_words)
 
 
-def _is_of_one_subject(row: ScoredPassage, other: ScoredPassage) -> bool:
+def _is_of_one_subject(words: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether they share half the words of the shorter one."""
-    words, others = row.words, other.words
     shortest = min(len(words), len(others))
     return shortest > 0 and len(words & others) >= _MIN_SUBJECT_OVERLAP * shortest
 
 
 def _is_correction(row: ScoredPassage) -> bool:
-    chunk = row.passage.match.chunk
-    return bool(chunk.markup) and _CORRECTION_TAG in chunk.tags
-
-
-def _kind(row: ScoredPassage) -> str:
-    return row.passage.match.chunk.kind
+    chunk = row.chunk
+    return _CORRECTION_TAG in chunk.tags and bool(chunk.markup)
 
 
 def _id(row: ScoredPassage) -> str:
-    return row.passage.match.chunk.entry_id
+    return row.chunk.entry_id
 
 
 def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
-    both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
+    """Return whether one of two memories was said later; tool output replaces nothing that is not external."""
     outside = other.is_from_outside
-    # tool output does not replace anything that is not external
-    return both and (outside if outside != row.is_from_outside else row.time > other.time)
+    return outside if outside != row.is_from_outside else row.time > other.time
 
 
 def select_held(hits: Sequence[Hit], day: date | None) -> list[Hit]:
@@ -430,13 +428,11 @@ def group_contradictions(
     were not found.
     """
     # the memory of a team is not curated, and a merge leaves what was edited at the same time in its ledgers
-    in_ledgers = CuratedMemory(
-        tuple(row.passage for row in rows if _CONTRADICTS_MARKER in (row.passage.match.chunk.markup or ""))
-    )
+    in_ledgers = CuratedMemory(tuple(row.passage for row in rows if _CONTRADICTS_MARKER in row.chunk.markup))
     links = {**in_ledgers.contradictions, **curated.contradictions}
     if not links:
         return list(rows)
-    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
+    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.chunk.markup}
     result: list[ScoredPassage] = []
     pairs: set[tuple[str, str]] = set()
     for row in rows:
@@ -444,11 +440,11 @@ def group_contradictions(
         others = links.get(at, ()) if row is found.get(at) and row.successor is None else ()
         if at in pairs:
             continue
-        result.append(replace(row, contradicts=others) if others else row)
+        result.append(row.changed(contradicts=others) if others else row)
         for other in ((at[0], name) for name in others):
             beside = found.get(other) or (offer(shown.places[other]) if other in shown.places else None)
             if beside is not None and other not in pairs:
-                result.append(replace(beside, score=row.score, contradicts=links[other]))
+                result.append(beside.changed(score=row.score, contradicts=links[other]))
                 pairs.add(other)
         pairs.update([at] if others else [])
     return result
@@ -461,7 +457,9 @@ def place_outdated_behind(
 
     A newer one that holds only after `today` stays where it is. `shown` and `offer` are as in `group_contradictions`.
     """
-    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.passage.match.chunk.markup}
+    if not any(_OUTDATED_MARKER in row.chunk.markup for row in rows):
+        return list(rows)
+    found = {_passage_entry_key(row.passage): row for row in reversed(rows) if row.chunk.markup}
     result: list[ScoredPassage] = []
     placed: set[tuple[str, str]] = set()
     for row in rows:
@@ -472,7 +470,7 @@ def place_outdated_behind(
         if newer[1] and newer not in placed:
             ahead = found.get(newer) or (offer(shown.places[newer]) if newer in shown.places else None)
             if ahead and (ahead.entry.valid_from or today) <= today:
-                result.append(replace(ahead, score=max(ahead.score, row.score)))
+                result.append(ahead.changed(score=max(ahead.score, row.score)))
                 placed.add(newer)
         result.append(row)
         placed.add(at)

@@ -23,7 +23,7 @@ import anyio
 from ricordo.errors import DocumentInvalid, RicordoError, StorageError
 from ricordo.search.chunking import ChunkRow, KeptRow, TailContext
 from ricordo.search.contract import Chunk, DocumentType, Query
-from ricordo.search.documents import Checksum, DocumentFingerprint, to_milliseconds
+from ricordo.search.documents import Checksum, DocumentFingerprint, chunk_shape, to_milliseconds
 from ricordo.storage.sqlite import Commit, Connection, Database, Schema
 
 __all__ = [
@@ -42,67 +42,46 @@ __all__ = [
 ]
 
 
-_OBSOLETE_TABLES = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
+_EARLIER_STEPS = 11
+"""An index of an earlier layout is deleted and built again from the files, so its steps need not be known."""
 SCHEMA = Schema(
     owner=0x52494349,
     steps=(
-        (),
-        (),
+        *[()] * _EARLIER_STEPS,
         (
-            # the tables of earlier steps are not migrated: the index is built again from the files
-            *(f"DROP TABLE IF EXISTS {table}" for table in _OBSOLETE_TABLES),
             """CREATE TABLE document (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
                 size INTEGER NOT NULL, modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL,
-                lines INTEGER NOT NULL)""",
+                lines INTEGER NOT NULL, changed INTEGER NOT NULL DEFAULT 0)""",
             """CREATE TABLE chunk (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES document (id),
                 digest BLOB NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL,
-                place INTEGER NOT NULL, twin INTEGER NOT NULL, meaning INTEGER NOT NULL, kind TEXT NOT NULL, tags
-                TEXT NOT NULL, time INTEGER, session TEXT NOT NULL, message TEXT NOT NULL, speaker TEXT NOT NULL,
-                entry TEXT NOT NULL,
-                heading TEXT NOT NULL, markup TEXT NOT NULL, content TEXT NOT NULL)""",
+                place INTEGER NOT NULL, twin INTEGER NOT NULL, meaning INTEGER NOT NULL, shape INTEGER NOT NULL,
+                length INTEGER NOT NULL, kind TEXT NOT NULL, tags TEXT NOT NULL, time INTEGER, session TEXT NOT NULL,
+                message TEXT NOT NULL, speaker TEXT NOT NULL, entry TEXT NOT NULL, heading TEXT NOT NULL,
+                markup TEXT NOT NULL, content TEXT NOT NULL)""",
             "CREATE INDEX chunk_document ON chunk (document, line)",
             "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
-            "CREATE INDEX chunk_time ON chunk (time)",
-            # the text is split into terms already, so all printable characters are token characters
-            """CREATE VIRTUAL TABLE words USING fts5 (
-                own, around, tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
-            "CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col)",
+            # the terms of each chunk, and those of its neighbours, which segments are built from
+            "CREATE TABLE words (id INTEGER PRIMARY KEY, own TEXT NOT NULL, around TEXT NOT NULL)",
             "CREATE TABLE change (id INTEGER PRIMARY KEY AUTOINCREMENT, chunk INTEGER, document INTEGER)",
             """CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
                 INSERT INTO change (chunk) VALUES (old.id); END""",
             """CREATE TABLE segment (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, last INTEGER NOT NULL,
                 chunks INTEGER NOT NULL, change INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL)""",
-        ),
-        # older documents are read once more
-        ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
-        # rows now record whether the markup has ranking fields
-        ("DELETE FROM segment",),
-        # the text to embed of a chunk changed
-        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
-        # profiles became documents, with a new sort
-        (),
-        # the time of a memory is now the time when it was said
-        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
-        # secrets of files are no longer indexed
-        (),
-        (
             """CREATE TABLE outline (
                 path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL, changed INTEGER NOT NULL,
                 checked INTEGER NOT NULL, checksum TEXT NOT NULL, newest INTEGER NOT NULL, saved INTEGER NOT NULL,
                 sound INTEGER NOT NULL, bullets TEXT NOT NULL)""",
         ),
-        # words of Russian are stemmed
-        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
     ),
-    rebuild_below=9,
+    rebuild_below=_EARLIER_STEPS + 1,
 )
 
 
-_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker,
-    entry, heading, markup, content"""
+_COPIED_COLUMNS = """document, line, end_line, part, place, twin, meaning, shape, length, kind, tags, time, session,
+    message, speaker, entry, heading, markup, content"""
 
 
 def load_fingerprints(connection: Connection) -> dict[str, DocumentFingerprint]:
@@ -287,19 +266,28 @@ def _update_document(connection: Connection, base: DocumentFingerprint, fingerpr
 def _insert_rows(connection: Connection, document: int, rows: Iterable[ChunkRow]) -> None:
     for row in rows:
         cursor = connection.execute(
-            """INSERT INTO chunk (document, digest, place, twin, meaning, line, end_line, part, kind, tags, time,
-            session, message, speaker, entry, heading, markup, content)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (document, row.digest, row.place, row.twin, row.meaning, *_columns(row.chunk)),
+            """INSERT INTO chunk (document, digest, place, twin, meaning, shape, length, line, end_line, part, kind,
+            tags, time, session, message, speaker, entry, heading, markup, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                document,
+                row.digest,
+                row.place,
+                row.twin,
+                row.meaning,
+                chunk_shape(row.chunk),
+                len(row.chunk.content),
+                *_columns(row.chunk),
+            ),
         )
         connection.execute(
-            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.text, row.context_text)
+            "INSERT INTO words (id, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.text, row.context_text)
         )
 
 
 def _delete_chunks(connection: Connection, numbers: Iterable[int]) -> None:
     each = [(number,) for number in numbers]
-    connection.executemany("DELETE FROM words WHERE rowid = ?", each)
+    connection.executemany("DELETE FROM words WHERE id = ?", each)
     connection.executemany("DELETE FROM chunk WHERE id = ?", each)
 
 
@@ -330,14 +318,14 @@ def _extend_last_message(connection: Connection, document: int, following: str) 
     """Add the terms of the new next message to the pieces of the last message, under new numbers."""
     last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
     for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
-        own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
+        own, around = connection.execute("SELECT own, around FROM words WHERE id = ?", (number,)).fetchone()
         # the empty digest makes a later read of the whole document write this row again
         copied = connection.execute(
             f"INSERT INTO chunk (digest, {_COPIED_COLUMNS}) SELECT x'', {_COPIED_COLUMNS} FROM chunk WHERE id = ?",
             (number,),
         )
         terms = (copied.lastrowid, own, f"{around} {following}".strip())
-        connection.execute("INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", terms)
+        connection.execute("INSERT INTO words (id, own, around) VALUES (?, ?, ?)", terms)
         _delete_chunks(connection, [number])
 
 
@@ -502,6 +490,8 @@ class CacheDatabase:
                 await database.close()
 
     async def _get_database(self, *, patient: bool) -> Database | None:
+        if self._database is not None:
+            return self._database
         async with self._open_lock:
             recently = time.monotonic() - self._tried_at < _RETRY_SECONDS
             if self._database is None and not self._closed and (patient or not recently or not self.error):

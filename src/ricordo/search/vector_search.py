@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ricordo.lazy import dataclass
 from ricordo.search.ann import GraphLookup, VectorBounds, cosines
-from ricordo.search.corpus import IS_ENTRY, IS_MESSAGE, Array, Corpus
+from ricordo.search.corpus import Array, Corpus
+from ricordo.search.documents import IS_ENTRY, IS_MESSAGE
 from ricordo.search.vector_cache import VectorSnapshot
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
 
 DotProduct: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
 """The product of each row of a matrix with a vector."""
+_NO_COSINE = np.zeros(1, dtype=np.float32)
 _DIGITS = 6
 _ROUNDING = 2e-6
 _ESTIMATE_FACTOR = 1.125
@@ -76,8 +78,10 @@ class CosineScale:
 
     def apply(self, cosine: Array) -> Array:
         """Return the similarities for cosines, in 0..1."""
-        scaled: Array = np.clip((cosine - self.min_cosine) / (self.max_cosine - self.min_cosine), 0.0, 1.0)
-        return scaled
+        scaled: Array = cosine - self.min_cosine
+        scaled /= self.max_cosine - self.min_cosine
+        np.maximum(scaled, 0.0, out=scaled)
+        return np.minimum(scaled, 1.0, out=scaled)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +105,15 @@ class RowVectors:
 
     def has_vectors(self, rows: Array) -> Array:
         """Return a mask of these rows: whether they have a vector."""
-        known: Array = np.ones(len(rows), dtype=np.bool_) if self.is_whole else self.vector_rows[rows] >= 0
-        return known
+        return rows >= 0 if self.is_whole else self.vector_rows[rows] >= 0
 
     def values_by_row(self, found: Array) -> Array:
         """Return the values of vectors by corpus row, 0 for rows without a vector."""
-        return found if self.is_straight else np.append(found, np.float32(0))[self.vector_rows]
+        if self.is_straight:
+            return found
+        if self.is_whole:
+            return found[self.vector_rows]
+        return np.concatenate((found, _NO_COSINE))[self.vector_rows]
 
     def rows_with(self, vectors: Array, count: int) -> Array:
         """Return the rows, ascending, that have one of these vectors; `count` is the number of all vectors."""
@@ -315,7 +322,7 @@ class ApproximateSimilarities(_RowSimilarities):
 
 
 def _mean(own: Array, context: Array) -> Array:
-    mean: Array = (own + context) / 2
+    mean: Array = own if own is context else (own + context) / 2
     return mean
 
 
@@ -334,7 +341,9 @@ def _nth_highest(similarities: Array, count: int, nothing: float) -> float:
     """Return the value that `count` rows reach, at least `nothing`, and `nothing` if there are fewer rows."""
     if len(similarities) < count:
         return nothing
-    return max(float(np.partition(similarities, len(similarities) - count)[len(similarities) - count]), nothing)
+    ordered = similarities.copy()
+    ordered.partition(-count)
+    return max(float(ordered[-count]), nothing)
 
 
 def _row_products(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:

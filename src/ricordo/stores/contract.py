@@ -283,6 +283,10 @@ class LayeredMemory(Lists, Forgets, Marks, Undoes, WritesMany, Protocol):
         """Return the visible places that exist, narrowest first."""
         ...
 
+    async def known_places(self) -> "list[MemoryRoot]":
+        """Return the visible places that the last search saw, narrowest first; before the first one, `places`."""
+        ...
+
     async def entry_page(self, limit: int, after: Entry | str | None = None) -> EntryPage:
         """Return the first `limit` of `entries`, or those after the entry `after`. Raises: EntryNotFound."""
         ...
@@ -537,16 +541,11 @@ class Store:
 
 
 def _redact_hit(hit: Hit, redactor: Redactor) -> Hit:
-    """Return a hit without the secrets that its file may hold."""
+    """Return a hit without the secrets that its file may hold; the same object if it has none."""
+    entry, heading = redact_for_display(hit.entry, redactor), hit.heading and redactor.clean(hit.heading)
     before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (hit.before, hit.after))
-    redacted = replace(
-        hit,
-        entry=redact_for_display(hit.entry, redactor),
-        heading=redactor.clean(hit.heading),
-        before=before,
-        after=after,
-    )
-    return hit if redacted == hit else redacted
+    is_same = entry is hit.entry and heading is hit.heading and (before, after) == (hit.before, hit.after)
+    return hit if is_same else replace(hit, entry=entry, heading=heading, before=before, after=after)
 
 
 def _redact_preamble(preamble: Preamble, redactor: Redactor) -> Preamble:

@@ -147,6 +147,11 @@ class LayeredDriver(RootTombstones):
                 self._healed[place.files] = await place.team.heal(self._healed.get(place.files, ()))
         return places
 
+    async def known_places(self) -> list[MemoryRoot]:
+        """Return the visible places that the last search saw, narrowest first; before the first one, `places`."""
+        is_settled = self._has_searched and not self._roots.may_change
+        return self._roots.open_roots if is_settled else await self.places()
+
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` durably to today's ledger of its place, and index it. Raises `ScopeMismatch`."""
         return (await self.write_many([entry]))[0]
@@ -186,17 +191,18 @@ class LayeredDriver(RootTombstones):
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits from all visible places."""
         checks = list[bool]()
-        is_settled = self._has_searched and not self._roots.may_change
-        places = self._roots.open_roots if is_settled else await self.places()
+        places = await self.known_places()
         self._has_searched = True
         searched = self._empty_roots.exclude_empty(places)
         hits = await self._recall(searched, query, limit, lambda: checks.append(self._has_unsearched_root(places)))
         # reading the first place also checked whether there is another place to search by now
         if (any(checks) or not checks) and len(all_places := await self.places()) > len(searched):
-            places = all_places
+            places = searched = all_places
             hits = await self._recall(places, query, limit)
-        if query.said and (spoken := [place for place in places if place.has_sessions]):
-            hits = await search.recall_statements(spoken, self._scope, hits, query, limit=limit, by=self._reranker)
+        if any(place.has_forgotten_more for place in searched):
+            for place in searched:
+                await place.read_forgotten()
+            hits = await self._recall(searched, query, limit)
         return await hits_outward(hits, {place.label: place for place in places})
 
     def _has_unsearched_root(self, places: Sequence[MemoryRoot]) -> bool:
@@ -207,11 +213,9 @@ class LayeredDriver(RootTombstones):
         self, places: Sequence[MemoryRoot], query: Query, limit: int, look: Callable[[], object] | None = None
     ) -> list[Hit]:
         """Return the hits of these places; `look` runs together with the first one, to save a switch to a thread."""
-        sources = [await place.source(self._scope, said="transcript" in query.document_types) for place in places]
+        sources = [await place.quick_source(self._scope) for place in places]
         sources[0], now, config = replace(sources[0], beside=look), self._root.clock.now(), self._root.recall
-        return await search.recall_memories(
-            sources, query, limit=limit, now=now, config=config, reranker=self._reranker
-        )
+        return await search.recall_all(sources, query, limit=limit, now=now, config=config, reranker=self._reranker)
 
     async def preamble(self, budget: Tokens | None) -> Preamble:
         """Return curated memory, then explicitly saved entries that are not curated yet, newest first."""
