@@ -236,12 +236,44 @@ async def test_a_vector_that_is_damaged_in_the_file_is_made_again(tmp_path: Path
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
     with closing(sqlite3.connect(tmp_path / VECTORS)) as connection:
-        connection.execute("UPDATE vector SET numbers = zeroblob(32)")
+        connection.execute("UPDATE vector SET levels = zeroblob(8)")
         connection.commit()
     async with opened(tmp_path, Concepts()) as index:
         assert await index.search("puppy") == []
         await index.refresh()
         assert contents(await index.search("puppy")) == DOG
+
+
+async def test_vectors_of_an_earlier_layout_are_kept_in_a_quarter_of_the_bytes(tmp_path: Path) -> None:
+    home(tmp_path)
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+        found = await index.search("puppy")
+    with closing(sqlite3.connect(tmp_path / VECTORS)) as connection:
+        rows = connection.execute("SELECT meaning, levels FROM vector").fetchall()
+    (tmp_path / VECTORS).unlink()
+    with closing(sqlite3.connect(tmp_path / VECTORS)) as connection:
+        connection.execute(f"PRAGMA application_id = {VECTORS_OWNER}")
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute(
+            """CREATE TABLE vector (
+                number INTEGER PRIMARY KEY AUTOINCREMENT, meaning INTEGER NOT NULL, model TEXT NOT NULL,
+                dimension INTEGER NOT NULL, numbers BLOB NOT NULL, UNIQUE (model, meaning))"""
+        )
+        for meaning, levels in rows:
+            numbers = np.frombuffer(levels, dtype=np.int8).astype("<f4")
+            numbers /= np.linalg.norm(numbers)
+            values = (meaning, Concepts().model_id, len(numbers), numbers.tobytes())
+            connection.execute("INSERT INTO vector (meaning, model, dimension, numbers) VALUES (?, ?, ?, ?)", values)
+        connection.commit()
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        assert await index.search("puppy") == found
+    assert embedder.asked == ["puppy"]
+    with closing(sqlite3.connect(tmp_path / VECTORS)) as connection:
+        assert sorted(connection.execute("SELECT meaning, levels FROM vector")) == sorted(rows)
+        assert connection.execute("SELECT count(*) FROM float_vector").fetchone() == (0,)
 
 
 async def test_where_no_file_can_be_written_vectors_live_as_long_as_the_process(tmp_path: Path) -> None:
@@ -258,7 +290,7 @@ async def test_what_was_not_committed_is_embedded_by_the_next_process(
 ) -> None:
     monkeypatch.setattr(meanings, "_DEFAULT_BATCH_SIZE", 1)
     home(tmp_path)
-    left = 3
+    left = 4
 
     def commit(connection: Connection) -> None:
         nonlocal left

@@ -1,5 +1,9 @@
 """The vectors of texts in a file next to the index, by the hash of the text: each text is embedded only once.
 
+A vector is stored in one byte a number, as 255 levels between the highest number and its negative. What is searched is
+always the vector of these levels, also before it was ever read from the file, so a search gives the same result
+whoever embedded the texts.
+
 Invariant: the file is a cache. Without it, vectors are held in memory for the life of the process, and no database
 error is raised to the caller.
 """
@@ -26,7 +30,7 @@ from ricordo.search.ann import (
 )
 from ricordo.search.corpus import Array
 from ricordo.search.tables import CacheDatabase
-from ricordo.storage.sqlite import Commit, Connection, Schema
+from ricordo.storage.sqlite import Commit, Connection, Database, Schema
 
 __all__ = ["VectorCache", "VectorSnapshot"]
 
@@ -40,9 +44,20 @@ _SCHEMA = Schema(
                 number INTEGER PRIMARY KEY AUTOINCREMENT, meaning INTEGER NOT NULL, model TEXT NOT NULL,
                 dimension INTEGER NOT NULL, numbers BLOB NOT NULL, UNIQUE (model, meaning))""",
         ),
+        (
+            "CREATE TABLE model (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL)",
+            """INSERT INTO model (name, dimension)
+                SELECT model, dimension FROM (SELECT model, dimension, max(number) FROM vector GROUP BY model)""",
+            # what is in it becomes levels when it is loaded
+            "ALTER TABLE vector RENAME TO float_vector",
+            """CREATE TABLE vector (
+                number INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, meaning INTEGER NOT NULL,
+                levels BLOB NOT NULL, UNIQUE (model, meaning))""",
+        ),
     ),
 )
 _LITTLE_ENDIAN = np.dtype("<f4")
+_MAX_LEVEL = 127
 _READ_BATCH = 4_096
 _MIN_ROWS = 1_024
 _MAX_UNBOUNDED_SHARE = 1 / 8
@@ -104,6 +119,7 @@ class VectorCache:
         self._file = CacheDatabase(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA, check=check)
         self._model = model
         self._last_number = 0
+        self._has_levels = False
         self._swap_lock = threading.Lock()
         self._background = BackgroundBuild()
         self._unbounded_count = 0
@@ -120,15 +136,17 @@ class VectorCache:
 
     async def load(self) -> None:
         """Load the vectors written since the last call, in the dimension that was used last."""
+        if not self._has_levels:
+            self._has_levels = await self._file.run(_convert_floats) is not None
         await self._file.run(lambda database: database.read(self._load))
 
     async def add(self, meanings: Array, rows: NDArray[np.float32]) -> None:
         """Store vectors of one dimension; those of this model in another one are deleted, as the model has changed."""
         if self.current.dimension not in {0, rows.shape[1]}:
             self._reset(0)
-        is_new = self.current.places(meanings) < 0
-        await anyio.to_thread.run_sync(self._append, meanings[is_new], rows[is_new])
-        write = partial(_insert_vectors, model=self._model, meanings=meanings, rows=rows)
+        levels, is_new = _quantize(rows), self.current.places(meanings) < 0
+        await anyio.to_thread.run_sync(self._append, meanings[is_new], _normalize(levels[is_new]))
+        write = partial(_insert_vectors, model=self._model, meanings=meanings, levels=levels)
         await self._file.run(lambda database: database.write(write))
 
     async def clear(self) -> None:
@@ -238,20 +256,22 @@ class VectorCache:
             self.current = VectorSnapshot(self.current.generation + 1, self._text_ids, self._rows)
 
     def _load(self, connection: Connection) -> None:
-        """Load the newest vectors; the dimension of the newest one is that of the model."""
-        newest = connection.execute(
-            "SELECT number, dimension FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (self._model,)
-        ).fetchone()
-        if newest is None:
+        """Load the newest vectors."""
+        model = connection.execute("SELECT id, dimension FROM model WHERE name = ?", (self._model,)).fetchone()
+        if model is None:
             return
-        dimension = int(newest[1])
+        dimension = int(model[1])
         if self.current.dimension not in {0, dimension}:
             self._reset(0)
             self._last_number = 0
+        newest = connection.execute(
+            "SELECT number FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (model[0],)
+        ).fetchone()
+        if newest is None:
+            return
         cursor = connection.execute(
-            "SELECT number, meaning, numbers FROM vector WHERE model = ? AND dimension = ? AND number > ? "
-            "ORDER BY number",
-            (self._model, dimension, self._last_number),
+            "SELECT number, meaning, levels FROM vector WHERE model = ? AND number > ? ORDER BY number",
+            (model[0], self._last_number),
         )
         count, start = int(newest[0]) - self._last_number, len(self.current.text_ids)
         if count > max(start // 4, _MIN_ROWS):
@@ -260,10 +280,9 @@ class VectorCache:
         # the file has each text once, so only vectors that this process added may be here already
         before = self.current
         while added := cursor.fetchmany(_READ_BATCH):
-            numbers = np.frombuffer(b"".join(row[2] for row in added), dtype=_LITTLE_ENDIAN)
+            levels = np.frombuffer(b"".join(row[2] for row in added), dtype=np.int8).reshape(len(added), dimension)
             meanings = np.array([row[1] for row in added], dtype=np.int64)
-            rows = numbers.reshape(len(added), dimension).astype(np.float32)
-            sound = np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3
+            rows, sound = _normalize(levels), np.abs(levels.astype(np.int16)).max(axis=1, initial=0) == _MAX_LEVEL
             is_new = sound & (before.places(meanings) < 0)
             self._append(meanings[is_new], rows[is_new])
             self._last_number = added[-1][0]
@@ -291,22 +310,71 @@ class VectorCache:
         self._rows = larger
 
 
-def _insert_vectors(connection: Connection, model: str, meanings: Array, rows: NDArray[np.float32]) -> None:
-    dimension = rows.shape[1]
-    connection.execute("DELETE FROM vector WHERE model = ? AND dimension <> ?", (model, dimension))
+def _quantize(rows: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Return rows as whole levels from -127 to 127, the longest number of each at one end; a row of zeros stays one."""
+    highest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    scale = np.divide(_MAX_LEVEL, highest, out=np.zeros_like(highest), where=highest > 0)
+    levels: NDArray[np.int8] = np.rint(rows * scale).astype(np.int8)
+    return levels
+
+
+def _normalize(levels: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the vectors of these levels, each of length 1; a row of zeros stays one."""
+    rows = levels.astype(np.float32)
+    # whole numbers add up to the same in any order
+    squares = np.einsum("ij,ij->i", levels, levels, dtype=np.int64)
+    lengths = np.sqrt(squares).astype(np.float32)[:, np.newaxis]
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows
+
+
+def _insert_vectors(connection: Connection, model: str, meanings: Array, levels: NDArray[np.int8]) -> None:
+    dimension = levels.shape[1]
+    held = connection.execute("SELECT id, dimension FROM model WHERE name = ?", (model,)).fetchone()
+    if held is not None and held[1] != dimension:
+        _delete_model(connection, model)
+        held = None
+    if held is None:
+        cursor = connection.execute("INSERT INTO model (name, dimension) VALUES (?, ?)", (model, dimension))
+        held = (cursor.lastrowid, dimension)
     connection.executemany(
-        "INSERT INTO vector (meaning, model, dimension, numbers) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [
-            (meaning, model, dimension, row.astype(_LITTLE_ENDIAN).tobytes())
-            for meaning, row in zip(meanings.tolist(), rows, strict=True)
-        ],
+        "INSERT INTO vector (meaning, model, levels) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        [(meaning, held[0], row.tobytes()) for meaning, row in zip(meanings.tolist(), levels, strict=True)],
     )
 
 
+async def _convert_floats(database: Database) -> bool:
+    """Store the vectors of an earlier layout, which had four bytes a number, as levels. Return True."""
+    if await database.read(_has_floats):
+        await database.write(_store_levels)
+    return True
+
+
+def _has_floats(connection: Connection) -> bool:
+    return connection.execute("SELECT 1 FROM float_vector LIMIT 1").fetchone() is not None
+
+
+def _store_levels(connection: Connection) -> None:
+    for model, dimension in connection.execute("SELECT name, dimension FROM model").fetchall():
+        cursor = connection.execute(
+            "SELECT meaning, numbers FROM float_vector WHERE model = ? AND length(numbers) = ? ORDER BY number",
+            (model, dimension * _LITTLE_ENDIAN.itemsize),
+        )
+        while some := cursor.fetchmany(_READ_BATCH):
+            numbers = np.frombuffer(b"".join(row[1] for row in some), dtype=_LITTLE_ENDIAN)
+            rows = numbers.reshape(len(some), dimension).astype(np.float32)
+            sound = np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3
+            meanings = np.array([row[0] for row in some], dtype=np.int64)
+            _insert_vectors(connection, model, meanings[sound], _quantize(rows[sound]))
+    connection.execute("DELETE FROM float_vector")
+
+
 def _delete_model(connection: Connection, model: str) -> None:
-    connection.execute("DELETE FROM vector WHERE model = ?", (model,))
+    connection.execute("DELETE FROM vector WHERE model = (SELECT id FROM model WHERE name = ?)", (model,))
+    connection.execute("DELETE FROM model WHERE name = ?", (model,))
 
 
 def _delete_vectors(connection: Connection, model: str, meanings: list[int]) -> None:
-    connection.execute("DELETE FROM vector WHERE model <> ?", (model,))
+    connection.execute("DELETE FROM vector WHERE model <> (SELECT id FROM model WHERE name = ?)", (model,))
+    connection.execute("DELETE FROM model WHERE name <> ?", (model,))
     connection.executemany("DELETE FROM vector WHERE meaning = ?", [(meaning,) for meaning in meanings])
