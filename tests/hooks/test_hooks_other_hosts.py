@@ -32,9 +32,9 @@ def _run(host: HookedHost, name: str, event: str, **payload: object) -> Printed:
     return host.run(event, json.dumps(payload).encode(), host=name)
 
 
-def _gemini(host: HookedHost, prompt: str, session: str = "one") -> Printed:
+def _gemini(host: HookedHost, prompt: str, session: str = "one", transcript: str = "") -> Printed:
     payload = {"session_id": session, "cwd": str(host.folder), "hook_event_name": "BeforeAgent", "timestamp": TIME}
-    return _run(host, "gemini", "BeforeAgent", **payload, transcript_path="", prompt=prompt)
+    return _run(host, "gemini", "BeforeAgent", **payload, transcript_path=transcript, prompt=prompt)
 
 
 def test_gemini_gets_at_the_first_prompt_what_a_session_starts_with_and_nothing_twice(taught: HookedHost) -> None:
@@ -45,6 +45,32 @@ def test_gemini_gets_at_the_first_prompt_what_a_session_starts_with_and_nothing_
     assert _gemini(taught, QUESTION).out == ""
     assert "branch release" in _gemini(taught, "/chat list", "two").context
     assert _gemini(taught, "And now?", "two").out == ""
+
+
+def test_gemini_gets_it_again_at_the_first_prompt_after_the_session_was_summed_up(taught: HookedHost) -> None:
+    path = taught.folder / "chat.jsonl"
+
+    def sum_up(name: str) -> None:
+        summary = {"id": name, "timestamp": TIME, "type": "user", "content": [{"text": "<state_snapshot>\n<x/>"}]}
+        with path.open("a", encoding="utf-8") as file:
+            # the program writes the message, and then the whole window, which it may write again
+            file.writelines(json.dumps(each) + "\n" for each in (summary, {"$set": {"messages": [summary]}}))
+
+    prompts = iter(f"{number} of these, please." for number in range(9))
+
+    def ask() -> str:
+        return _gemini(taught, next(prompts), transcript=str(path)).context
+
+    path.write_text(json.dumps({"sessionId": "one", "projectHash": "ab"}) + "\n")
+    assert "branch release" in ask()
+    assert ask() == ""
+    sum_up("c1")
+    assert "branch release" in ask()
+    assert ask() == ""
+    sum_up("c1")
+    assert ask() == ""
+    sum_up("c2")
+    assert "branch release" in ask()
 
 
 def test_what_other_hooks_of_gemini_put_before_a_prompt_is_not_asked_for(taught: HookedHost) -> None:
@@ -59,7 +85,7 @@ def test_a_start_that_can_not_be_noted_is_not_given_with_each_prompt(taught: Hoo
     taught.hooks_folder.mkdir(parents=True, exist_ok=True)
     (taught.hooks_folder / "given").write_text("in the way")
     assert "forty chairs" not in _gemini(taught, QUESTION).context
-    assert "branch release" in _gemini(taught, QUESTION).context
+    assert "branch release" in _gemini(taught, f"{QUESTION} Tell me.").context
 
 
 def test_opencode_begins_anew_after_a_compaction_of_which_it_is_told_what_must_survive(taught: HookedHost) -> None:

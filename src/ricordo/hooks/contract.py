@@ -82,6 +82,11 @@ def _keep_text(text: str) -> str:
     return text
 
 
+def _find_no_compaction(transcript: str) -> str:
+    del transcript
+    return ""
+
+
 class Host(NamedTuple):
     """A host as data: a further one is a further value in a file of its own, and one line of the registry.
 
@@ -93,7 +98,8 @@ class Host(NamedTuple):
 
     `measure` returns how far a transcript goes, a number that grows with it, 0 for none; `clean_text` takes out of a
     prompt what the host put in front of it. With `starts_at_prompt` the host has no event for the start of a session:
-    the first prompt, and the first one after a compaction, gets what a session starts with.
+    the first prompt, and the first one after a compaction, gets what a session starts with. `find_compaction` returns
+    the name of the last compaction that a transcript tells of, empty for none; it is asked where no event tells it.
     """
 
     name: str
@@ -106,3 +112,4 @@ class Host(NamedTuple):
     measure: "Callable[[str], int]" = measure_file
     clean_text: "Callable[[str], str]" = _keep_text
     starts_at_prompt: bool = False
+    find_compaction: "Callable[[str], str]" = _find_no_compaction

@@ -151,7 +151,7 @@ def _answer(run: _Run, task: _Task, answer_in_process: "AnswerInProcess") -> Non
         run.source = "another hook"
         return
     events = [event] if event.kind == STARTED or not _is_trivial(event.text) else []
-    if task.host.starts_at_prompt and _begin_window(place, event):
+    if task.host.starts_at_prompt and _begin_window(place, event, task.host.find_compaction(event.transcript)):
         events.insert(0, event._replace(kind=STARTED, source="startup", text=""))
     answers = [_find_answer(run, place, each, answer_in_process) for each in events]
     answer = HookAnswer(
@@ -173,14 +173,18 @@ def _find_answer(run: _Run, place: Place, event: HookEvent, answer_in_process: "
     return answer
 
 
-def _begin_window(place: Place, event: HookEvent) -> bool:
+def _begin_window(place: Place, event: HookEvent, compaction: str) -> bool:
     """Return whether the window of a session is without what it starts with, and note that it has it from now on.
 
-    Where that can't be noted, nothing is given: else each prompt would bring it again.
+    `compaction` is the last one that the transcript tells of. Where nothing can be noted, nothing is given: else each
+    prompt would bring it again.
     """
     given = read_session(place, event.host, event.session)
-    if given.has_preamble or not event.session:
+    is_new = compaction != given.compaction
+    if not event.session or (given.has_preamble and not is_new):
         return False
+    if is_new:
+        given = given._replace(compaction=compaction, tokens=0, memories=())
     try:
         write_session(place, given._replace(at=time.time(), has_preamble=True))
     except OSError:

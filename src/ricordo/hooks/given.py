@@ -35,7 +35,8 @@ class GivenMemory(NamedTuple):
 class GivenToSession(NamedTuple):
     """What one session of a host was given, oldest first.
 
-    `has_preamble` says that the preamble is in the session's window. `tokens` counts what prompts were given so far.
+    `has_preamble` says that the preamble is in the session's window, and `compaction` names the last compaction before
+    that. `tokens` counts what prompts were given so far.
     """
 
     host: str
@@ -45,6 +46,7 @@ class GivenToSession(NamedTuple):
     has_preamble: bool = False
     tokens: int = 0
     memories: tuple[GivenMemory, ...] = ()
+    compaction: str = ""
 
     @property
     def ids(self) -> frozenset[str]:
