@@ -17,11 +17,11 @@ from ricordo.curation.profile.facts import fact_sources
 from ricordo.curation.profile.reply import UPDATE_SCHEMA
 from ricordo.curation.profile.request import MEMORY_UPDATE_PROMPT, format_conversation, read_prompt
 from ricordo.curation.profile.storage import SavedProfile
-from ricordo.curation.profile.updates import names_upload
+from ricordo.curation.profile.updates import NewFact, names_upload
 from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, VersionConflict
 from ricordo.messages import JsonValue, Media, Message, Text, ToolSpec, estimate_text, with_mark
 from ricordo.models import Reply
-from ricordo.workspace import Fact, Profile, ProfileSummary, format_profile_time
+from ricordo.workspace import Fact, FactSource, Profile, ProfileSummary, format_profile_time
 from scripted_summaries import Scripted
 
 pytestmark = [pytest.mark.anyio, pytest.mark.req("DF-UPD")]
@@ -107,7 +107,7 @@ async def test_how_a_message_is_cut_is_a_setting() -> None:
     assert longer == "a" * 549 + "..." + "b" * 550
 
 
-@pytest.mark.req("DF-UPD", "DF-FMT")
+@pytest.mark.req("DF-UPD", "DF-FMT", "DF-C16")
 async def test_an_update_formats_asks_applies_and_saves_in_that_order() -> None:
     told: list[str] = []
     clock = HandClock()
@@ -148,6 +148,12 @@ async def test_an_update_formats_asks_applies_and_saves_in_that_order() -> None:
     assert [each.content for each in saved.facts] == ["The user lives in Berlin"]
     assert not saved.summaries["topOfMind"].summary
     assert sorted(each.reason for each in done.rejections) == ["upload", "upload"]
+    told.clear()
+    rules = ProfileUpdater(store, clock=clock)
+    tea = NewFact(content="The user prefers tea", confidence=0.9, source=FactSource(quote="I prefer tea"))
+    later = replace(said("I prefer tea", role="user"), id="m2")
+    assert await rules.update([later], thread="s-2", trace="t-10", facts=[tea])
+    assert told == ["save by profile: learned from s-2 (t-10)"]
 
 
 @pytest.mark.req("DF-B10")
