@@ -325,15 +325,17 @@ async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(
     assert (", 1 turn" in bench.file) is (mode == "sync"), "what was said is summed up by rules"
 
 
-@pytest.mark.req("HE-C8-async", "GO-G24-sync", "GO-G24-manual", "GO-D10")
+@pytest.mark.req("HE-C8-async", "GO-G24-sync", "GO-G24-manual", "GO-D10", "GO-G24-cost")
 async def test_in_the_background_leaving_asks_nothing_and_the_next_agent_does(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="background") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
     assert bench.asked == []
     assert "pending" in bench.file
+    bench.closing = lambda: Say(ANSWER, usage=Usage(input=900, output=80))
     async with bench.agent("two", closing_summary="background"):
         await bench.summed_up()
     assert "They settled" in bench.file
+    assert "closing: 900 tokens in, 80 tokens out, $0.0012" in bench.file.splitlines()
 
 
 @pytest.mark.req("GO-AT1", "GO-G24-manual", "GO-D10")
