@@ -155,6 +155,9 @@ def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
     for line in edited.decode().splitlines():
         assert line in {"Mine."} | set(rewritten.decode().splitlines())
     assert parse_session(rewritten, PATH) == replace(read, summary="Theirs.", entries=(entry(1), *read.entries))
+    untitled = edited.replace(b"# The day of the fixtures\n\n", b"")
+    again = update_session(untitled, PATH, replace(read, tags=("new",)))
+    assert again.startswith(b"---\nmood: good\naliases: [golden]\n---\n# "), "what stands first stays first"
 
 
 @pytest.mark.req("GO-I5")
