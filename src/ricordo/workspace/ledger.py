@@ -6,19 +6,24 @@ leading or trailing characters, without parsing documents that can't contain it.
 """
 
 import re
+import time
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from anyio.to_thread import run_sync
 
+from ricordo.concurrency import compute
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, StorageError
 from ricordo.guard.redact import Redactor
 from ricordo.language.words import split_words
 from ricordo.lazy import dataclass, lazy_compile
-from ricordo.storage import FileStore, SupportsAppend
+from ricordo.storage import FileInfo, FileStore, SupportsAppend
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
 from ricordo.workspace.layout import (
@@ -33,7 +38,7 @@ from ricordo.workspace.layout import (
     ledger_path,
     long_entry_path,
 )
-from ricordo.workspace.markdown import find_written_id
+from ricordo.workspace.markdown import find_marked_ids, find_written_id
 from ricordo.workspace.redaction import all_redacted_beside
 
 __all__ = [
@@ -50,11 +55,12 @@ __all__ = [
     "find_newest_id",
     "is_curated",
     "is_long",
+    "list_documents_with",
     "load_long_entry",
     "matches_id",
-    "may_contain_id",
     "read_all_entries",
     "read_curated_entries",
+    "read_document_with",
     "read_entries",
     "read_newest_id",
     "render_block",
@@ -202,8 +208,12 @@ _MANY_WORDS = 16
 
 def may_contain_id(document: bytes, entry_id: str) -> bool:
     """Return whether the document may contain this id, or an id that begins or ends with it."""
-    derived = entry_id.startswith(_DERIVED_PREFIX) or len(entry_id) < _ID_LENGTH
-    return derived or f"^{entry_id}".encode("utf-8", "replace") in document
+    return _may_be_derived(entry_id) or f"^{entry_id}".encode("utf-8", "replace") in document
+
+
+def _may_be_derived(entry_id: str) -> bool:
+    """Return whether an id, or a part of one, may belong to a bullet in which no id is written."""
+    return entry_id.startswith(_DERIVED_PREFIX) or len(entry_id) < _ID_LENGTH
 
 
 def matches_id(requested: str, entry_id: str) -> bool:
@@ -223,20 +233,67 @@ async def find_entries(files: FileStore, entry_id: str) -> list[LocatedEntry]:
 
     Curated memory comes first, then by path. A document that disappears or can't be read is left out.
     """
-    if not entry_id:
-        return []
-    paths = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     entries: list[LocatedEntry] = []
-    for path in [MEMORY_PATH, *(path for path in paths if not path.startswith(f"{LEDGERS}/long/"))]:
-        try:
-            data = (await files.read(path)).data
-            if may_contain_id(data, entry_id):
-                located = await run_sync(partial(parse_entries, data, path, only=partial(_may_match_id, entry_id)))
-                found = [item for item in located if matches_id(entry_id, item.entry.id)]
-                entries += [await load_long_entry(files, item) for item in found]
-        except (FileMissing, StorageError):
-            continue
+    for info in await list_documents_with(files, entry_id) if entry_id else ():
+        data = await read_document_with(files, info, entry_id)
+        if data is not None:
+            only = partial(_may_match_id, entry_id)
+            located = await run_sync(partial(parse_entries, data, info.path, only=only))
+            entries += [await load_long_entry(files, item) for item in located if matches_id(entry_id, item.entry.id)]
     return entries
+
+
+async def list_documents_with(files: FileStore, entry_id: str) -> list[FileInfo]:
+    """Return the memory documents that may contain an id, curated memory first, then by path.
+
+    Without those that `read_document_with` read for any id, and that have not changed since, if they lack this one.
+    """
+    infos = {info.path: info for info in await files.list(LEDGERS) if is_memory(info.path)}
+    known = _known_marks.setdefault(files, {})
+    for path in known.keys() - infos.keys():
+        del known[path]
+    possible = [
+        info
+        for path, info in infos.items()
+        if path not in known or known[path].info != info or known[path].may_contain(entry_id)
+    ]
+    memory = FileInfo(path=MEMORY_PATH, size=0, modified_ns=0)
+    return [memory, *(info for info in possible if not info.path.startswith(f"{LEDGERS}/long/"))]
+
+
+async def read_document_with(files: FileStore, info: FileInfo, entry_id: str) -> bytes | None:
+    """Return a document of `list_documents_with`; None if `may_contain_id` is false, or it can't be read or is gone."""
+    known, now = _known_marks.setdefault(files, {}), time.time_ns()
+    try:
+        data = (await files.read(info.path)).data
+    except (FileMissing, StorageError):
+        return None
+    if 0 < info.changed_ns < now - _SETTLED_NS and (info.path not in known or known[info.path].info != info):
+        known[info.path] = await compute(partial(_DocumentMarks, info, data), size=len(data), at_once=_AT_ONCE)
+    return data if may_contain_id(data, entry_id) else None
+
+
+class _DocumentMarks:
+    """The ids in a document, as it was when its file had these times and this size; each id takes eight bytes."""
+
+    def __init__(self, info: FileInfo, document: bytes) -> None:
+        self.info = info
+        self._hashes = array("q", sorted({hash(mark[:_ID_LENGTH]) for mark in find_marked_ids(document)}))
+
+    def may_contain(self, entry_id: str) -> bool:
+        """Return whether `may_contain_id` may be true for the document."""
+        if _may_be_derived(entry_id):
+            return True
+        wanted = hash(entry_id[:_ID_LENGTH])
+        place = bisect_left(self._hashes, wanted)
+        return place < len(self._hashes) and self._hashes[place] == wanted
+
+
+_SETTLED_NS = 2_000_000_000
+"""A file can change twice within one tick of the clock of its times; one that was changed longer ago can't."""
+_AT_ONCE = 20_000
+"""The number of bytes in which ids are found in some milliseconds."""
+_known_marks: WeakKeyDictionary[FileStore, dict[str, _DocumentMarks]] = WeakKeyDictionary()
 
 
 async def find_extracted_or_similar(files: FileStore, contents: Collection[str]) -> list[LocatedEntry]:

@@ -27,8 +27,9 @@ from ricordo.workspace.history.change_sets import Change, ChangeSets, read_newes
 from ricordo.workspace.layout import LEDGERS, ledger_date
 from ricordo.workspace.ledger import (
     find_newest_id,
+    list_documents_with,
     load_long_entry,
-    may_contain_id,
+    read_document_with,
     read_entries,
     read_newest_id,
 )
@@ -223,15 +224,13 @@ async def _list_ledgers(files: FileStore, holding: str | None) -> list[tuple[str
     With `holding`, only those that may contain an id starting with it. A ledger that can't be read is left out.
     """
     rows, before = list[tuple[str, str, str]](), ""
-    ledgers = [info.path for info in await files.list(LEDGERS) if ledger_date(info.path) is not None]
-    for path in sorted(ledgers, key=lambda path: (str(ledger_date(path)), path)):
-        try:
-            data = (await files.read(path)).data
-        except (FileMissing, StorageError):
-            continue
-        if holding is None or may_contain_id(data, holding):
+    documents = await (files.list(LEDGERS) if holding is None else list_documents_with(files, holding))
+    ledgers = [info for info in documents if ledger_date(info.path) is not None]
+    for info in sorted(ledgers, key=lambda info: (str(ledger_date(info.path)), info.path)):
+        data = await read_document_with(files, info, holding or "")
+        if data is not None:
             last_id = find_newest_id(data)
-            rows.append((path, last_id, before))
+            rows.append((info.path, last_id, before))
             before = max(before, last_id)
     return rows[::-1]
 
