@@ -211,7 +211,7 @@ def render(rows: list[dict[str, Any]], machine: str) -> str:
             )
     lines += [
         "", "The aims are 2.5 ms of processor time a message with learning, ten minutes for a gigabyte of 200,000",
-        "messages, and 300 MB of memory.", "",
+        f"messages, and 300 MB of memory. The largest history above has {rows[-1]['megabytes']:,} MB.", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -239,7 +239,10 @@ def main() -> None:
     else:
         steps = options.steps.split(",")
         rows = [measure(size, kilobytes=options.kilobytes, seed=options.seed, steps=steps) for size in sizes]
-        machine = f"{platform.system()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+        machine = (
+            f"{platform.system()} with Python {platform.python_version()} and {os.cpu_count()} cores, "
+            f"at a load of {os.getloadavg()[0]:.0f}"
+        )
         if options.write:
             before = json.loads(NUMBERS.read_text(encoding="utf-8"))["rows"] if NUMBERS.exists() else []
             rows = sorted(

@@ -87,6 +87,7 @@ def test_orders_in_an_export_wait_in_quarantine_and_nothing_of_it_is_in_a_prompt
     files = claude_files(memory=f"Makes tables of oak.\n\n{ORDER}")
     done = ricordo("import", str(write_zip(Path("data.zip"), files)))
     assert "In quarantine: 1 memory that gives orders to an assistant." in done.out
+    assert "evil.example" not in done.out
     states = {content: each["state"] for content, each in listed().items()}
     assert (states[ORDER], states["Makes tables of oak."]) == ("quarantined", "active")
     prompt = ricordo("context", "show").out

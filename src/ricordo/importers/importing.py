@@ -109,10 +109,12 @@ class ImportReport:
             kept.append(problem)
 
     def add_entries(self, entries: Iterable[Entry]) -> None:
-        """Count entries that are new, and keep those that tell most."""
+        """Count entries that are new, and keep those that tell most; one that waits in quarantine is only counted."""
         for entry in entries:
-            self.names.update({each.text for each in find_names(entry.content)} - _NOT_IN_NAMES)
             self._ids.add(entry.id)
+            if entry.state == "quarantined":
+                continue
+            self.names.update({each.text for each in find_names(entry.content)} - _NOT_IN_NAMES)
             row = (usefulness(entry), len(self._ids), entry)
             if len(self._best) < _CANDIDATES:
                 heappush(self._best, row)
