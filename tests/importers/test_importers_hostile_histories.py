@@ -1,8 +1,10 @@
 """Histories of hosts that are cut off, hostile or newer than what is known: one bad row never costs another."""
 
+import gc
 import json
 import sqlite3
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from importing import Taken, json_lines, take_all
 from ricordo.errors import HistoryUnreadable
+from ricordo.importers import ImportSource, find_sources
 
 Rows = list[dict[str, Any]]
 GOOD, LAST = "The staging port is 8443.", "Only Nadia deploys."
@@ -184,3 +187,22 @@ def test_a_database_that_was_cut_off_is_refused_in_words(tmp_path: Path, cut: in
         assert "opencode.db" in str(error)  # noqa: PT017 - one that keeps its first pages may still give messages
     else:
         assert taken.texts == [] or taken.problems
+
+
+def test_of_a_folder_that_was_looked_through_nothing_stays_in_memory(tmp_path: Path) -> None:
+    row = {**chat_rows()[0], "content": "word " * 200}
+    for number in range(30):
+        (tmp_path / f"{number}.jsonl").write_text(json_lines([row] * 200), encoding="utf-8")
+    # modules are loaded before anything is counted
+    assert len(list(find_sources(ImportSource(tmp_path / "0.jsonl")))) == 1
+    tracemalloc.start()
+    gc.disable()
+    try:
+        found = list(find_sources(ImportSource(tmp_path)))
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        gc.enable()
+        tracemalloc.stop()
+    assert len(found) == 30
+    # all files together have six megabytes
+    assert kept < 2_000_000
