@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from hooked_hosts import HookedHost, short_runtime_folder
 from ricordo import Memory, Scope
 from ricordo.hooks.drainer import drain_spool
-from ricordo.hooks.places import Place, make_place
+from ricordo.hooks.places import Place, find_place, make_place
 from ricordo.hooks.server import serve_hooks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no such sockets here")]
@@ -128,3 +128,23 @@ def _exchange(place: Place, data: bytes) -> bytes:
         except OSError:
             return b""
         return received if b'"context": ""' not in received else b""
+
+
+@pytest.mark.req("CC-WORKTREE")
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_linked_work_tree_has_the_place_of_the_main_one_unless_they_are_separate(
+    tmp_path: Path, *, is_begun: bool
+) -> None:
+    main, beside = tmp_path / "shop", tmp_path / "beside"
+    data = main / ".git" / "worktrees" / "beside"
+    for folder in (data, beside / "src"):
+        folder.mkdir(parents=True)
+    (data / "commondir").write_text("../..\n")
+    (beside / ".git").write_text(f"gitdir: {data}\n")
+    if is_begun:
+        (main / ".ricordo").mkdir()
+        (main / ".ricordo" / "project.json").write_text("{}")
+    for setting, top in (("", main), ("share", main), ("separate", beside)):
+        place = find_place(str(beside / "src"), {"RICORDO_WORKTREES": setting, "RICORDO_USER": "me"})
+        assert place is not None
+        assert Path(place.root) == top / ".ricordo", setting

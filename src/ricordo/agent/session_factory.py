@@ -504,7 +504,8 @@ def _serialize_approvals(approve: ApprovalHandler | None) -> ApprovalHandler | N
 
 def _locate_root(options: AgentOptions) -> Path:
     root = options.memory.root or (options.settings.root if options.settings else None)
-    return Path(root or Settings.from_environment().root or default_root()).absolute()
+    machine = options.settings or Settings.from_environment()
+    return Path(root or Settings.from_environment().root or default_root(machine.worktrees)).absolute()
 
 
 def _load_settings(options: AgentOptions, root: Path) -> Settings:

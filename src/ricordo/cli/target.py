@@ -177,8 +177,9 @@ def find_root_folder(root: Path | None) -> Path:
     from ricordo.workspace.layout import PROJECT_FILE
 
     here = Path.cwd()
-    configured_root = root or Settings.from_environment().root
-    folder = (configured_root or _nearest_root(here) or new_root_path(here)).absolute()
+    settings = Settings.from_environment()
+    configured_root, worktrees = root or settings.root, settings.worktrees
+    folder = (configured_root or _nearest_root(here, worktrees) or new_root_path(here, worktrees)).absolute()
     is_around = bool(configured_root) and not (folder / PROJECT_FILE).is_file() and (folder / ROOT_FOLDER).is_dir()
     return folder / ROOT_FOLDER if is_around and folder.name != ROOT_FOLDER else folder
 
@@ -359,12 +360,12 @@ def _read_owner(root: Path) -> "Scope | None":
     return None
 
 
-def _nearest_root(start: Path) -> Path | None:
+def _nearest_root(start: Path, worktrees: str) -> Path | None:
     """Return the nearest root at or above `start`, also one that has lost its marker."""
-    from ricordo.runtime.roots import ROOT_FOLDER
+    from ricordo.runtime.roots import ROOT_FOLDER, list_folders_above
     from ricordo.workspace.layout import PROJECT_FILE
 
-    candidates = (folder / ROOT_FOLDER for folder in [start, *start.parents])
+    candidates = (folder / ROOT_FOLDER for folder in list_folders_above(start, worktrees))
     return next((each for each in candidates if (each / PROJECT_FILE).is_file() or _count_workspace_files(each)), None)
 
 

@@ -56,10 +56,15 @@ def find_place(folder: str, environment: "Mapping[str, str]") -> Place | None:
     """Return the place of a session that works in `folder`, or None if there is none and none should be begun.
 
     It is the root that RICORDO_ROOT names, else the nearest one at or above `folder`, else a new one at the top of the
-    git work tree, else in `folder`. The home folder, and what is above it, gets no root without being asked.
+    git work tree, else in `folder`. A linked work tree shares the root of the main one, unless RICORDO_WORKTREES is
+    `separate`. The home folder, and what is above it, gets no root without being asked.
     """
-    configured = environment.get("RICORDO_ROOT")
-    root = _inner_root(os.path.abspath(configured)) if configured else _nearest_root(folder) or _new_root(folder)
+    configured, worktrees = environment.get("RICORDO_ROOT"), environment.get("RICORDO_WORKTREES") or "share"
+    root = (
+        _inner_root(os.path.abspath(configured))
+        if configured
+        else _nearest_root(folder, worktrees) or _new_root(folder, worktrees)
+    )
     return make_place(root, _find_user(environment), environment) if root else None
 
 
@@ -118,19 +123,43 @@ def _inner_root(folder: str) -> str:
     return inner if is_around and os.path.basename(folder) != _ROOT_FOLDER else folder
 
 
-def _nearest_root(folder: str) -> str:
-    for above in _list_above(folder):
+def _nearest_root(folder: str, worktrees: str) -> str:
+    for above in _list_searched(folder, worktrees):
         root = os.path.join(above, _ROOT_FOLDER)
         if os.path.isfile(os.path.join(root, _MARKER)):
             return root
     return ""
 
 
-def _new_root(folder: str) -> str:
+def _new_root(folder: str, worktrees: str) -> str:
     above = _list_above(folder)
     top = next((each for each in above if os.path.exists(os.path.join(each, ".git"))), above[0])
+    top = (_find_main_tree(top) if worktrees == "share" else "") or top
     home = os.path.expanduser("~")
     return "" if top in _list_above(home) else os.path.join(top, _ROOT_FOLDER)
+
+
+def _list_searched(folder: str, worktrees: str) -> list[str]:
+    """Return the folders in which a root is looked for, as `ricordo.runtime.roots.list_folders_above` does."""
+    above = _list_above(folder)
+    for number, each in enumerate(above):
+        if main := _find_main_tree(each):
+            return above[: number + 1] + (_list_above(main) if worktrees == "share" else [])
+    return above
+
+
+def _find_main_tree(folder: str) -> str:
+    """Return the main work tree of a linked one of git; empty for any other folder."""
+    try:
+        with open(os.path.join(folder, ".git"), encoding="utf-8", errors="surrogateescape") as file:
+            kind, _, link = file.read().partition(": ")
+        data = os.path.join(folder, link.rstrip("\n"))
+        with open(os.path.join(data, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
+            common = os.path.realpath(os.path.join(data, file.read().rstrip("\n")))
+    except (OSError, ValueError):
+        return ""
+    is_main = kind == "gitdir" and os.path.basename(common) == ".git" and os.path.isdir(common)
+    return os.path.dirname(common) if is_main else ""
 
 
 def _list_above(folder: str) -> list[str]:

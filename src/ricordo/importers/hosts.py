@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from ricordo.importers.reader import FoundSource
 from ricordo.importers.registry import list_formats
 from ricordo.lazy import dataclass
+from ricordo.runtime import Settings
 from ricordo.runtime.roots import ROOT_FOLDER, find_root, new_root_path
 from ricordo.workspace.layout import PROJECT_FILE
 
@@ -82,8 +83,9 @@ def find_root_of(folder: Path, home: Path) -> Path | None:
     above.
     """
     folder, home = folder.resolve(), home.resolve()
-    nearest = find_root(folder)
+    worktrees = Settings.from_environment().worktrees
+    nearest = find_root(folder, worktrees)
     if nearest is not None or not folder.is_dir():
         return nearest
-    new = new_root_path(folder)
+    new = new_root_path(folder, worktrees)
     return None if new.parent in {home, *home.parents} else new

@@ -60,6 +60,7 @@ __all__ = [
     "find_team_folder",
     "find_workspace",
     "identity_from_key",
+    "list_folders_above",
     "list_root_layers",
     "load_guard_key",
     "new_root_path",
@@ -199,12 +200,38 @@ ROOT_FOLDER = ".ricordo"
 """The directory name of a project's root, at the top of its git work tree."""
 
 
-def find_root(start: Path) -> Path | None:
+def list_folders_above(start: Path, worktrees: str = "share") -> list[Path]:
+    """Return `start` and the folders above it in which its root is looked for, nearest first.
+
+    A linked work tree of a git repository is followed by the main one and the folders above that; with `worktrees`
+    being "separate", by nothing. A work tree whose main one is gone stands for itself.
+    """
+    folders = [start.absolute(), *start.absolute().parents]
+    for number, folder in enumerate(folders):
+        if main := _find_main_tree(folder):
+            return folders[: number + 1] + ([main, *main.parents] if worktrees == "share" else [])
+        if (folder / ".git").is_dir():
+            break
+    return folders
+
+
+def _find_main_tree(folder: Path) -> Path | None:
+    """Return the main work tree if `folder` is a linked one of git, else None; it blocks on the disk."""
+    try:
+        kind, _, link = (folder / ".git").read_text("utf-8", "surrogateescape").partition(": ")
+        data = folder / link.rstrip("\n")
+        common = (data / (data / "commondir").read_text("utf-8", "surrogateescape").rstrip("\n")).resolve()
+    except (OSError, ValueError):
+        return None
+    return common.parent if kind == "gitdir" and common.name == ".git" and common.is_dir() else None
+
+
+def find_root(start: Path, worktrees: str = "share") -> Path | None:
     """Return the nearest root at or above `start`, recognised by its marker, or None.
 
-    Raises `StorageFailed` for a directory of that name that can't be read.
+    `worktrees` is that of `list_folders_above`. Raises `StorageFailed` for a directory of that name that can't be read.
     """
-    for folder in [start.absolute(), *start.absolute().parents]:
+    for folder in list_folders_above(start, worktrees):
         try:
             if (folder / ROOT_FOLDER / PROJECT_FILE).is_file():
                 return folder / ROOT_FOLDER
@@ -213,18 +240,22 @@ def find_root(start: Path) -> Path | None:
     return None
 
 
-def new_root_path(start: Path) -> Path:
-    """Return the path of a new root for `start`: at the top of its git work tree, else in `start` itself."""
-    for folder in [start.absolute(), *start.absolute().parents]:
+def new_root_path(start: Path, worktrees: str = "share") -> Path:
+    """Return the path of a new root for `start`: at the top of its git work tree, else in `start` itself.
+
+    For a linked work tree that is the top of the main one, unless `worktrees` is "separate".
+    """
+    for folder in list_folders_above(start, worktrees):
         if (folder / ".git").exists():
-            return folder / ROOT_FOLDER
+            main = _find_main_tree(folder) if worktrees == "share" else None
+            return (main or folder) / ROOT_FOLDER
     return start.absolute() / ROOT_FOLDER
 
 
-def default_root() -> Path:
+def default_root(worktrees: str = "share") -> Path:
     """Return the nearest root at or above the working directory, or the path of a new one."""
     folder = Path.cwd()
-    return find_root(folder) or new_root_path(folder)
+    return find_root(folder, worktrees) or new_root_path(folder, worktrees)
 
 
 def scope_folder(root: Path, scope: Scope) -> Path:

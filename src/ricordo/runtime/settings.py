@@ -133,6 +133,7 @@ MACHINE_SETTINGS = frozenset(
         "team",
         "trust",
         "user",
+        "worktrees",
     }
 )
 """Settings that a root's config.toml can't set: they decide where memory and API keys go and what runs unasked.
@@ -157,7 +158,8 @@ class Settings:
     names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots, `cache` (RICORDO_CACHE)
     the indexes of read-only roots. `index` (RICORDO_INDEX) is a directory for the indexes of all roots, with one
     subdirectory for each; without it an index is stored in its root, next to the workspace. `team` (RICORDO_TEAM) is
-    the directory of a team's memory, by default `.ricordo-team` beside the root. `trust` (RICORDO_TRUST) allows
+    the directory of a team's memory, by default `.ricordo-team` beside the root. `worktrees` (RICORDO_WORKTREES) says
+    whether the work trees of a git repository `share` one root, or each is `separate`. `trust` (RICORDO_TRUST) allows
     roots that are not on the list in `data`: those at or below these absolute paths, or every root with `1`.
     `permissions` are rules for the tool calls of every agent, such as `allow shell(git status)`.
 
@@ -194,6 +196,7 @@ class Settings:
     cache: Path
     index: Path | None = None
     team: Path | None = None
+    worktrees: str = "share"
     trust: tuple[str, ...] = ()
     permissions: tuple[str, ...] = ()
     store: str = "layered"
@@ -283,6 +286,7 @@ class Settings:
             cache=Path(variables.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
             team=Path(variables["RICORDO_TEAM"]) if variables.get("RICORDO_TEAM") else None,
+            worktrees=_check_worktrees(variables.get("RICORDO_WORKTREES") or "share"),
             trust=tuple(each.strip() for each in trust if each.strip()),
             model=variables.get("RICORDO_MODEL") or None,
             base_url=variables.get("RICORDO_BASE_URL") or None,
@@ -296,6 +300,7 @@ class Settings:
                     "cache",
                     "index",
                     "team",
+                    "worktrees",
                     "trust",
                     "model",
                     "base_url",
@@ -379,6 +384,12 @@ class Settings:
 def environment_variable(key: str) -> str:
     """Return the environment variable that sets the setting with this dotted key."""
     return f"{_PREFIX}{key.replace('.', _NESTED).upper()}"
+
+
+def _check_worktrees(value: str) -> str:
+    if value not in {"share", "separate"}:
+        raise InvalidSetting(f"RICORDO_WORKTREES is share or separate, not {value!r}.")
+    return value
 
 
 def _is_location(name: str) -> bool:

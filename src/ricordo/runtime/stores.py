@@ -443,7 +443,7 @@ class StoreOpener:
     @asynccontextmanager
     async def _open_layered(self, opening: OpenRequest) -> AsyncIterator[Backend]:
         """Open the same backend as `Memory.open`."""
-        root = opening.folder if opening.folder else await run_sync(default_root)
+        root = opening.folder if opening.folder else await run_sync(default_root, self.parts.settings.worktrees)
         settings = self.parts.settings
         parts = replace(self.parts, settings=settings.with_trusted_root(root)) if self.trusted else self.parts
         async with open_workspace(root, self.scope, parts) as workspace:

@@ -242,8 +242,8 @@ def _locate_root(
     check_type("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
     if any(map(has_secret, check_scope(scope).parts().values())):
         raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
-    requested = Path(root) if root is not None else (settings or Settings.from_environment()).root
-    folder = requested or default_root()
+    machine = settings or Settings.from_environment()
+    folder = (Path(root) if root is not None else machine.root) or default_root(machine.worktrees)
     if settings is None:
         return folder, Settings.load(folder, trusted=trusted).with_default_embedder()
     return folder, settings.with_trusted_root(folder) if trusted else settings

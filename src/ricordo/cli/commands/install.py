@@ -136,7 +136,7 @@ def find_connection(host: str, scope: "InstallScope") -> "HostConnection | None"
     return open_connection(
         load_installer(host),
         scope,
-        read_machine(new_root_path(Path.cwd()).parent, os.environ),
+        read_machine(new_root_path(Path.cwd(), worktrees="separate").parent, os.environ),
         data=settings.data,
         root=settings.root or settings.data / _OWN_MEMORY,
         program=_find_program(scope),

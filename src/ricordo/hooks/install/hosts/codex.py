@@ -19,7 +19,15 @@ _REVIEW = (
 )
 # Codex gives a hook all of its environment, and a server only what is named; both have to find the same memory.
 _VARIABLES = (
-    *("RICORDO_ROOT", "RICORDO_USER", "RICORDO_DATA", "RICORDO_CACHE", "RICORDO_INDEX", "RICORDO_TRUST"),
+    *(
+        "RICORDO_ROOT",
+        "RICORDO_USER",
+        "RICORDO_DATA",
+        "RICORDO_CACHE",
+        "RICORDO_INDEX",
+        "RICORDO_TRUST",
+        "RICORDO_WORKTREES",
+    ),
     *("RICORDO_EMBEDDER", "RICORDO_HOOKS", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
 )
 
