@@ -114,6 +114,34 @@ async def test_a_recall_reads_few_of_the_entries_that_hold_a_word_and_curated_me
     assert max(found, *later) < 40
 
 
+async def test_a_recall_reads_as_few_entries_of_a_memory_a_hundred_times_as_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, reads = Random(5), counted(monkeypatch)
+    most: dict[int, int] = {}
+    for count in (40, 400, 4_000):
+        files = InMemoryFiles()
+        told = "".join(
+            render_entry(
+                Entry(
+                    content=f"{' '.join(chance.choices(NAMES, k=chance.randint(2, 30)))} {at}",
+                    id=f"01jd{at:022d}",
+                    time=NOW,
+                )
+            )
+            for at in range(count)
+        )
+        await files.append("workspace/memory/2026-11-20.md", told.encode(), header=b"# 2026-11-20\n\n")
+        index = await WorkspaceIndex.open(tmp_path / f"{count}.db", files)
+        source = SearchSource(label="project", index=index)
+        for question in ("harbour tide", "the pilot of a crane", "gull 7", "ships with a rope"):
+            reads.clear()
+            assert len(await recall_memories([source], question, limit=3, now=NOW)) == 3
+            most[count] = max(most.get(count, 0), sum(reads))
+        await index.close()
+    assert most[4_000] <= 2 * most[40]
+
+
 async def test_what_has_to_do_with_others_is_read_however_little_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
