@@ -11,6 +11,7 @@ DEV := $(VENV)/.dev-$(KEY)
 CHARTS := $(VENV)/.charts-$(KEY)
 REPORT := build/requirements.json
 HOSTS := build/hosts
+ADAPTERS := build/adapters
 # These take a path to data of their own as an argument, are long unless --quick, or are parts of others.
 BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/import_speed.py benchmarks/index_speed.py benchmarks/simulated_year.py \
   benchmarks/quality.py benchmarks/recall_speed.py benchmarks/retrieval.py benchmarks/speed.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
@@ -20,7 +21,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Bytecode is written: each worker and each process of a test would compile the package and its tests anew.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup setup-runtime demo test check house format-check lint types contracts site-check requirements bench bench-million bench-rest soak test-mcp fuzz docs format clean
+.PHONY: help setup setup-runtime demo test check house format-check lint types contracts site-check requirements bench bench-million bench-rest soak test-mcp test-adapters test-adapters-full fuzz docs format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
@@ -99,7 +100,7 @@ bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 	@set -e; for name in stores window; do echo "== benchmarks/$$name.py --quick"; $(BIN)/python benchmarks/$$name.py --quick; done
 
 soak: $(DEV) ## run the tests that take minutes
-	$(BIN)/python -m pytest -m "soak and not hosts" --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
+	$(BIN)/python -m pytest -m "soak and not hosts and not adapters" --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
 
 # The versions that the tests passed with; name others to try them, below an empty build/.
 MCP_PROGRAMS ?= @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@2.12.0
@@ -126,6 +127,23 @@ test-hosts: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## run the te
 
 test-hosts-full: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## the same, with those that take long
 	RICORDO_HOSTS=required $(BIN)/python -m pytest -m hosts --timeout=900 tests/hosts tests/mcp_room $(ARGS)
+
+# The frameworks are for these tests alone; the extras give the range of versions. A changed pyproject.toml installs again.
+ADAPTERS_INSTALLED := $(ADAPTERS)/.installed-$(KEY)
+FRAMEWORKS := openai-agents
+
+$(ADAPTERS_INSTALLED): | $(BIN)/python
+	@echo "Installing the frameworks of agents into $(ADAPTERS) (once; this can take a few minutes) ..."
+	@$(BIN)/python -m venv $(ADAPTERS)
+	@$(ADAPTERS)/bin/python -m pip install -qq --disable-pip-version-check --editable ".[models,$(FRAMEWORKS)]" \
+	  "hypothesis>=6.112" "pytest>=8.3" "pytest-timeout>=2.3" "pytest-xdist>=3.6" "trio>=0.27"
+	@rm -f $(ADAPTERS)/.installed-* && touch $@
+
+test-adapters: $(ADAPTERS_INSTALLED) ## run the tests of the adapters with the real frameworks, offline
+	RICORDO_ADAPTERS=required $(ADAPTERS)/bin/python -m pytest -n auto -m "adapters and not soak" --timeout=300 tests/adapters $(ARGS)
+
+test-adapters-full: $(ADAPTERS_INSTALLED) ## the same, with those that take long
+	RICORDO_ADAPTERS=required $(ADAPTERS)/bin/python -m pytest -n auto -m adapters --timeout=900 tests/adapters $(ARGS)
 
 fuzz: $(DEV) ## run the property tests with fresh random examples, many of them
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=1800 $(ARGS)

@@ -12,9 +12,8 @@ from ricordo.agent import tool
 from ricordo.errors import InvalidMessage
 from ricordo.storage.local import LocalFiles
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.workspace import compactions_path, cursor_path, state_path, tasks_path, transcript_path
+from ricordo.workspace import compactions_path, cursor_path, list_sessions, state_path, tasks_path, transcript_path
 from ricordo.workspace.layout import parse_record_path, parse_transcript_path
-from ricordo.workspace.session_search import list_sessions
 
 ALIKE = ("Run-A", "run-a", "RUN-A", "Run-a")
 PATHS = (transcript_path, state_path, cursor_path, compactions_path, tasks_path)

@@ -15,6 +15,8 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.adapters.openai_agents.RicordoSession._wrap_tool": "the SDK is the extra `openai-agents`",
+    "ricordo.adapters.openai_agents.RicordoSession.add_memory": "the SDK is the extra `openai-agents`",
     "ricordo.workspace.history.repetition._said": "only forgetting reads facts and states of sessions",
     "ricordo.hooks.entry._redact": "hooks without the summary of a host need no redactor",
     "ricordo.hooks.places._find_user": "Windows has no such module, and few environments lack the login name",

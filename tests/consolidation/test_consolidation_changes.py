@@ -8,8 +8,8 @@ import pytest
 
 from changes import Outcome, find_corpus, read_streams, replay
 from ricordo import Entry
+from ricordo.curation import ConsolidationConfig
 from ricordo.curation.change_model import read_statement
-from ricordo.curation.config import ConsolidationConfig
 from ricordo.curation.reconciliation import reconcile
 from ricordo.curation.types import Advice, CandidateEntry, Supersession
 from ricordo.workspace.entry import EXTERNAL_TRUST_FIELD

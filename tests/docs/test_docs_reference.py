@@ -18,6 +18,7 @@ NAMED_ROOMS = {
     *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),
     *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "importers")),
     "ricordo.adapters.anthropic_memory",
+    "ricordo.adapters.openai_agents",
     "ricordo.language.packs",
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import relevance as bench
-from ricordo.curation.config import ConsolidationConfig
+from ricordo.curation import ConsolidationConfig
 from ricordo.extraction import Finding, RuleExtractionConfig, Utterance, extract, extract_from_utterances
 from ricordo.extraction.selection import explain_relevance
 from ricordo.extraction.tool_lessons import extract_tool_lessons

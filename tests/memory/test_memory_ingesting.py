@@ -13,7 +13,7 @@ from command_line import ricordo
 from ricordo import FlushConfig, Memory
 from ricordo.errors import InvalidSetting
 from ricordo.extraction.preprocessing import strip_fences
-from ricordo.guard.fence import parse_fence
+from ricordo.guard import parse_fence
 from ricordo.messages import Message, Text
 from ricordo.messages.codec import find_overlap
 from ricordo.testing import Fail, Hang, LoopbackServer, Say, ScriptedModel

@@ -13,8 +13,8 @@ import pytest
 from hand_clock import HandClock
 from noting_models import note, said
 from ricordo import FlushConfig, Memory, Scope
-from ricordo.curation.config import ConsolidationConfig
-from ricordo.runtime.settings import Settings
+from ricordo.curation import ConsolidationConfig
+from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio

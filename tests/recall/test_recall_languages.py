@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 
 from answers import ask_language, share_right
-from ricordo.language import detect_language
-from ricordo.language.words import content_words
+from ricordo.language import content_words, detect_language
 from ricordo.search.bm25 import TermStatistics
 from ricordo.search.documents import query_words
 from ricordo.search.query_context import DateRange, core_words, find_date_ranges, named_words

@@ -87,6 +87,11 @@ class HarnessAgentBase:
         return self._session.state
 
     @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered: those of Ricordo and your own."""
+        return self._session.tools
+
+    @property
     def compactions(self) -> Compactions:
         """The compactions of this session: list (`all`), `expand` or `undo` them, or `pin` a message to protect it."""
         return self._session.compactions
@@ -299,6 +304,15 @@ class HarnessAgent(HarnessAgentBase):
         """
         output = None if output_type is None else create_output_type(output_type)
         return await self._session.preview_request(_to_messages(message), output)
+
+    async def prepare_request(self, message: str | Message | Sequence[Message] = ()) -> RequestPreview:
+        """Return the request that a turn would begin with, for a program that asks its own model.
+
+        It has the system prompt with memory, the window without forgotten content and reduced where it has to be, and
+        the memories recalled for `message`. `message` itself is not part of it, and is not recorded: pass it to
+        `record`. The reduced window is saved. Raises: ModelOverflow for a request that can't be made small enough.
+        """
+        return await self._session.prepare_request(_to_messages(message))
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
         """Reduce the window now, whatever its size, and return a sequence of what each reduction did.

@@ -1,6 +1,6 @@
 """AgentSession: an open session of an agent and its operations other than sending a message."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import overload
@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from ricordo.agent.agent_store import AgentResources
 from ricordo.agent.compaction_middleware import RequestMeter, reduce_request
 from ricordo.agent.compactions import Compactions
-from ricordo.agent.contract import ModelRequest, Turn
+from ricordo.agent.contract import ModelRequest, ModelResponse, StepHandler, Turn
 from ricordo.agent.loop import build_messages
 from ricordo.agent.memory_context import TurnMemories
 from ricordo.agent.prompt_builder import PromptMiddleware
@@ -31,7 +31,7 @@ from ricordo.events import Emitter
 from ricordo.lazy import dataclass
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.tokens import estimate_text
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, Reply
 from ricordo.models.contract import RequestBody, request_body
 from ricordo.runtime.workspace import Workspace
 from ricordo.workspace.agent_state import AgentState
@@ -87,8 +87,8 @@ class AgentSession:
 
     The window is in the `session_state` of its turns. `pipelines` reduce it; `compactions` are those of the session, or
     only of this process if nothing is saved. `extraction` is None if no facts are extracted. `reminder` adds the
-    reminder to a request, and `turn_memories` recalls the memories for it. `closing` summarizes the session; None if
-    the store keeps no sessions.
+    reminder to a request, and `turn_memories` recalls the memories for it. `wrap_step` puts the middleware of a request
+    around the model. `closing` summarizes the session; None if the store keeps no sessions.
     """
 
     resources: AgentResources
@@ -101,6 +101,7 @@ class AgentSession:
     meter: RequestMeter
     pipelines: CompactionPipelines
     compactions: Compactions
+    wrap_step: Callable[[StepHandler], StepHandler]
     compaction: CompactionConfig | None = None
     extraction: ExtractionMiddleware | None = None
     closing: SessionClosing | None = None
@@ -147,6 +148,25 @@ class AgentSession:
         return RequestPreview(
             model=self.model.name, messages=request_messages, tools=request.tools, schema=schema, body=body
         )
+
+    async def prepare_request(self, messages: Sequence[Message] = ()) -> RequestPreview:
+        """Return the request that a turn of `messages` would begin with, after all reductions; no model is asked.
+
+        The window that it leaves is saved, but `messages` are neither part of the request nor recorded.
+        """
+        prepared: list[ModelRequest] = []
+
+        async def keep(request: ModelRequest) -> ModelResponse:
+            prepared.append(request)
+            reply = Reply(message=Message(role="assistant"))
+            return ModelResponse(reply=reply, window=request.window, reminder=request.reminder)
+
+        async with self.turn_runner.session_state.turn_lock:
+            request = self._build_request()
+            request = replace(request, turn=replace(request.turn, messages=tuple(messages)))
+            await self.wrap_step(keep)(request)
+        (request,) = prepared
+        return RequestPreview(model=self.model.name, messages=build_messages(request), tools=request.tools)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> CompactionResult:
         """Run every reduction now, forced; with `dry_run` no event is emitted and nothing is saved."""

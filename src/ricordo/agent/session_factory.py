@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.agent.agent_store import AgentResources, AgentStore, note_not_opened, open_agent_store, uses_root_memory
 from ricordo.agent.compaction_middleware import CompactionMiddleware, create_meter
 from ricordo.agent.compactions import Compactions
-from ricordo.agent.contract import TurnMiddleware
+from ricordo.agent.contract import TurnMiddleware, compose
 from ricordo.agent.forgotten import create_forgotten_middleware, read_unforgotten_messages
 from ricordo.agent.loop import AgentLoop
 from ricordo.agent.memory_context import TurnMemories
@@ -168,6 +168,7 @@ class SessionFactory:
             meter=meter,
             pipelines=pipelines,
             compactions=compactions,
+            wrap_step=partial(compose, steps),
             compaction=reductions.get("compaction"),
             extraction=extraction,
             closing=self._create_closing(name, model, totals, services),

@@ -218,6 +218,7 @@ class SyncHarnessAgent(SyncProxy[AsyncAgent]):
     system_prompt = make_blocking(AsyncAgent.system_prompt)
     get_context_usage = make_blocking(AsyncAgent.get_context_usage)
     preview_request = make_blocking(AsyncAgent.preview_request)
+    prepare_request = make_blocking(AsyncAgent.prepare_request)
     compact = make_blocking(AsyncAgent.compact)
     clear = make_blocking(AsyncAgent.clear)
     summarize = make_blocking(AsyncAgent.summarize)

@@ -1,0 +1,109 @@
+"""The OpenAI Agents SDK over Ricordo, with a scripted model over the wire."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from framework_conformance import FrameworkConformance, is_installed, play
+from ricordo import Scope
+from ricordo.errors import MemoryClosed
+from ricordo.messages import ToolCall
+from ricordo.testing import Call, LoopbackServer, Say, ScriptItem
+from snippets import blocks
+from source_tree import ROOT
+
+if not is_installed("agents"):
+    pytest.skip("the OpenAI Agents SDK is not installed: make test-adapters installs it", allow_module_level=True)
+
+from openai_agents_driver import OpenAIAgents, RicordoSession
+
+pytestmark = [pytest.mark.adapters, pytest.mark.anyio]
+SCOPE = Scope(project="shop", user="ann")
+CALLED = [
+    {"type": "message", "role": "user", "content": "Add them."},
+    {"type": "reasoning", "id": "rs_1", "summary": []},
+    {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "add", "arguments": "{}"},
+    {"type": "function_call", "id": "fc_2", "call_id": "b", "name": "add", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "a", "output": "3"},
+    {"type": "function_call_output", "call_id": "b", "output": "4"},
+]
+
+
+class TestConformance(FrameworkConformance):
+    """What every adapter withstands."""
+
+    framework = OpenAIAgents
+
+
+async def test_items_are_popped_one_by_one_from_the_end(tmp_path: Path) -> None:
+    async with RicordoSession("s1", scope=SCOPE, memory=tmp_path) as session:
+        await session.add_items(CALLED)
+        assert await session.get_items() == CALLED
+        assert await session.get_items(2) == CALLED[-2:]
+        for number in range(len(CALLED), 0, -1):
+            assert await session.pop_item() == CALLED[number - 1]
+        assert await session.pop_item() is None
+        assert await session.get_items() == []
+
+
+async def test_a_cleared_session_is_empty_and_its_transcript_is_not(tmp_path: Path) -> None:
+    async with RicordoSession("s1", scope=SCOPE, memory=tmp_path) as session:
+        await session.add_items(CALLED)
+        await session.clear_session()
+        assert await session.get_items() == []
+        memory = (await session.conversation.agent()).memory
+        assert memory is not None
+        recorded = (await memory.session("s1")).messages
+    assert len([part for each in recorded for part in each.parts if isinstance(part, ToolCall)]) == 2
+
+
+async def test_a_closed_session_says_so(tmp_path: Path) -> None:
+    session = RicordoSession("s1", scope=SCOPE, memory=tmp_path)
+    await session.add_items(CALLED)
+    await session.close()
+    await session.close()
+    with pytest.raises(MemoryClosed, match="s1"):
+        await session.get_items()
+
+
+async def test_the_model_remembers_by_a_tool_and_is_told_of_its_mistakes(tmp_path: Path) -> None:
+    async with RicordoSession("s1", scope=SCOPE, memory=tmp_path, memory_tools=True) as session:
+        tools = {each.spec.name: each for each in await session.conversation.tools()}
+        assert {each.name for each in await session.tools()} == set(tools)
+        remember = tools["remember"]
+        run = session.conversation.run_tool
+        assert (await run(remember, "{", call_id="c1")).startswith("Error: ")
+        assert "Error" not in await run(remember, '{"content": "We deploy only from main."}', call_id="c2")
+        memory = (await session.conversation.agent()).memory
+        assert memory is not None
+        assert [each.content for each in await memory.entries()] == ["We deploy only from main."]
+
+
+def _run(code: list[str], server: LoopbackServer, folder: Path) -> str:
+    variables = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    return subprocess.run(
+        [sys.executable, *code], cwd=folder, env={**os.environ, **variables}, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_the_page_shows_what_happens(tmp_path: Path) -> None:
+    (block,) = blocks((ROOT / "docs/guide/openai-agents.md").read_text(encoding="utf-8"))
+    with LoopbackServer(play) as server:
+        assert "I was sent" in _run(["-c", block.body], server, tmp_path)
+        assert server.problems == ()
+
+
+def test_the_example_remembers_from_run_to_run(tmp_path: Path) -> None:
+    script: list[ScriptItem] = [
+        Call("remember", {"content": "The user never eats nuts."}),
+        Say("Soup."),
+        Say("Soup again."),
+    ]
+    with LoopbackServer(script) as server:
+        assert _run([str(ROOT / "examples/openai_agents.py")], server, tmp_path) == "Soup.\n"
+        assert _run([str(ROOT / "examples/openai_agents.py"), "And tomorrow?"], server, tmp_path) == "Soup again.\n"
+        assert server.problems == ()
+    assert "never eats nuts" in str(server.requests[-1].body["instructions"])
