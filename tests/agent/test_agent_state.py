@@ -261,14 +261,22 @@ class WrittenBytes(Disk):
 @pytest.mark.req("AS-STATE-01")
 @pytest.mark.parametrize("earlier", [5, 200])
 async def test_recording_writes_the_message_and_not_the_window_and_leaving_writes_the_window(
-    tmp_path: Path, earlier: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: int
 ) -> None:
-    disk = WrittenBytes()
+    disk, message = WrittenBytes(), said("One more.")
+    made, check = list[Message](), Message.__post_init__
+
+    def count_and_check(message: Message) -> None:
+        made.append(message)
+        check(message)
+
     async with agent(FakeModel(), tmp_path, compaction=None, disk=disk, hooks=False) as one:
         await one.record([said(f"Number {number}. {LONG}") for number in range(earlier)])
         before, disk.count = document(tmp_path), 0
-        await one.record([said("One more.")])
+        monkeypatch.setattr(Message, "__post_init__", count_and_check)
+        await one.record([message])
         assert disk.count < len(LONG)
+        assert len(made) < 10
         assert document(tmp_path) == before
         window = ids(one.window)
     assert stored(tmp_path) == window

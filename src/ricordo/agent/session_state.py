@@ -211,7 +211,9 @@ class SessionState:
     def is_recorded(self, message: Message) -> bool:
         """Return whether the transcript is known to hold `message` (with any parent); False proves nothing."""
         recorded = self._recorded_messages.get(message.id)
-        return recorded is not None and replace(recorded, parent=None) == replace(message, parent=None)
+        if recorded is None or recorded is message:
+            return recorded is not None
+        return replace(recorded, parent=None) == replace(message, parent=None)
 
     def find_recorded(self, message_id: str) -> Message | None:
         """Return the recorded form of a message of the window; None if unknown."""
