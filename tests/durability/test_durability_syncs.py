@@ -67,7 +67,8 @@ def check(steps: list[tuple[str, str]]) -> None:
     The folder that holds a new one is synced before anything is put into the new one.
     """
     for number, (step, path) in enumerate(steps):
-        if step == "write":
+        # the head of the audit log may lag behind its lines, which are synced
+        if step == "write" and not path.endswith("/audit/head"):
             assert steps[number + 1] == ("sync", path)
         elif step == "folder" and "/locks" not in path:
             entered = next((at for at, (_, used) in enumerate(steps) if used.startswith(f"{path}/")), len(steps))

@@ -359,7 +359,8 @@ class PromptBuilder:
             return
         for place in dict.fromkeys(entry.path for entry in preamble.entries):
             ids = [entry.id for entry in preamble.entries if entry.path == place]
-            self._notes.record_use("shown", ids, how="prompt", source=place, session=session)
+            shown = preamble.shown_texts
+            self._notes.record_use("shown", ids, how="prompt", source=place, session=session, shown=shown)
 
     @property
     def _store_label(self) -> str:

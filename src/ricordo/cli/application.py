@@ -64,6 +64,7 @@ _COMMANDS: dict[str, str | _Group] = {
     "undo": "history:undo",
     "history": "history:history",
     "diff": "history:diff",
+    "audit": "status:audit",
     "mcp": "mcp:mcp",
     "hook": "hosts:hook",
     "doctor": "status:doctor",

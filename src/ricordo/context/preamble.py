@@ -93,6 +93,11 @@ class Preamble:
         """The entries that the items show, each once, in order."""
         return tuple(dict.fromkeys(entry for item in self.items for entry in item.entries))
 
+    @property
+    def shown_texts(self) -> dict[str, tuple[str, None]]:
+        """The text of the item that shows an entry by its id, with None for a score, as nothing was searched."""
+        return {entry.id: (item.text, None) for item in self.items for entry in item.entries}
+
 
 @dataclass(frozen=True, kw_only=True)
 class SavedEntry:

@@ -160,6 +160,8 @@ class SessionExtraction:
         with self.emitter.stage("index", self.scope) as progress:
             progress.counts["entries"] = len(block.entries)
             await self.place.index.index_appended(block.path, block.offset, block.data)
+        if self.place.audit and self.place.audit.records_changes:
+            await self.place.audit.record("extract", [entry.id for entry in block.entries], by="flush")
 
     def _authorship(self, job: Job) -> Scope | None:
         """Return the scope to store on the entries, without the parts that the root implies.

@@ -59,7 +59,9 @@ async def prepare_preamble(memory: Memory, place: Place, config: HooksConfig) ->
     """Store the preamble for the next session start, which then needs no open memory. Raises: StorageError, OSError."""
     # the state of the files from before they are read, so that a write in the meantime is noticed
     stamps = await run_in_thread(lambda: stamp_paths(_list_sources(memory, place)))
-    preamble = await read_preamble(memory, Tokens(config.preamble_tokens)) if config.preamble_tokens else None
+    preamble = (
+        await read_preamble(memory, Tokens(config.preamble_tokens), how="hook") if config.preamble_tokens else None
+    )
     ids = tuple(entry.id for entry in preamble.entries) if preamble else ()
     prepared = PreparedPreamble(text=preamble.text if preamble else "", entries=ids, stamps=stamps)
     await run_in_thread(write_prepared, place, prepared)
@@ -75,7 +77,9 @@ async def _answer_start(
         prepared = await prepare_preamble(memory, place, config)
         text, ids = prepared.text, prepared.entries
     except OSError:
-        preamble = await read_preamble(memory, Tokens(config.preamble_tokens)) if config.preamble_tokens else None
+        preamble = (
+            await read_preamble(memory, Tokens(config.preamble_tokens), how="hook") if config.preamble_tokens else None
+        )
         text, ids = (preamble.text, tuple(entry.id for entry in preamble.entries)) if preamble else ("", ())
     # the window begins anew, so that what prompts brought before is in it no longer
     await _note_given(place, event, given._replace(has_preamble=True, tokens=0, memories=()), ids, 0)

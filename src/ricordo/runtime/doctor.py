@@ -173,12 +173,24 @@ async def check_memory(
     agents_file = await _check_agents_file(workspace.root.parent)
     return [
         *narrowest[1],
+        *[check for place in places for check in await _check_audit_log(place)],
         *agents_file,
         await check_inbox(workspace.inbox),
         *backlog,
         *([users] if users else []),
         *labelled,
     ]
+
+
+async def _check_audit_log(place: MemoryRoot) -> list[Check]:
+    """Check that no record of a place's audit log was changed or removed; return no check without a log."""
+    if place.audit is None:
+        return []
+    breaks = await place.audit.find_breaks()
+    detail = f"{place.label}: places where the audit log does not hold"
+    if breaks:
+        detail += f": someone changed it, or the power failed: {'; '.join(breaks[:_MAX_DAMAGE])}"
+    return [Check(name="audit", ok=not breaks, count=len(breaks), detail=detail)] if breaks else []
 
 
 async def _check_agents_file(folder: Path) -> list[Check]:

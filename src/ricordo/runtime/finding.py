@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from ricordo import curation, search
+from ricordo import curation, search, stores
 from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble, PreambleItem, SavedEntry, ShownEntry, compose_preamble
 from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageError
@@ -199,6 +199,11 @@ class Finder:
     async def _sources(self) -> list[SearchSource]:
         return [await place.source(self.workspace.scope) for place in await self.layers.places()]
 
+    def note_read(self, entries: list[Entry], *, how: str) -> list[Entry]:
+        """Record that these entries were listed or opened, if what is read is recorded, and return them."""
+        _note_read(self.workspace, entries, how)
+        return entries
+
     def _record(self, hits: list[Hit], purpose: str) -> list[Hit]:
         """Record that these hits were shown, without waiting for it, and return them."""
         record_shown(self.workspace.store, hits, how=purpose, session=self.workspace.scope.session or "")
@@ -234,8 +239,10 @@ class _MemoryWithProfile(Protocol):
     def profile(self) -> "UserProfile": ...
 
 
-async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None) -> Preamble:
+async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None, *, how: str = "") -> Preamble:
     """Return the profile and the preamble of a memory as one preamble: its text, its items, and what is omitted.
+
+    With `how`, one word, it is recorded that it was read.
 
     The profile takes at most half of the budget; without the setting `injection` it is left out.
     """
@@ -250,8 +257,20 @@ async def read_preamble(memory: _MemoryWithProfile, budget: Tokens | None = None
             text, shown_ids = root.redactor.clean(profile.text), profile.shown
     rest = Tokens(max(total.count - estimate_text(text), 0)) if text else total
     preamble = await build_preamble(memory._workspace.store, rest)
-    if not text:
-        return preamble
+    if text:
+        preamble = _prepend_profile(preamble, text, shown_ids)
+    if how:
+        _note_read(memory._workspace, preamble, how)
+    return preamble
+
+
+def _note_read(workspace: Workspace, read: Preamble | Iterable[Entry], how: str) -> None:
+    log = workspace.memory_root.audit
+    if log and log.records_reads and (auditor := workspace.store.offers(stores.Audits)):
+        auditor.record_read(read, how=how)
+
+
+def _prepend_profile(preamble: Preamble, text: str, shown_ids: Iterable[str]) -> Preamble:
     entries = tuple(ShownEntry(id=name) for name in shown_ids)
     item = PreambleItem(text=text, source="profile.json", trust=Trust.AGENT, entries=entries)
     return replace(preamble, text="\n\n".join(filter(None, (text, preamble.text))), items=(item, *preamble.items))

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import curation, jobs, models, stores, workspace
+from ricordo import curation, jobs, models, runtime, stores, workspace
 from ricordo.clock import Clock
 from ricordo.concurrency import Opening, run_in_thread
 from ricordo.errors import InvalidQuery, MemoryClosed, ReasonRequired
@@ -28,6 +28,7 @@ from ricordo.runtime.validation import (
     check_several,
     check_texts,
     check_type,
+    make_audit_filter,
     make_entry,
     make_filter,
 )
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from ricordo.runtime.entry_import import EntryImport
     from ricordo.runtime.extraction import IngestReport, RecordedSession, SessionRecorder
     from ricordo.search import Answer, Explanation, Hit, Reranker
-    from ricordo.workspace import ChangeDiff, EraseResult
+    from ricordo.workspace import AuditRecord, ChangeDiff, EraseResult
     from ricordo.workspace.history.checks import Check
     from ricordo.workspace.session_search import SessionInfo
 
@@ -182,10 +183,9 @@ class Memory:
         same id take the place of the imported ones. What was forgotten here is left out, what can't be saved `refused`.
         All are one change for `undo`, with the earlier one `part_of`. Raises: InvalidEntry for no entry; StorageError.
         """
-        from ricordo.runtime.entry_import import EntryImporter
-
         check_texts(part_of)
-        return await EntryImporter(self._workspace, self._layers, change_id=part_of).save(check_entries(entries))
+        importer = runtime.EntryImporter(self._workspace, self._layers, change_id=part_of)
+        return await importer.save(check_entries(entries))
 
     async def update(
         self,
@@ -225,12 +225,10 @@ class Memory:
         """
         check_texts(reason)
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
-        place = None if scope is None else check_scope(scope)
-        from ricordo.runtime.session_places import stop_learning
-
+        place = scope and check_scope(scope)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             if entry_filter == EntryFilter() and place in {None, self._workspace.memory_root.scope}:
-                await stop_learning(self._workspace.inbox, self._workspace.flush)
+                await runtime.stop_learning(self._workspace.inbox, self._workspace.flush)
             result = await self._layers.forget_matching(entry_filter, scope=place, who=PERSON, why=reason)
             progress.counts["entries"] = len(result.entries)
             return result
@@ -302,7 +300,7 @@ class Memory:
         """
         if as_of is not None:
             return compose_past_preamble(await self.entries(states=("active",), as_of=as_of), check_budget(budget))
-        return (await read_preamble(self, budget)).text
+        return (await read_preamble(self, budget, how="preamble")).text
 
     async def entries(
         self,
@@ -321,10 +319,9 @@ class Memory:
         content replaced since `as_of`.
         """
         entry_filter = make_filter(kinds=kinds, tags=tags, states=states, since=since, until=until, metadata=metadata)
-        return await list_entries(
-            self._layers, entry_filter, limit=None if limit is None else check_limit(limit), after=check_after(after),
-            moment=parse_moment("as_of", as_of),
-        )  # fmt: skip
+        most, moment = None if limit is None else check_limit(limit), parse_moment("as_of", as_of)
+        found = await list_entries(self._layers, entry_filter, limit=most, after=check_after(after), moment=moment)
+        return self._finder.note_read(found, how="list")
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
         """Return an entry by its id, or by six or more leading or trailing characters of it.
@@ -333,7 +330,7 @@ class Memory:
         """
         check_type("The id of a memory", entry_id, str, words="a text", error=InvalidQuery)
         if as_of is None:
-            return await self._layers.get(entry_id)
+            return self._finder.note_read([await self._layers.get(entry_id)], how="show")[0]
         earlier_entries = {entry.id: entry for entry in await self.entries(as_of=as_of)}
         return earlier_entries[resolve_id([*earlier_entries], entry_id)]
 
@@ -392,6 +389,22 @@ class Memory:
             return await self._layers.history(limit=limit)
         check_texts(entry_id)
         return await self._layers.entry_history((await stores.find_versions(self._layers, entry_id))[0], limit=limit)
+
+    async def audit(
+        self,
+        *,
+        acts: Iterable[str] = (), user: str | None = None, session: str | None = None, entry: str | None = None,
+        scope: Scope | None = None, since: Moment | None = None, until: Moment | None = None, limit: int | None = None,
+    ) -> "list[AuditRecord]":  # fmt: skip
+        """Return at most `limit` records of the audit log, newest first: who did what, when, to which ids.
+
+        Filters are `acts`, such as `read`, the `user` and `session` for whom it was done, an `entry` by its id or its
+        beginning, the `scope` of the memory, and times. Raises: InvalidQuery for a bad filter; StorageError.
+        """
+        texts, most = {"user": user, "session": session, "entry": entry}, None if limit is None else check_limit(limit)
+        wanted = make_audit_filter(acts, texts, scope, (since, until))
+        auditor = self._workspace.store.offers(stores.Audits)
+        return (await auditor.audit(wanted))[:most] if auditor else []
 
     async def diff(self, change_id: str | None = None) -> "ChangeDiff":
         """Return what a change, by default the newest, did to its files. Raises: ChangeNotFound, also if it is gone."""
@@ -504,11 +517,9 @@ class Memory:
         What another session, or a save outside of sessions, supports too stays with that source. It is one change,
         which `undo` reverses. Nothing more is learned from the session. Raises: SessionNotFound; StorageBusy.
         """
-        from ricordo.runtime.session_places import delete_session
-
         check_texts(session_id, reason)
         with self._workspace.emitter.stage("forget", self.scope):
-            return await delete_session(
+            return await runtime.delete_session(
                 self._workspace.memory_root, self._workspace.inbox, session_id, agent=self.scope.agent,
                 cascade=cascade, why=reason, settings=self._settings,
             )  # fmt: skip
@@ -523,8 +534,7 @@ class Memory:
 
     async def embed(self, *, seconds: float = 30.0) -> int:
         """Embed passages without a vector, for at most `seconds`, and return how many still have none."""
-        check_seconds(seconds)
-        return sum([await embed_root(place, seconds=seconds) for place in await self._layers.places()])
+        return sum([await embed_root(place, seconds=check_seconds(seconds)) for place in await self._layers.places()])
 
     async def index(self) -> None:
         """Index everything that changed in the files, so that the next search need not.
@@ -540,20 +550,16 @@ class Memory:
 
         For wider places only problems are returned, prefixed with the label of the place.
         """
-        from ricordo.runtime.doctor import check_memory
-
         bounds = self._settings.consolidation if self._settings else None
-        return await check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
+        return await runtime.check_memory(self._workspace, await self._layers.places(), consolidation=bounds)
 
     async def review(self, *, kinds: Iterable[str] = (), limit: int | None = None) -> "list[Doubt]":
         """Return at most `limit` doubtful memories (all if None) of these kinds, or of all, the most urgent first.
 
         What was put off by `decide` is left out until its time. Raises: InvalidQuery for a bad kind or limit.
         """
-        from ricordo.runtime.doctor import find_due_doubts
-
-        doubts = await find_due_doubts(self._workspace, self._layers, check_several(kinds))
-        return doubts[: None if limit is None else check_limit(limit)]
+        most = None if limit is None else check_limit(limit)
+        return (await runtime.find_due_doubts(self._workspace, self._layers, check_several(kinds)))[:most]
 
     async def decide(self, entry_id: str, verb: "Verb", *, text: str = "", days: int = 7) -> Entry:
         """Decide about a doubtful memory and return it; `undo` reverses each decision but `later`.
@@ -562,16 +568,14 @@ class Memory:
         place; `edit` gives it the content `text`; `later` puts it off for so many `days`, 0 shows it again. For
         `stale`, `accept` is `merge`, and `reject` confirms both. Raises: EntryNotFound; InvalidInput for an unfit verb.
         """
-        from ricordo.runtime.doctor import decide_doubt
-
         check_texts(entry_id, verb, text)
-        return await decide_doubt(self._workspace, self._layers, entry_id, verb, text=text, days=days)
+        return await runtime.decide_doubt(self._workspace, self._layers, entry_id, verb, text=text, days=days)
 
     def freshness(self) -> Freshness:
-        """Return how far the index follows the files, as of the last search or write.
+        """Return how far the index follows the files, as of the last search or write; it does no I/O.
 
         The state is `fresh`; `stale`, with the number of files that a search reads directly; `building`; or `broken`,
-        where every search reads the files. `recall` finds every entry in each. It does no I/O.
+        where every search reads the files. `recall` finds every entry in each.
         """
         return self._workspace.memory_root.index.freshness()
 
@@ -593,6 +597,4 @@ class Memory:
 
     @cached_property
     def _recorder(self) -> "SessionRecorder":
-        from ricordo.runtime.extraction import SessionRecorder
-
-        return SessionRecorder()
+        return runtime.SessionRecorder()

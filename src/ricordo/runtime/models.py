@@ -112,7 +112,7 @@ def _embeds(kind: type) -> bool:
 
 
 class BackgroundServices:
-    """Background tasks of open roots: they embed passages without vectors and write usage records."""
+    """Background tasks of open roots: they embed passages without vectors, and write usage and audit records."""
 
     def __init__(self) -> None:
         self._pending: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -124,6 +124,8 @@ class BackgroundServices:
             self.add_task(place.index.serve)
         if place.usage:
             self.add_task(place.usage.serve)
+        if place.audit:
+            self.add_task(place.audit.serve)
 
     def add_task(self, work: "Callable[[], Coroutine[Any, Any, None]]") -> None:
         """Run this too until `serve` is cancelled."""

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import models
+from ricordo import models, workspace
 from ricordo.clock import Clock, IdSource, MonotonicIds, SystemClock
 from ricordo.concurrency import run_in_thread
 from ricordo.errors import InvalidSetting
@@ -30,7 +30,6 @@ from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
 from ricordo.storage.contract import SupportsFolderCheck
 from ricordo.storage.disk import Disk
-from ricordo.workspace.evicted_files import CleanupResult, remove_unreferenced
 from ricordo.workspace.layout import QUEUE_FILE
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ricordo.extraction.session_extraction import SessionExtraction
     from ricordo.models import ChatModel, Embedder, SpendingMeter
     from ricordo.runtime.maintenance import MaintenanceServices
+    from ricordo.workspace.evicted_files import CleanupResult
 
 __all__ = ["Dependencies", "RootServices", "create_inbox", "writable_folder"]
 
@@ -231,10 +231,10 @@ class RootServices:
     async def _maintain(self) -> Mapping[str, int]:
         return await (await run_in_thread(lambda: self._maintenance)).cycle()
 
-    async def _tidy(self) -> CleanupResult:
+    async def _tidy(self) -> "CleanupResult":
         eviction = self._parts.settings.reductions.get("tool_result_eviction")
         path = eviction.eviction_path if eviction else None
-        return await remove_unreferenced(self._place.files, self._place.clock, eviction_path=path)
+        return await workspace.remove_unreferenced(self._place.files, self._place.clock, eviction_path=path)
 
 
 async def _find_nearest(places: Sequence[MemoryRoot], text: str) -> list[str]:

@@ -62,12 +62,13 @@ async def _withdraw_jobs(inbox: "JobQueue", sessions: Collection[str]) -> None:
             await inbox.withdraw(record.job.id)
 
 
-async def end_session_place(folder: Path, files: FileStore, place: MemoryRoot, index: Path) -> None:
-    """Remove the place of a session at `folder`, with its index in the folder `index`.
+async def end_session_place(folder: Path, files: FileStore, place: MemoryRoot, index: Path) -> int:
+    """Remove the place of a session at `folder`, with its index in the folder `index`; return how much it held.
 
     `files` are those of the folder. What was learned in the same words meanwhile is forgotten in `place`. After an
     interruption the next process finishes. Raises: StorageError.
     """
+    entries = []
     if not folder.name.startswith(ENDED_PREFIX):
         entries = [located.entry for located in await read_all_entries(files)]
         change = entries and await forget_copies(
@@ -76,6 +77,7 @@ async def end_session_place(folder: Path, files: FileStore, place: MemoryRoot, i
         if change:
             await place.index.refresh()
     await run_in_thread(_remove, folder, index)
+    return len(entries)
 
 
 def _remove(folder: Path, index: Path) -> None:

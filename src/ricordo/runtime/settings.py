@@ -58,7 +58,8 @@ from ricordo.runtime.setting_layers import (
 from ricordo.runtime.trust import TRUST_ALL, check_trust, is_vouched_for
 from ricordo.search.config import DEFAULT_OPENING_MEMORIES, DecayConfig
 from ricordo.stores.addresses import parse_address
-from ricordo.workspace.history.retention import HistoryConfig
+from ricordo.workspace.history.audit import AuditConfig
+from ricordo.workspace.history.change_sets import HistoryConfig
 
 if TYPE_CHECKING:
     from ricordo.language.acts import SignalDetector
@@ -180,14 +181,14 @@ class Settings:
     each has no name in front, such as `compaction.trigger_messages`. `consolidation` is off if None. So is
     `turn_recall`, which adds a few memories to each turn; for a recommended agent None means its default. Everything
     added to the prompt besides the agent's own instructions has at most `workspace_tokens` tokens. The preamble has at
-    most `preamble_tokens` of these, and the profile as many as
-    `injection` allows (None shows no profile); up to `recalled_memories` further entries related to the first message
-    are added. A turn makes at most `max_iters` requests to the model. `flush` says when and how messages are extracted;
-    with None nothing is extracted. `signal_patterns` is a directory of patterns that replace the built-in ones for
-    recognising signals, such as a correction; it is read when this object is created. `inbox` says how long messages
-    wait until they are learned from. `hooks` says what coding agents are given; with None (RICORDO_HOOKS=off) they are
-    given nothing, and nothing is learned from them. `decay` says how memories fade. `origins` maps the dotted key of
-    each setting that is not at its default to the source of its value.
+    most `preamble_tokens` of these, and the profile as many as `injection` allows (None shows no profile); up to
+    `recalled_memories` further entries related to the first message are added. A turn makes at most `max_iters`
+    requests to the model. `flush` says when and how messages are extracted; with None nothing is extracted.
+    `signal_patterns` is a directory of patterns that replace the built-in ones for recognising signals, such as a
+    correction; it is read when this object is created. `inbox` says how long messages wait until they are learned from.
+    `hooks` says what coding agents are given; with None (RICORDO_HOOKS=off) they are given nothing, and nothing is
+    learned from them. `audit` says what the audit log records. `decay` says how memories fade. `origins` maps the
+    dotted key of each setting that is not at its default to the source of its value.
     """
 
     root: Path | None
@@ -225,6 +226,7 @@ class Settings:
     maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)
+    audit: AuditConfig = field(default_factory=AuditConfig)
     decay: DecayConfig = field(default_factory=DecayConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, SettingOrigin] = field(default_factory=dict, compare=False, repr=False)

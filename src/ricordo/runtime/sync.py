@@ -144,6 +144,7 @@ class SyncMemory(SyncProxy[AsyncMemory]):
     erase = make_blocking(AsyncMemory.erase)
     versions = make_blocking(AsyncMemory.versions)
     move = make_blocking(AsyncMemory.move)
+    audit = make_blocking(AsyncMemory.audit)
     pin = make_blocking(AsyncMemory.pin)
     confirm = make_blocking(AsyncMemory.confirm)
     mark_used = make_blocking(AsyncMemory.mark_used)

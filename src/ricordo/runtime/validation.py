@@ -10,6 +10,7 @@ from ricordo.messages.tokens import Tokens
 from ricordo.scope import Scope
 from ricordo.search.contract import parse_moment, parse_names
 from ricordo.workspace.entry import Author, Entry, EntryFilter, EntryState, with_metadata
+from ricordo.workspace.history.audit import AuditFilter
 
 __all__ = [
     "MetadataFilter",
@@ -23,6 +24,7 @@ __all__ = [
     "check_several",
     "check_texts",
     "check_type",
+    "make_audit_filter",
     "make_entry",
     "make_filter",
     "parse_metadata_filter",
@@ -146,6 +148,25 @@ def make_filter(
         known_states = ", ".join(get_args(EntryState))
         raise InvalidQuery(f"states are of {known_states}, not {', '.join(sorted(map(repr, unknown)))}.")
     return entry_filter
+
+
+def make_audit_filter(
+    acts: object, texts: Mapping[str, object], scope: object, times: tuple[object, object]
+) -> AuditFilter:
+    """Return the filter of these arguments of `Memory.audit`; `times` are since and until.
+
+    `texts` are the user, session and entry. Raises: InvalidQuery; InvalidScope.
+    """
+    for name, value in texts.items():
+        check_type(name, value, str, NoneType, words="a text or None", error=InvalidQuery)
+    since, until = times
+    return AuditFilter(
+        acts=frozenset(parse_names("acts", acts)),
+        scope=None if scope is None else check_scope(scope),
+        since=parse_moment("since", since),
+        until=parse_moment("until", until),
+        **{name: value for name, value in texts.items() if isinstance(value, str)},
+    )
 
 
 def check_after(after: object) -> Entry | str | None:

@@ -58,6 +58,7 @@ from ricordo.storage.folders import AttachedFolder, FolderHandle, FolderUse, fin
 from ricordo.storage.local import LocalFiles
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import LayeredStore
+from ricordo.workspace.history.audit import AUDIT_FOLDER, AuditLog
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import advance_ids
 from ricordo.workspace.history.tombstones import ForgottenStatements
@@ -406,7 +407,9 @@ class _WorkspaceOpener:
         from ricordo.runtime.session_places import end_session_place
 
         index = _index_path(folder, self.parts).parent
-        await end_session_place(folder, LocalFiles(folder, disk=self.parts.disk), place, index)
+        count = await end_session_place(folder, LocalFiles(folder, disk=self.parts.disk), place, index)
+        if place.audit:
+            await place.audit.record("end", by="session", count=count)
 
     async def advance_ids(self, layers: Sequence[RootLayer]) -> None:
         """Advance ids past those in these places, because ids of one user's changes are compared across places."""
@@ -448,6 +451,8 @@ class _WorkspaceOpener:
         for place in self._places:
             if place.usage:
                 await place.usage.close()
+            if place.audit:
+                await place.audit.close()
             await place.index.close()
         for folder in self._held_folders:
             folder.close()
@@ -518,7 +523,8 @@ async def _open_memory_root(
     owner = await claim_folder(files, layer.scope, clock=parts.clock, ids=parts.ids)
     handles.append(await run_in_thread(FolderHandle, layer.folder))
     files.attach(handles[-1])
-    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor)
+    audit = None if layer.label == SESSION_LABEL else _open_audit_log(layer, key, files, scope, parts)
+    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor, audit=audit)
     await advance_ids(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
@@ -549,11 +555,26 @@ async def _open_memory_root(
         clock=parts.clock,
         ids=parts.ids,
         usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
+        audit=audit,
         includes_profile=parts.settings.profile is not None,
         index_path=str(index_path),
         recall=RecallConfig(decay=parts.settings.decay),
         team=team,
     )
+
+
+def _open_audit_log(
+    layer: RootLayer, key: bytes, files: AttachedFolder, scope: Scope, parts: Dependencies
+) -> AuditLog | None:
+    """Return the audit log of a place, where `scope` acts; None if it is off. It opens no file."""
+    config = parts.settings.audit
+    if config.record == "off":
+        return None
+    who = scope if scope.user or not parts.actor else replace(scope, user=parts.actor)
+    return AuditLog(
+        layer.folder / AUDIT_FOLDER, key, parts.clock, config=config, who=who, scope=layer.scope, disk=parts.disk,
+        check=files.check,
+    )  # fmt: skip
 
 
 def _guard_embedder(embedder: "Embedder", redactor: Redactor) -> "Embedder":

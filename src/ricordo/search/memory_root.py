@@ -39,6 +39,7 @@ from ricordo.workspace.entry_codec import (
     parse_entries,
     without_field_comment,
 )
+from ricordo.workspace.history.audit import AuditLog
 from ricordo.workspace.history.change_sets import ChangeSets
 from ricordo.workspace.history.log import find_newest_time, may_be_saved
 from ricordo.workspace.history.tombstones import ForgottenStatements, read_tombstones
@@ -83,9 +84,9 @@ class MemoryRoot:
     """An open root: `label` is its name for people, `scope` is the scope of all its memory.
 
     `key` is the root's secret for digests. `folder` is its location, for people. `usage` records when a memory was
-    shown, used and confirmed; None if this is not recorded. With `includes_profile` the facts of profiles are found.
-    `index_path` is the path of the index database. `recall` has the weights of recall. `team` says what the user may do
-    in the memory of a team; None for any other place.
+    shown, used and confirmed; None if this is not recorded. `audit` is its audit log; None if it has none. With
+    `includes_profile` the facts of profiles are found. `index_path` is the path of the index database. `recall` has the
+    weights of recall. `team` says what the user may do in the memory of a team; None for any other place.
     """
 
     label: str
@@ -99,6 +100,7 @@ class MemoryRoot:
     clock: Clock
     ids: IdSource
     usage: UsageLog | None = None
+    audit: AuditLog | None = None
     includes_profile: bool = True
     index_path: str = ""
     recall: RecallConfig = DEFAULT_RECALL

@@ -2,6 +2,12 @@
 
 A process may die between any two of these operations. File stores and databases are given a `Disk`, so a test can pass
 one that fails or kills the process at any operation.
+
+A chained log is made of them, too: each line has the digest of the line before, and a head has that of the last one.
+The lines lie in a file for each month; the head is written in place after them, and not synced: if the power fails, it
+may lag behind, which is no break. Lines that are not synced may be lost then, which the check tells unless the head is
+as old. A line that a killed process left half written is cut off by the next append. Several processes may append. An
+append continues the chain where the head says it ended, so that a break stays visible for good.
 """
 
 import ctypes
@@ -10,14 +16,40 @@ import os
 import secrets
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly, VersionConflict
+from filelock import FileLock, Timeout
+
+from ricordo.errors import (
+    InvalidMessage,
+    StorageBusy,
+    StorageError,
+    StorageFailed,
+    StorageFull,
+    StorageReadOnly,
+    VersionConflict,
+)
+from ricordo.lazy import dataclass, lazy_compile
+from ricordo.messages.json_text import dumps, loads
 from ricordo.storage.contract import ABSENT, compute_version
 
-__all__ = ["Disk", "remove_version", "replace_version", "temporary_path", "translate_os_error"]
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue
+
+__all__ = [
+    "ChainedLine",
+    "ChainedLog",
+    "Disk",
+    "remove_version",
+    "replace_version",
+    "temporary_path",
+    "translate_os_error",
+]
 
 
 if sys.platform == "darwin":
@@ -198,3 +230,202 @@ def _version_on_disk(disk: Disk, real: str) -> str | None:
             return compute_version(file.read())
     except OSError:
         return None
+
+
+_HEAD, _LOCK = "head", "lock"
+_MONTH_FILE = lazy_compile(r"\d{4}-\d\d\.jsonl")
+_HEAD_TEXT = lazy_compile(rb"(\d{12}) ([0-9a-f]{32})\n")
+_HEAD_BYTES = 46
+_DIGEST_BYTES = 16
+_TAIL_BYTES = 8_192
+_BUSY_SECONDS = 10.0
+_PAUSE_SECONDS = 0.005
+_NAMED_BREAKS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainedLine:
+    """One line: its file, its number in the log from 1, and its fields without those of the chain."""
+
+    file: str
+    number: int
+    fields: "Mapping[str, JsonValue]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """The number of the last line of a chain, 0 for none, and its digest."""
+
+    number: int
+    digest: str
+
+
+class ChainedLog:
+    """The log in `folder`, which the first append creates; its methods block on the disk.
+
+    `key` makes the digests: without it nobody can add a line that fits. `check` is called before each append.
+    """
+
+    def __init__(
+        self, folder: Path, key: bytes, *, disk: Disk | None = None, check: Callable[[], object] | None = None
+    ) -> None:
+        self._folder = folder
+        self._key = key
+        self._disk = disk or Disk()
+        self._check = check
+
+    def append(self, month: str, rows: "Sequence[Mapping[str, JsonValue]]", *, durable: bool = False) -> None:
+        """Append a line for each of `rows` to the file of the `month`, such as `2026-11`.
+
+        With `durable` they are synced. Raises: StorageError.
+        """
+        if self._check:
+            self._check()
+        try:
+            if not self._folder.is_dir():
+                with suppress(FileExistsError):
+                    self._disk.make_folder(str(self._folder))
+                    self._disk.sync_folder(str(self._folder.parent))
+            lock = FileLock(str(self._folder / _LOCK), mode=0o600, thread_local=False)
+            with lock.acquire(timeout=_BUSY_SECONDS, poll_interval=_PAUSE_SECONDS):
+                self._append_locked(self._folder / f"{month}.jsonl", rows, durable=durable)
+        except Timeout as error:
+            raise StorageBusy(f"{self._folder} was locked by another process for {_BUSY_SECONDS:g} seconds.") from error
+        except OSError as error:
+            raise translate_os_error(error, str(self._folder)) from error
+
+    def read(self) -> list[ChainedLine]:
+        """Return the lines that can be read, in order; empty if there is no log. Raises: StorageError."""
+        return [
+            ChainedLine(file=name, number=number, fields=fields)
+            for name, _, line in self._read_lines()
+            if (parsed := _parse(line))
+            for number, _, fields in [parsed]
+        ]
+
+    def find_breaks(self) -> tuple[str, ...]:
+        """Return what of the chain does not hold, a few words for each, at most 20; empty if all of it holds.
+
+        It finds a line that was changed, removed, added, or moved, and lines missing at the start or the end. Raises:
+        StorageError.
+        """
+        return tuple(self._iter_breaks())[:_NAMED_BREAKS]
+
+    def _iter_breaks(self) -> Iterator[str]:
+        end, head = _End(number=0, digest=self._digest(b"")), self._read_head()
+        is_headed = head is None or head.number == 0
+        for name, line_number, line in self._read_lines():
+            parsed, place = _parse(line), f"{name}:{line_number}"
+            if parsed is None:
+                yield f"{place} can't be read"
+                end = _End(number=end.number + 1, digest=self._digest(line))
+                continue
+            number, previous, _ = parsed
+            if number != end.number + 1:
+                yield f"{place} is record {number}, where record {end.number + 1} should be"
+            elif previous != end.digest:
+                yield f"{place} does not follow from the record before, which was changed"
+            end = _End(number=number, digest=self._digest(line))
+            if head and head.number == number:
+                is_headed = True
+                if head.digest != end.digest:
+                    yield f"{place} was changed"
+        if head is None and end.number:
+            yield f"{_HEAD} is missing or damaged"
+        elif head and not is_headed:
+            yield f"the records up to {head.number} are not all there; the last one is {end.number}"
+
+    def _append_locked(self, path: Path, rows: "Sequence[Mapping[str, JsonValue]]", *, durable: bool) -> None:
+        try:
+            descriptor = self._disk.open(str(path), os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            os.close(self._disk.make_file(str(path)))
+            self._disk.sync_folder(str(self._folder))
+            descriptor = self._disk.open(str(path), os.O_RDWR | os.O_APPEND)
+        try:
+            end = self._find_end(descriptor)
+            lines = list[bytes]()
+            for row in rows:
+                line = dumps({"n": end.number + 1, "prev": end.digest, **row}).encode("utf-8", "replace")
+                end = _End(number=end.number + 1, digest=self._digest(line))
+                lines.append(line + b"\n")
+            self._disk.write(descriptor, b"".join(lines))
+            if durable:
+                self._disk.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._write_head(end)
+
+    def _find_end(self, descriptor: int) -> _End:
+        """Return where the chain ends, and cut off a line that was not written whole."""
+        size = os.fstat(descriptor).st_size
+        tail = os.pread(descriptor, _TAIL_BYTES, max(size - _TAIL_BYTES, 0))
+        if tail.count(b"\n") < 2 and size > _TAIL_BYTES:
+            tail = os.pread(descriptor, size, 0)
+        whole, newline, torn = tail.rpartition(b"\n")
+        if torn:
+            self._disk.truncate(descriptor, size - len(torn))
+        head = self._read_head()
+        parsed = _parse(line := whole.rpartition(b"\n")[2]) if newline else None
+        if parsed and head and parsed[0] > head.number:
+            # whoever wrote it was killed before the head was written
+            return _End(number=parsed[0], digest=self._digest(line))
+        return head or self._begin()
+
+    def _begin(self) -> _End:
+        """Write the head of a new log, before its first line. Without its head, an old one goes on with a break."""
+        numbers = [parsed[0] for _, _, line in self._read_lines() if (parsed := _parse(line))]
+        if numbers:
+            return _End(number=numbers[-1], digest=self._digest(_HEAD.encode()))
+        end = _End(number=0, digest=self._digest(b""))
+        self._write_head(end)
+        return end
+
+    def _read_lines(self) -> Iterator[tuple[str, int, bytes]]:
+        """Yield each line with its file and its number there; the end of a file that is no whole line is left out."""
+        try:
+            names = sorted(path.name for path in self._folder.iterdir() if _MONTH_FILE.fullmatch(path.name))
+            for name in names:
+                *lines, _ = (self._folder / name).read_bytes().split(b"\n")
+                yield from ((name, number, line) for number, line in enumerate(lines, 1))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise translate_os_error(error, str(self._folder)) from error
+
+    def _read_head(self) -> _End | None:
+        try:
+            match = _HEAD_TEXT.fullmatch((self._folder / _HEAD).read_bytes())
+        except FileNotFoundError:
+            return None
+        return _End(number=int(match[1]), digest=match[2].decode("ascii")) if match else None
+
+    def _write_head(self, end: _End) -> None:
+        path, data = str(self._folder / _HEAD), f"{end.number:012d} {end.digest}\n".encode("ascii")
+        try:
+            descriptor = self._disk.open(path, os.O_WRONLY)
+        except FileNotFoundError:
+            descriptor = self._disk.make_file(path)
+        try:
+            self._disk.write(descriptor, data)
+            if os.fstat(descriptor).st_size != _HEAD_BYTES:
+                self._disk.truncate(descriptor, _HEAD_BYTES)
+        finally:
+            os.close(descriptor)
+
+    def _digest(self, line: bytes) -> str:
+        return blake2b(line, key=self._key, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _parse(line: bytes) -> "tuple[int, str, dict[str, JsonValue]] | None":
+    """Return the number, the digest of the line before, and the fields of a line; None if it is not one."""
+    try:
+        row = loads(line)
+    except (InvalidMessage, ValueError):
+        return None
+    if not isinstance(row, dict):
+        return None
+    number, previous = row.pop("n", None), row.pop("prev", None)
+    if not isinstance(number, int) or isinstance(number, bool) or not isinstance(previous, str):
+        return None
+    return number, previous, row

@@ -20,11 +20,20 @@ if TYPE_CHECKING:
         StoreParts,
         Undoes,
     )
-    from ricordo.stores.erase import erase_everywhere, find_versions, remaining_in_layers
+    from ricordo.stores.erase import (
+        Audits,
+        erase_everywhere,
+        find_versions,
+        note_read,
+        note_read_entries,
+        read_audit,
+        remaining_in_layers,
+    )
     from ricordo.stores.in_memory import NoMemory
 
 __all__ = [
     "SCHEMES",
+    "Audits",
     "Backend",
     "Closes",
     "Driver",
@@ -44,7 +53,10 @@ __all__ = [
     "erase_everywhere",
     "find_versions",
     "match_entries",
+    "note_read",
+    "note_read_entries",
     "open_folder",
+    "read_audit",
     "remaining_in_layers",
 ]
 
@@ -56,7 +68,7 @@ __getattr__ = lazy_exports(
         ".contract": (
             "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
         ),
-        ".erase": "erase_everywhere find_versions remaining_in_layers",
+        ".erase": "Audits note_read note_read_entries read_audit erase_everywhere find_versions remaining_in_layers",
         ".in_memory": "NoMemory",
     },
 )

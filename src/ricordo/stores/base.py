@@ -18,6 +18,7 @@ from typing import Protocol
 
 from anyio.to_thread import run_sync
 
+from ricordo import stores
 from ricordo.context.config import PREAMBLE_BUDGET
 from ricordo.context.preamble import Preamble, PreambleItem, ShownEntry
 from ricordo.errors import EntryNotFound, InvalidSetting
@@ -33,6 +34,7 @@ from ricordo.stores.addresses import Address, OpenRequest
 from ricordo.stores.contract import StoreParts
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import derive_id
+from ricordo.workspace.history.audit import AuditFilter, AuditRecord
 from ricordo.workspace.history.tombstones import (
     ForgottenStatements,
     Tombstone,
@@ -42,6 +44,7 @@ from ricordo.workspace.history.tombstones import (
     parse_tombstones,
     read_tombstones,
 )
+from ricordo.workspace.history.usage import MemoryUsage
 from ricordo.workspace.layout import TOMBSTONES, WORKSPACE
 from ricordo.workspace.ledger import resolve_id
 
@@ -496,7 +499,7 @@ class RootSet(Protocol):
 
 
 class RootTombstones(TombstoneLookup):
-    """The tombstones of the places that a scope sees; forgetting writes them as part of its change set."""
+    """The tombstones, the usage and the audit logs of the places that a scope sees; forgetting writes the first."""
 
     @abstractmethod
     async def places(self) -> list[MemoryRoot]:
@@ -512,3 +515,15 @@ class RootTombstones(TombstoneLookup):
             if tombstone := find_tombstone(entry, await read_tombstones(place.files), place.key):
                 return tombstone
         return None
+
+    async def audit(self, wanted: AuditFilter) -> list[AuditRecord]:
+        """Return the wanted records of all visible places, newest first."""
+        return await stores.read_audit(await self.places(), wanted)
+
+    async def usage(self, entry_id: str) -> MemoryUsage:
+        """Return the usage of one memory, summed over all visible places."""
+        total = MemoryUsage()
+        for place in await self.places():
+            place_usage = (await place.usage.read_all()).get(entry_id) if place.usage else None
+            total = total.merge(place_usage) if place_usage else total
+        return total

@@ -29,10 +29,9 @@ from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens, estimate_text
 from ricordo.scope import Scope, without_session
 from ricordo.search.contract import MEMORY_DOCUMENT_TYPES, Hit, Query
-from ricordo.search.memory_root import MemoryRoot
 from ricordo.workspace.entry import Entry, EntryFilter
 from ricordo.workspace.history.log import HistoryItem
-from ricordo.workspace.history.usage import MemoryUsage, UsageAct
+from ricordo.workspace.history.usage import MemoryUsage, Shown, UsageAct
 from ricordo.workspace.redaction import guarded_length, redact_entry_in_thread, redact_for_display, screen_entry
 
 if TYPE_CHECKING:
@@ -192,10 +191,13 @@ class RecordsUsage(Protocol):
     Recording does not block and does not write immediately. No ranking depends on it.
     """
 
-    def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
-        """Record an act on the memories with these ids, at the current time.
+    def record_use(
+        self, act: UsageAct, ids: Iterable[str], *,
+        how: str, source: str = "", session: str = "", shown: Shown | None = None,
+    ) -> None:  # fmt: skip
+        """Record an act on the memories with these ids, at the current time; `how` is one word, such as `recall`.
 
-        `how` is one word, such as `recall`; `source` is the label of the memory's place, the same as in a hit.
+        `source` is the label of the memory's place, as in a hit. `shown` has what was shown of each, as far as known.
         """
         ...
 
@@ -592,8 +594,7 @@ def _forward(method: Callable[..., object]) -> Callable[..., object]:
 
 def record_shown(store: Store, hits: Sequence[Hit], *, how: str, session: str = "", act: UsageAct = "shown") -> None:
     """Record that the memories among `hits` were shown, or had another `act`; `how` is one word, such as `recall`."""
-    recorder = store.offers(RecordsUsage) if hits else None
-    if recorder:
+    if recorder := store.offers(RecordsUsage) if hits else None:
         for source in dict.fromkeys(hit.source for hit in hits):
-            ids = [hit.entry.id for hit in hits if hit.source == source]
-            recorder.record_use(act, ids, how=how, source=source, session=session)
+            shown = {hit.entry.id: (hit.entry.content, hit.score) for hit in hits if hit.source == source}
+            recorder.record_use(act, shown, how=how, source=source, session=session, shown=shown)

@@ -1,19 +1,29 @@
 """Erase an entry or a text from all visible roots, and find text that still repeats a forgotten memory.
 
-Roots are erased from one after the other, each under its own locks.
+Roots are erased from one after the other, each under its own locks. What is read of a memory goes into the audit logs
+of its places, which are read as one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from anyio.to_thread import run_sync
 
+from ricordo.context.preamble import Preamble
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
 from ricordo.language.languages import joins_words
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.stores.contract import LayeredMemory, Lists, Store
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.audit import (
+    AuditedEntry,
+    AuditFilter,
+    AuditRecord,
+    new_request_id,
+    version_digest,
+)
 from ricordo.workspace.history.erase import (
     EraseResult,
     EraseTarget,
@@ -27,9 +37,19 @@ from ricordo.workspace.history.erase import (
 )
 from ricordo.workspace.history.repetition import ErasePatterns, Remaining, remaining_entries, remaining_in
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
+from ricordo.workspace.history.usage import Shown
 from ricordo.workspace.ledger import read_all_entries, resolve_id
 
-__all__ = ["erase_everywhere", "find_versions", "remaining", "remaining_in_layers"]
+__all__ = [
+    "Audits",
+    "erase_everywhere",
+    "find_versions",
+    "note_read",
+    "note_read_entries",
+    "read_audit",
+    "remaining",
+    "remaining_in_layers",
+]
 
 
 _MIN_LETTERS = 3
@@ -97,14 +117,18 @@ async def erase_everywhere(
     needles, result = ErasePatterns(texts, inside_words=inside_words), EraseResult(ids=tuple(ids))
     incomplete: list[EraseIncomplete] = []
     for place, root in zip(places, roots, strict=True):
+        # what another place holds is named in the log of that place alone
+        held = [name for name in ids if await find_entry_versions(root, name)] if place.audit else []
         try:
-            result = result.merge(await erase_texts(root, needles))
+            result = result.merge(erased := await erase_texts(root, needles))
         except EraseIncomplete as error:
             # continue with the other places
             incomplete.append(error)
             continue
         await place.index.refresh()
         await finish_erasing(root, full_id)
+        if place.audit and (held or erased.changed or erased.deleted or place is places[0]):
+            await place.audit.record("erase", held)
     if incomplete:
         raise incomplete[0]
     return result
@@ -168,3 +192,67 @@ async def remaining_in_layers(layers: LayeredMemory, forgotten: Entry) -> list[R
     return [
         each for place in await layers.places() for each in await remaining_in(place.files, forgotten, place.redactor)
     ]
+
+
+@runtime_checkable
+class Audits(Protocol):
+    """A backend that keeps audit logs. Recording a read does not block and does not write immediately."""
+
+    def record_read(self, read: Preamble | Iterable[Entry], *, how: str, is_export: bool = False) -> None:
+        """Record that these entries, or those of a preamble, were read or exported, each in the log of its place."""
+        ...
+
+    async def audit(self, wanted: AuditFilter) -> list[AuditRecord]:
+        """Return the wanted records of all visible places, newest first. Raises `StorageError`."""
+        ...
+
+
+def note_read(
+    place: MemoryRoot,
+    ids: Iterable[str],
+    shown: Shown,
+    *,
+    how: str,
+    session: str = "",
+    request: str = "",
+    is_export: bool = False,
+) -> None:
+    """Queue that these entries of a place were read; `shown` are their texts and scores, as far as they are known."""
+    read = []
+    for name in ids:
+        content, score = shown.get(name, ("", None))
+        version = version_digest(content, place.key) if content else ""
+        read.append(AuditedEntry(id=name, version=version, score=None if score is None else round(score, 3)))
+    if place.audit:
+        act = "export" if is_export else "read"
+        place.audit.note_read(read, how=how, request=request or new_request_id(), session=session, act=act)
+
+
+def note_read_entries(
+    places: Sequence[MemoryRoot], narrowest: MemoryRoot, read: Preamble | Iterable[Entry], *, how: str, is_export: bool
+) -> None:
+    """Queue that these entries were read, each for its place; one of no known place counts for the narrowest."""
+    request, by_label = new_request_id(), dict[str, dict[str, tuple[str, float | None]]]()
+    if isinstance(read, Preamble):
+        texts = read.shown_texts
+        for shown_entry in read.entries:
+            by_label.setdefault(shown_entry.path or narrowest.label, {})[shown_entry.id] = texts[shown_entry.id]
+    else:
+        for entry in read:
+            label = next((place.label for place in places if _holds(place, entry)), narrowest.label)
+            by_label.setdefault(label, {})[entry.id] = (entry.content, None)
+    for place in places:
+        if shown := by_label.get(place.label):
+            note_read(place, shown, shown, how=how, request=request, is_export=is_export)
+
+
+def _holds(place: MemoryRoot, entry: Entry) -> bool:
+    """Return whether an entry is of this place, by its scope."""
+    parts = entry.scope.parts() if entry.scope else {}
+    return {name: value for name, value in parts.items() if name != "agent"} == place.scope.parts()
+
+
+async def read_audit(places: Sequence[MemoryRoot], wanted: AuditFilter) -> list[AuditRecord]:
+    """Return the wanted records of these places, newest first. Raises `StorageError`."""
+    records = [record for place in places if place.audit for record in await place.audit.read()]
+    return sorted(filter(wanted.matches, records), key=lambda record: (record.at, record.number), reverse=True)

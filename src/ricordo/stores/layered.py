@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from anyio.to_thread import run_sync
 
-from ricordo import curation, search, workspace
+from ricordo import curation, search, stores, workspace
 from ricordo.clock import Clock, truncate_to_milliseconds
 from ricordo.concurrency import run_in_thread
 from ricordo.context.config import PREAMBLE_BUDGET
@@ -47,7 +47,7 @@ from ricordo.stores.root_reader import (
 from ricordo.workspace.entry import Entry, EntryFilter, find_contradictions
 from ricordo.workspace.entry_codec import LocatedEntry
 from ricordo.workspace.history.log import HistoryItem, is_by_person, list_history
-from ricordo.workspace.history.usage import MemoryUsage, UsageAct
+from ricordo.workspace.history.usage import Shown, UsageAct
 from ricordo.workspace.layout import MEMORY_PATH, is_profile
 from ricordo.workspace.ledger import append_entries, find_entries, find_ledger_copies, read_all_entries
 
@@ -176,6 +176,8 @@ class LayeredDriver(RootTombstones):
             written = [await place.outward_async(entry) for entry in block.entries]
             if not part_of:
                 await self._record_authors(place, written, part_of)
+            if place.audit and place.audit.records_changes:
+                await place.audit.record("save", [entry.id for entry in written], by=written[0].by)
             saved |= {entry.id: entry for entry in written}
             if self._on_saved:
                 await self._on_saved(place)
@@ -257,10 +259,7 @@ class LayeredDriver(RootTombstones):
         return await run_in_thread(partial(make, unread=unread, bounds=self._config.bounds, elsewhere=active_ids))
 
     async def close_session(self, notes: SessionNotes) -> str:
-        """Write the file of a session in the narrowest place; return its path, or "".
-
-        Raises: StorageError.
-        """
+        """Write the file of a session in the narrowest place; return its path, or "". Raises: StorageError."""
         return await self._sessions.close(notes)
 
     async def pending_sessions(self) -> tuple[str, ...]:
@@ -431,21 +430,22 @@ class LayeredDriver(RootTombstones):
             self.record_use("confirmed", [located.entry.id], how=act, source=place.label)
         return await place.outward_async(located.entry)
 
-    def record_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
+    def record_use(
+        self, act: UsageAct, ids: Iterable[str], *,
+        how: str, source: str = "", session: str = "", shown: Shown | None = None,
+    ) -> None:  # fmt: skip
         """Record an act on memories of the place with the label `source`; without it, in the place of each memory."""
         entry_ids, roots = tuple(ids), self._roots.open_roots
         for place in [each for each in roots if each.label == source] or roots:
             if place.usage:
                 of_place = entry_ids if len(roots) == 1 or source else partial(self._ids_stored_in, place, entry_ids)
                 place.usage.record(act, of_place, how=how, session=session)
+            if place.audit and place.audit.records_reads and (source or place is self._root):
+                stores.note_read(place, entry_ids, shown or {}, how=how, session=session)
 
-    async def usage(self, entry_id: str) -> MemoryUsage:
-        """Return the usage of one memory, summed over all visible places."""
-        total = MemoryUsage()
-        for place in await self.places():
-            place_usage = (await place.usage.read_all()).get(entry_id) if place.usage else None
-            total = total.merge(place_usage) if place_usage else total
-        return total
+    def record_read(self, read: Preamble | Iterable[Entry], *, how: str, is_export: bool = False) -> None:
+        """Record that these entries, or those of a preamble, were read or exported, each in the log of its place."""
+        stores.note_read_entries(self._roots.open_roots, self._root, read, how=how, is_export=is_export)
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes, newest first; of other users, only writes to shared data."""
@@ -454,8 +454,7 @@ class LayeredDriver(RootTombstones):
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
         """Undo one write, with its parts in other places, by default the newest act of the scope's own user.
 
-        Acts of an agent or the background must be named; acts of other users can't be undone. Raises: ChangeNotFound;
-        UndoRefused.
+        Acts of an agent or the background must be named, others' can't be undone. Raises: ChangeNotFound; UndoRefused.
         """
         place, item = await self._select_change(change_id)
         first = ""

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 import anyio
 from anyio.to_thread import run_sync
 
+from ricordo import workspace
 from ricordo.errors import FileMissing, StorageBusy, VersionConflict
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.search.chunking import is_self_contained_block
@@ -24,7 +25,6 @@ from ricordo.search.documents import Checksum, DocumentFingerprint
 from ricordo.storage import ABSENT, AppendedRange, FileInfo, FileStore, StoredFile
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import LocatedEntry, parse_entries, render_entry
-from ricordo.workspace.history.checks import find_damage
 from ricordo.workspace.ledger import resolve_id
 
 __all__ = ["BulletDocument", "BulletFile", "ParsedFile", "log_damage", "rewrite_file"]
@@ -216,7 +216,9 @@ def _render_bullet(entry: Entry) -> bytes:
 
 def _parse_document(path: str, data: bytes) -> BulletDocument:
     located = tuple(parse_entries(data, path))
-    return BulletDocument(data=data, located=located, fence=_find_open_fence(data), damage=find_damage(data, located))
+    return BulletDocument(
+        data=data, located=located, fence=_find_open_fence(data), damage=workspace.find_damage(data, located)
+    )
 
 
 def _extend_document(path: str, before: BulletDocument, tail: bytes) -> BulletDocument:

@@ -39,7 +39,6 @@ from ricordo.workspace.entry_codec import (
     without_field_comment,
 )
 from ricordo.workspace.history.change_sets import CURATION_LOCK
-from ricordo.workspace.history.checks import find_damage
 from ricordo.workspace.history.log import count_saved, may_be_saved
 from ricordo.workspace.layout import (
     LEDGERS,
@@ -116,7 +115,7 @@ def _find_damage(data: bytes, path: str) -> tuple[str, ...]:
         earlier -= 1
         return earlier < 0
 
-    return find_damage(data, parse_entries(data, path, only=is_recent))
+    return workspace.find_damage(data, parse_entries(data, path, only=is_recent))
 
 
 _T = TypeVar("_T")

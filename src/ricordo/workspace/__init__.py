@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from ricordo.workspace.agent_state_store import FileStateStore, PermissionGrants
     from ricordo.workspace.entry import Author, Source
     from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry, render_prompt_lines
+    from ricordo.workspace.evicted_files import remove_unreferenced
+    from ricordo.workspace.history.audit import AuditedEntry, AuditRecord
     from ricordo.workspace.history.change_sets import ChangeSets, Edit
+    from ricordo.workspace.history.checks import find_damage
     from ricordo.workspace.history.erase import EraseResult
     from ricordo.workspace.history.log import list_history
     from ricordo.workspace.history.tombstones import Tombstone, Tombstones, content_digest
@@ -52,6 +55,8 @@ __all__ = [
     "TOMBSTONES",
     "USER_SUMMARIES",
     "AgentState",
+    "AuditRecord",
+    "AuditedEntry",
     "Author",
     "ChangeDiff",
     "ChangeSets",
@@ -77,6 +82,7 @@ __all__ = [
     "content_digest",
     "cursor_path",
     "diff_change",
+    "find_damage",
     "find_entry_changes",
     "find_session",
     "format_profile_time",
@@ -93,6 +99,7 @@ __all__ = [
     "read_entries_as_of",
     "read_transcript",
     "redact_messages",
+    "remove_unreferenced",
     "render_entry",
     "render_members",
     "render_profile",
@@ -109,7 +116,10 @@ __getattr__ = lazy_exports(
         ".agent_state_store": "FileStateStore PermissionGrants",
         ".entry": "Author Source",
         ".entry_codec": "parse_entries parse_entry render_entry render_prompt_lines",
+        ".evicted_files": "remove_unreferenced",
+        ".history.audit": "AuditRecord AuditedEntry",
         ".history.change_sets": "ChangeSets Edit",
+        ".history.checks": "find_damage",
         ".history.erase": "EraseResult",
         ".history.log": "list_history",
         ".history.tombstones": "Tombstone Tombstones content_digest",

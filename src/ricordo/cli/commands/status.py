@@ -1,4 +1,4 @@
-"""`ricordo` alone and `doctor`: where memory is, how much there is, how it is searched, and what is wrong."""
+"""`ricordo` alone, `doctor` and `audit`: where memory is, how much there is, what is wrong, and who did what."""
 
 import os
 import shlex
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import bold, escape, format_size, join_sentences, pluralize, print_json, print_line
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import bold, dim, escape, format_size, join_sentences, pluralize, print_json, print_line
 from ricordo.cli.target import (
     Target,
     find_target,
@@ -36,6 +36,7 @@ from ricordo.errors import (
     install_command,
 )
 from ricordo.lazy import dataclass
+from ricordo.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
     from ricordo.runtime import Settings
     from ricordo.runtime.doctor import Check
     from ricordo.search.contract import Freshness
+    from ricordo.workspace import AuditRecord
 
-__all__ = ["SearchMode", "describe_search_mode", "doctor", "format_doubts", "status"]
+__all__ = ["SearchMode", "audit", "describe_search_mode", "doctor", "format_doubts", "status"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -423,3 +425,93 @@ def _check_root(target: Target) -> "list[Check]":
         # of what the project shares only what is there
         checks += [check for check in findings if place == target.user_folder or check.count or not check.ok]
     return checks
+
+
+_SHOWN_IDS = 3
+
+
+def audit(
+    *,
+    act: Annotated[
+        list[str] | None,
+        typer.Option("--act", metavar="ACT", help="Only such acts: read, export, save, forget, … (can be repeated)."),
+    ] = None,
+    who: Annotated[str | None, typer.Option("--who", metavar="USER", help="Only what was done for this user.")] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only what was done in this session.")
+    ] = None,
+    entry: Annotated[
+        str | None, typer.Option("--entry", metavar="ID", help="Only acts on this memory, by its id or its beginning.")
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option("--of", metavar="PART=NAME", help="Only the memory of this scope, such as team=core."),
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this day or time on.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this day or time.")] = None,
+    limit: LimitOption = 50,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who read, wrote, promoted, forgot or exported what, and when, newest first.
+
+    The log names ids, scopes and counts, and never what a memory says. By default it records what was deleted; the
+    setting audit.record has it record all changes, or also what is read. `ricordo doctor` says whether it was changed.
+    """
+    target = require_target(root, user, project)
+    scope = _parse_scope(of) if of else None
+    records = read_memory(
+        target,
+        lambda memory: memory.audit(
+            acts=act or (), user=who, session=session, entry=entry, scope=scope, since=since, until=until, limit=limit
+        ),
+    )
+    if as_json:
+        print_json({"records": [_record_document(record) for record in records]})
+        return
+    if not records:
+        print_line("The audit log has no such record.")
+    for record in records:
+        _print_record(record)
+
+
+def _parse_scope(text: str) -> Scope:
+    name, _, value = text.partition("=")
+    try:
+        return Scope(**{name: value})
+    except TypeError as error:
+        raise typer.BadParameter(f"{name!r} is no part of a scope: write team=core or user=ann.") from error
+
+
+def _print_record(record: "AuditRecord") -> None:
+    who = (record.who.user if record.who else None) or record.by or "somebody"
+    by = f" by {record.by}" if record.by not in {"", "user"} else ""
+    way = f" ({record.how})" if record.how else ""
+    names = ", ".join([*record.ids[:_SHOWN_IDS], *record.paths[: 0 if record.ids else _SHOWN_IDS]])
+    more = f" and {record.count - _SHOWN_IDS} more" if record.count > _SHOWN_IDS else ""
+    print_line(f"{record.at.astimezone():%Y-%m-%d %H:%M:%S}  {escape(who)}  {escape(record.act)}{escape(way + by)}")
+    print_line(dim(f"  {escape(names or str(record.count))}{more} in {escape(str(record.scope))}"))
+
+
+def _record_document(record: "AuditRecord") -> "JsonValue":
+    versions: dict[str, JsonValue] = {entry.id: entry.version for entry in record.entries if entry.version}
+    scores: dict[str, JsonValue] = {entry.id: entry.score for entry in record.entries if entry.score is not None}
+    return {
+        "number": record.number,
+        "at": record.at.isoformat(),
+        "act": record.act,
+        "by": record.by,
+        "who": {**record.who.parts()} if record.who else None,
+        "scope": {**record.scope.parts()} if record.scope else None,
+        "count": record.count,
+        "ids": [*record.ids],
+        "versions": versions,
+        "scores": scores,
+        "how": record.how or None,
+        "request": record.request or None,
+        "change": record.change or None,
+        "paths": [*record.paths],
+        "lost": record.lost,
+    }

@@ -25,6 +25,7 @@ from ricordo.errors import (
     ChangeNotFound,
     DocumentInvalid,
     FileMissing,
+    InvalidSetting,
     PathRefused,
     StorageError,
     VersionConflict,
@@ -33,6 +34,7 @@ from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json, escape_json
 from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
 from ricordo.storage.contract import safe_path
+from ricordo.workspace.history.audit import MAY_DELETE, AuditLog
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.ledger import read_newest_id
 from ricordo.workspace.markdown import is_utf16
@@ -48,6 +50,7 @@ __all__ = [
     "ChangeSets",
     "Edit",
     "FileChange",
+    "HistoryConfig",
     "count_pending",
     "decode_change",
     "encode_change",
@@ -150,12 +153,36 @@ class Edit:
     data: bytes | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class HistoryConfig:
+    """How long history stays: `days`, or less if it exceeds `max_bytes`, but at least `least_days`."""
+
+    days: int = 90
+    least_days: int = 30
+    max_bytes: int = 200_000_000
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting if `least_days` is below 1, `days` below `least_days`, or `max_bytes` below 0."""
+        if self.least_days < 1:
+            raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
+        if self.days < self.least_days:
+            raise InvalidSetting(f"days is a number of at least least_days ({self.least_days}), not {self.days}.")
+        if self.max_bytes < 0:
+            raise InvalidSetting(f"max_bytes is a number of at least 0, not {self.max_bytes}.")
+
+
 class ChangeSets:
     """All change sets of a root, and the only way to create one."""
 
-    def __init__(self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "") -> None:
-        """Store the history in `files`, next to the workspace; `user` is the default author of changes."""
+    def __init__(
+        self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "", audit: AuditLog | None = None
+    ) -> None:
+        """Store the history in `files`, next to the workspace; `user` is the default author of changes.
+
+        Each change of files is recorded in `audit` too.
+        """
         self.clock = clock
+        self._audit = audit
         self._files = files
         self._ids = ids
         self.user = user
@@ -195,9 +222,10 @@ class ChangeSets:
                 entries=tuple(entries),
                 part_of=part_of,
             )
-            for edit in edits:
-                await self._store_contents(edit)
+            contents = [(edit.path, await self._store_contents(edit), edit.data or b"") for edit in edits]
             await run_to_completion(partial(self._execute, change, edits))
+        if self._audit and contents and (self._audit.records_changes or act in MAY_DELETE):
+            await self._audit.record_change(act, contents, by=who, change=change.id, entries=change.entries)
         return change
 
     async def rebase(
@@ -286,7 +314,8 @@ class ChangeSets:
         with suppress(StorageError, FileMissing):
             await self._files.delete(f"{PENDING_FOLDER}/{change.id}.json")
 
-    async def _store_contents(self, edit: Edit) -> None:
+    async def _store_contents(self, edit: Edit) -> bytes:
+        """Store what an edit replaces and what it writes, and return the former."""
         stored = await self._read_if_exists(edit.path)
         if (stored.version if stored else ABSENT) != edit.expected_hash:
             raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
@@ -301,6 +330,7 @@ class ChangeSets:
                     await self._files.create(
                         path, await compute(partial(zlib.compress, data), size=len(data), at_once=_AT_ONCE)
                     )
+        return stored.data if stored else b""
 
     async def _recover(self) -> int:
         recovered = 0

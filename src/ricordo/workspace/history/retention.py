@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from ricordo.errors import FileMissing, InvalidSetting
+from ricordo.errors import FileMissing
 from ricordo.lazy import dataclass
 from ricordo.storage import ABSENT, FileInfo, FileStore
 from ricordo.workspace.history.change_sets import (
@@ -18,27 +18,10 @@ from ricordo.workspace.history.change_sets import (
     PENDING_FOLDER,
     Change,
     ChangeSets,
+    HistoryConfig,
 )
 
 __all__ = ["HistoryConfig", "HistoryRetentionResult", "select_expired", "trim_history"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HistoryConfig:
-    """How long history stays: `days`, or less if it exceeds `max_bytes`, but at least `least_days`."""
-
-    days: int = 90
-    least_days: int = 30
-    max_bytes: int = 200_000_000
-
-    def __post_init__(self) -> None:
-        """Raise InvalidSetting if `least_days` is below 1, `days` below `least_days`, or `max_bytes` below 0."""
-        if self.least_days < 1:
-            raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
-        if self.days < self.least_days:
-            raise InvalidSetting(f"days is a number of at least least_days ({self.least_days}), not {self.days}.")
-        if self.max_bytes < 0:
-            raise InvalidSetting(f"max_bytes is a number of at least 0, not {self.max_bytes}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,12 @@ from ricordo.workspace.layout import USAGE
 if TYPE_CHECKING:
     from ricordo.messages import JsonValue
 
-__all__ = ["MemoryUsage", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "read_usage"]
+__all__ = ["MemoryUsage", "Shown", "UsageAct", "UsageCount", "UsageLog", "compact_usage", "read_usage"]
 
 
 UsageAct: TypeAlias = Literal["shown", "used", "confirmed"]
+Shown: TypeAlias = Mapping[str, tuple[str, float | None]]
+"""The text that was shown of an entry, by its id, and the score of its hit."""
 _LOG = logging.getLogger("ricordo.memory")
 _ACTS: tuple[UsageAct, ...] = get_args(UsageAct)
 _BATCH_SECONDS = 2.0
@@ -173,7 +175,9 @@ class UsageLog:
         If the root has been moved away, they wait until it is back.
         """
         async with self._write_lock:
-            self._wake_event = anyio.Event()
+            # whoever waits for it waits for this one
+            if self._wake_event.is_set():
+                self._wake_event = anyio.Event()
             waiting, self._waiting = self._waiting, []
             data = b"".join([await _render_note(note) for note in waiting])
             if not data:
