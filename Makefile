@@ -14,7 +14,7 @@ HOSTS := build/hosts
 ADAPTERS := build/adapters
 # These take a path to data of their own as an argument, are long unless --quick, or are parts of others.
 BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/import_speed.py benchmarks/index_speed.py benchmarks/simulated_year.py \
-  benchmarks/quality.py benchmarks/recall_speed.py benchmarks/retrieval.py benchmarks/speed.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
+  benchmarks/quality.py benchmarks/recall_speed.py benchmarks/retrieval.py benchmarks/speed.py benchmarks/stores.py benchmarks/window.py benchmarks/writes.py,$(wildcard benchmarks/*.py))
 SIZES ?= 1000,10000,100000
 # Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
