@@ -100,14 +100,14 @@ async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Pat
 
 
 @pytest.mark.req("AS-INDEX-03")
-async def test_the_index_is_one_database_where_it_is_told_to_be(tmp_path: Path) -> None:
+async def test_the_index_is_one_full_text_database_where_it_is_told_to_be(tmp_path: Path) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "cache" / "of" / "root.db"
     place(root, MEMORY, "- The mascot is a wombat.\n")
     beside = await opened(root)
     await beside.search("wombat")
     await beside.close()
     assert sorted(os.listdir(root)) == ["memory_index.db", "workspace"]
-    assert b"fts5" not in (root / "memory_index.db").read_bytes()
+    assert b"fts5" in (root / "memory_index.db").read_bytes()
     away = await WorkspaceIndex.open(elsewhere, LocalFiles(root))
     assert places(await away.search("wombat")) == [(MEMORY, 1)]
     await away.close()

@@ -139,7 +139,7 @@ _READ_BATCH, _FEW = 2_000, 250
 _CHUNK_CACHE_SIZE = 4_096
 _POSTINGS_TYPES: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
 _ROWS_SQL = """SELECT chunk.id, document, line, part, place, twin, time, entry, shape, kind, tags, session, own, around,
-    meaning, speaker, length FROM chunk JOIN words ON words.id = chunk.id
+    meaning, speaker, length FROM chunk JOIN words ON words.rowid = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 

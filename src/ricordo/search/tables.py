@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-_EARLIER_STEPS = 11
+_EARLIER_STEPS = 12
 """An index of an earlier layout is deleted and built again from the files, so its steps need not be known."""
 SCHEMA = Schema(
     owner=0x52494349,
@@ -62,8 +62,11 @@ SCHEMA = Schema(
                 markup TEXT NOT NULL, content TEXT NOT NULL)""",
             "CREATE INDEX chunk_document ON chunk (document, line)",
             "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
-            # the terms of each chunk, and those of its neighbours, which segments are built from
-            "CREATE TABLE words (id INTEGER PRIMARY KEY, own TEXT NOT NULL, around TEXT NOT NULL)",
+            # the terms of each chunk and those of its neighbours, which segments are built from, are split already: all
+            # printable characters are token characters; where in a chunk a term is, the segments know
+            """CREATE VIRTUAL TABLE words USING fts5 (
+                own, around, detail = none, columnsize = 0,
+                tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
             "CREATE TABLE change (id INTEGER PRIMARY KEY AUTOINCREMENT, chunk INTEGER, document INTEGER)",
             """CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
                 INSERT INTO change (chunk) VALUES (old.id); END""",
@@ -281,13 +284,13 @@ def _insert_rows(connection: Connection, document: int, rows: Iterable[ChunkRow]
             ),
         )
         connection.execute(
-            "INSERT INTO words (id, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.text, row.context_text)
+            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.text, row.context_text)
         )
 
 
 def _delete_chunks(connection: Connection, numbers: Iterable[int]) -> None:
     each = [(number,) for number in numbers]
-    connection.executemany("DELETE FROM words WHERE id = ?", each)
+    connection.executemany("DELETE FROM words WHERE rowid = ?", each)
     connection.executemany("DELETE FROM chunk WHERE id = ?", each)
 
 
@@ -318,14 +321,14 @@ def _extend_last_message(connection: Connection, document: int, following: str) 
     """Add the terms of the new next message to the pieces of the last message, under new numbers."""
     last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
     for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
-        own, around = connection.execute("SELECT own, around FROM words WHERE id = ?", (number,)).fetchone()
+        own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
         # the empty digest makes a later read of the whole document write this row again
         copied = connection.execute(
             f"INSERT INTO chunk (digest, {_COPIED_COLUMNS}) SELECT x'', {_COPIED_COLUMNS} FROM chunk WHERE id = ?",
             (number,),
         )
         terms = (copied.lastrowid, own, f"{around} {following}".strip())
-        connection.execute("INSERT INTO words (id, own, around) VALUES (?, ?, ?)", terms)
+        connection.execute("INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", terms)
         _delete_chunks(connection, [number])
 
 
