@@ -198,8 +198,8 @@ async def remaining_in_layers(layers: LayeredMemory, forgotten: Entry) -> list[R
 class Audits(Protocol):
     """A backend that keeps audit logs. Recording a read does not block and does not write immediately."""
 
-    def record_read(self, read: Preamble | Iterable[Entry], *, how: str, is_export: bool = False) -> None:
-        """Record that these entries, or those of a preamble, were read or exported, each in the log of its place."""
+    def record_read(self, read: Preamble | Iterable[Entry], *, how: str) -> None:
+        """Record that these entries, or those of a preamble, were read, each in the log of its place."""
         ...
 
     async def audit(self, wanted: AuditFilter) -> list[AuditRecord]:
@@ -215,7 +215,6 @@ def note_read(
     how: str,
     session: str = "",
     request: str = "",
-    is_export: bool = False,
 ) -> None:
     """Queue that these entries of a place were read; `shown` are their texts and scores, as far as they are known."""
     read = []
@@ -224,12 +223,11 @@ def note_read(
         version = version_digest(content, place.key) if content else ""
         read.append(AuditedEntry(id=name, version=version, score=None if score is None else round(score, 3)))
     if place.audit:
-        act = "export" if is_export else "read"
-        place.audit.note_read(read, how=how, request=request or new_request_id(), session=session, act=act)
+        place.audit.note_read(read, how=how, request=request or new_request_id(), session=session)
 
 
 def note_read_entries(
-    places: Sequence[MemoryRoot], narrowest: MemoryRoot, read: Preamble | Iterable[Entry], *, how: str, is_export: bool
+    places: Sequence[MemoryRoot], narrowest: MemoryRoot, read: Preamble | Iterable[Entry], *, how: str
 ) -> None:
     """Queue that these entries were read, each for its place; one of no known place counts for the narrowest."""
     request, by_label = new_request_id(), dict[str, dict[str, tuple[str, float | None]]]()
@@ -243,7 +241,7 @@ def note_read_entries(
             by_label.setdefault(label, {})[entry.id] = (entry.content, None)
     for place in places:
         if shown := by_label.get(place.label):
-            note_read(place, shown, shown, how=how, request=request, is_export=is_export)
+            note_read(place, shown, shown, how=how, request=request)
 
 
 def _holds(place: MemoryRoot, entry: Entry) -> bool:

@@ -443,9 +443,9 @@ class LayeredDriver(RootTombstones):
             if place.audit and place.audit.records_reads and (source or place is self._root):
                 stores.note_read(place, entry_ids, shown or {}, how=how, session=session)
 
-    def record_read(self, read: Preamble | Iterable[Entry], *, how: str, is_export: bool = False) -> None:
+    def record_read(self, read: Preamble | Iterable[Entry], *, how: str) -> None:
         """Record that these entries, or those of a preamble, were read or exported, each in the log of its place."""
-        stores.note_read_entries(self._roots.open_roots, self._root, read, how=how, is_export=is_export)
+        stores.note_read_entries(self._roots.open_roots, self._root, read, how=how)
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes, newest first; of other users, only writes to shared data."""

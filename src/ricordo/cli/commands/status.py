@@ -434,7 +434,7 @@ def audit(
     *,
     act: Annotated[
         list[str] | None,
-        typer.Option("--act", metavar="ACT", help="Only such acts: read, export, save, forget, … (can be repeated)."),
+        typer.Option("--act", metavar="ACT", help="Only such acts: read, save, forget, … (can be repeated)."),
     ] = None,
     who: Annotated[str | None, typer.Option("--who", metavar="USER", help="Only what was done for this user.")] = None,
     session: Annotated[
@@ -455,7 +455,7 @@ def audit(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who read, wrote, promoted, forgot or exported what, and when, newest first.
+    """Show who read, wrote, promoted or forgot what, and when, newest first.
 
     The log names ids, scopes and counts, and never what a memory says. By default it records what was deleted; the
     setting audit.record has it record all changes, or also what is read. `ricordo doctor` says whether it was changed.

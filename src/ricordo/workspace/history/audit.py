@@ -1,4 +1,4 @@
-"""The audit log of a place: who read, wrote, promoted, forgot or exported what, and when; never what it says.
+"""The audit log of a place: who read, wrote, promoted or forgot what, and when; never what it says.
 
 A record names ids, scopes and counts, and of each entry that was shown a keyed digest of its words and its score.
 Changes are written and synced when they are made. Reads are written in batches, not synced, and nothing waits for them.
@@ -51,7 +51,6 @@ _LEVELS = ("off", "deletions", "changes", "reads")
 _DELETIONS = frozenset({"forget", "erase", "prune", "delete", "end"})
 MAY_DELETE = _DELETIONS | {"profile"}
 """The acts of change sets that may delete."""
-_READS = frozenset({"read", "export"})
 _MOST_NAMED = 200
 """How many entries a record names; it counts all."""
 _BATCH_SECONDS = 0.5
@@ -75,7 +74,7 @@ class AuditConfig:
 
     def includes(self, act: str) -> bool:
         """Return whether records of this act are kept."""
-        needed = "reads" if act in _READS else "deletions" if act in _DELETIONS else "changes"
+        needed = "reads" if act == "read" else "deletions" if act in _DELETIONS else "changes"
         return _LEVELS.index(self.record) >= _LEVELS.index(needed)
 
 
@@ -92,7 +91,7 @@ class AuditedEntry:
 class AuditRecord:
     """One act: when, by whom, in whose memory, and on what.
 
-    `act` is `read`, `export`, or the act of a change, such as `save`, `promote`, `forget`, `erase`, `prune`. `by` is
+    `act` is `read`, or the act of a change, such as `save`, `promote`, `forget`, `erase`, `prune`. `by` is
     the kind of author, such as `user`, `agent` or `retention`, and `who` the scope for which it acted. `scope` is that
     of the memory. `ids` are at most 200 of the `count` entries. `how` is the way of a read, such as `recall` or
     `prompt`, and `request` is the same for all records of one read. `change` is the id in the history. `number` counts
@@ -229,17 +228,15 @@ class AuditLog:
         """Return whether records of this act are kept."""
         return self._config.includes(act)
 
-    def note_read(
-        self, entries: Sequence[AuditedEntry], *, how: str, request: str, session: str = "", act: str = "read"
-    ) -> None:
-        """Queue the record that these entries were shown, or exported; none if such acts are not recorded."""
-        if entries and self.includes(act):
+    def note_read(self, entries: Sequence[AuditedEntry], *, how: str, request: str, session: str = "") -> None:
+        """Queue the record that these entries were shown; none if such acts are not recorded."""
+        if entries and self.includes("read"):
             versions: list[JsonValue] = [entry.version for entry in entries[:_MOST_NAMED]]
             scores: list[JsonValue] = [entry.score for entry in entries[:_MOST_NAMED]]
             rest: dict[str, JsonValue] = {"how": how, "request": request, "versions": versions}
             if any(score is not None for score in scores):
                 rest["scores"] = scores
-            self._queue(act, "", [entry.id for entry in entries], rest, session=session)
+            self._queue("read", "", [entry.id for entry in entries], rest, session=session)
             self._wake_event.set()
 
     async def record(
