@@ -335,7 +335,7 @@ class Memory:
         return earlier_entries[resolve_id([*earlier_entries], entry_id)]
 
     async def forget(self, entry_id: str, *, reason: str = "", by: Author = "user") -> ForgetResult:
-        """Forget an entry; return it with the places that still have its words. Raises `EntryNotFound`."""
+        """Forget an entry until `undo`; return it with the places that have its words still. Raises `EntryNotFound`."""
         check_texts(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
@@ -407,7 +407,7 @@ class Memory:
         return (await auditor.audit(wanted))[:most] if auditor else []
 
     async def diff(self, change_id: str | None = None) -> "ChangeDiff":
-        """Return what a change, by default the newest, did to its files. Raises: ChangeNotFound, also if it is gone."""
+        """Return what a change, by default the newest, did to each line of its files. Raises `ChangeNotFound`."""
         check_texts(change_id or "")
         return await self._layers.diff(change_id)
 

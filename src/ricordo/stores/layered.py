@@ -444,7 +444,7 @@ class LayeredDriver(RootTombstones):
                 stores.note_read(place, entry_ids, shown or {}, how=how, session=session)
 
     def record_read(self, read: Preamble | Iterable[Entry], *, how: str) -> None:
-        """Record that these entries, or those of a preamble, were read or exported, each in the log of its place."""
+        """Record that these entries, or those of a preamble, were read, each in the log of its place."""
         stores.note_read_entries(self._roots.open_roots, self._root, read, how=how)
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
