@@ -12,6 +12,7 @@ from ricordo.agent import TurnStream as AsyncStream
 from ricordo.agent.compactions import Compactions as AsyncCompactions
 from ricordo.agent.contract import TurnEvent, TurnResult
 from ricordo.agent.permissions import Permissions as AsyncPermissions
+from ricordo.agent.tools import Tool
 from ricordo.agent.tools.plan_mode import PlanMode
 from ricordo.agent.tools.tasks import TaskList as AsyncTaskList
 from ricordo.guard.permissions import PermissionRule
@@ -168,6 +169,11 @@ class SyncHarnessAgent(SyncProxy[AsyncAgent]):
     def window(self) -> tuple[Message, ...]:
         """The messages that the next request starts with, without the system prompt."""
         return self._inner.window
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that the model is offered: those of Ricordo and your own."""
+        return self._inner.tools
 
     @property
     def compactions(self) -> SyncCompactions:
