@@ -270,12 +270,16 @@ def test_what_was_forgotten_is_not_imported_again(notes: Path) -> None:
 
 def test_after_an_import_a_person_sees_what_they_got_and_how_to_take_it_back(notes: Path) -> None:
     owned = ("user", "The staging database is owned by Nadia.")
-    said = [("user", DECISION), ("assistant", "Noted."), owned, ("user", "Always ask Nadia before a migration.")]
+    rules = ["Always ask Nadia before a migration.", "Always deploy the project Lanterna on Kestrel hosts."]
+    rules += ["Never restart Kestrel by hand.", "My sister Ana is allergic to nuts."]
+    said = [("user", DECISION), ("assistant", "Noted."), owned, *(("user", rule) for rule in rules)]
     done = ricordo("import", chat(Path("chat.jsonl"), said), notes)
     assert "What tells most:" in done.out
     assert f"- decision {DECISION}"[:30] in done.out
-    assert "Names in it: Nadia (2)" in done.out
+    assert "People: Nadia (2), Ana (1)" in done.out
+    assert "Projects: Lanterna (1)" in done.out
+    assert "Other names: Kestrel (2)" in done.out
     assert "1 memory is doubtful: `ricordo review`." in done.out
-    change = ricordo("history", "--json").document["changes"][-1]
+    changes = ricordo("history", "--json").document["changes"]
+    [change] = [each for each in changes if each["reason"].startswith("chat, notes: chat.jsonl and 1 more")]
     assert f"`ricordo undo {change['id']}` takes all of it back." in done.out
-    assert change["reason"].startswith("chat, notes: chat.jsonl and 1 more")

@@ -9,6 +9,7 @@ from ricordo.language import (
     attribute_to_speaker,
     drop_repeated_subject,
     find_names,
+    find_whose_names,
     is_english,
     is_foreign,
     keeps_grammar,
@@ -263,6 +264,33 @@ def test_a_name_is_mentioned_only_as_a_word() -> None:
 )
 def test_names_are_found_by_their_capitals(text: str, names: list[str]) -> None:
     assert [name.text for name in find_names(text)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("My sister Ana is allergic to nuts.", {("person", "Ana")}),
+        (
+            "Nadia prefers tea, and the billing is owned by Omar Haddad.",
+            {("person", "Nadia"), ("person", "Omar Haddad")},
+        ),
+        ("Never restart Kestrel by hand.", set()),
+        (
+            "The Lanterna repository moved; our project Kestrel stays.",
+            {("project", "Lanterna"), ("project", "Kestrel")},
+        ),
+        ("She says that everybody wants it.", set()),
+        ("Meine Kollegin Heike macht das.", {("person", "Heike")}),
+        ("Die Datenbank sagt nichts.", set()),
+        ("Notre collègue Solène habite à Lyon.", {("person", "Solène")}),
+        ("Mi hermana Rocío trabaja para Acme.", {("person", "Rocío")}),
+        ("Il nostro progetto Faro è finito.", {("project", "Faro")}),
+        ("A minha filha Inês mora no Porto.", {("person", "Inês")}),
+        ("我姐姐住在杭州。", set()),
+    ],
+)
+def test_words_around_a_name_say_whose_it_is(text: str, names: set[tuple[str, str]]) -> None:
+    assert find_whose_names(text) == names
 
 
 @given(st.text())

@@ -20,7 +20,7 @@ from ricordo.importers.contract import ImportedMemory
 from ricordo.importers.entries import make_entry, name_origin
 from ricordo.importers.reader import FoundSource, read_items
 from ricordo.importers.source import ImportProblem
-from ricordo.language import find_names, split_words
+from ricordo.language import NameKind, find_names, find_whose_names, split_words
 from ricordo.lazy import dataclass
 from ricordo.messages import Message
 from ricordo.messages.codec import count_fingerprints
@@ -58,7 +58,7 @@ class ImportReport:
     many jobs are `waiting_jobs` for it. `unreadable` names the sources that can't be read and why, `empty` those with
     nothing to import in them, `ignored` those of a folder whose format is not known. `problems` are the first thousand
     of the `problem_count` records that were skipped, `notes` what was read with losses. `doubtful` counts the new
-    memories about which a person may decide in a review.
+    memories about which a person may decide in a review. `cues` counts the new entries that say of a name whose it is.
     """
 
     sources: int = 0
@@ -74,6 +74,7 @@ class ImportReport:
     sessions: set[str] = field(default_factory=set)
     learned: Counter[str] = field(default_factory=Counter)
     names: Counter[str] = field(default_factory=Counter)
+    cues: Counter[tuple[NameKind, str]] = field(default_factory=Counter)
     problems: list[ImportProblem] = field(default_factory=list)
     problem_count: int = 0
     notes: list[ImportProblem] = field(default_factory=list)
@@ -114,7 +115,13 @@ class ImportReport:
             self._ids.add(entry.id)
             if entry.state == "quarantined":
                 continue
-            self.names.update({each.text for each in find_names(entry.content)} - _NOT_IN_NAMES)
+            cues = set(find_whose_names(entry.content))
+            if isinstance(project := entry.metadata.get("project"), str):
+                cues.add(("project", project))
+            self.cues.update(cues)
+            named = {each.text for each in find_names(entry.content)} | {name for _, name in cues}
+            # in a script without capitals every clause would be a name
+            self.names.update(name for name in named - _NOT_IN_NAMES if name != name.casefold())
             row = (usefulness(entry), len(self._ids), entry)
             if len(self._best) < _CANDIDATES:
                 heappush(self._best, row)
@@ -144,8 +151,11 @@ class ImportReport:
             seen.add(words)
         return telling[:_TELLING]
 
-    def frequent_names(self) -> list[tuple[str, int]]:
-        """Return the names that new entries have most often, each with the number of entries."""
+    def frequent_names(self, kind: NameKind | None = None) -> list[tuple[str, int]]:
+        """Return the names of persons or projects that new entries have most often, each with the number of entries.
+
+        Without a kind it returns those of which no words around them say what they are.
+        """
         names = Counter(self.names)
         for name, count in self.names.items():
             # the first word of a sentence has a capital too: in "Ask Nadia" it is no part of the name
@@ -153,7 +163,15 @@ class ImportReport:
             if rest in names and names[rest] >= count:
                 names[rest] += count
                 del names[name]
-        return names.most_common(_NAMES)
+        return Counter({name: count for name, count in names.items() if self._find_kind(name) == kind}).most_common(
+            _NAMES
+        )
+
+    def _find_kind(self, name: str) -> NameKind | None:
+        persons, projects = self.cues["person", name], self.cues["project", name]
+        if persons == projects:
+            return None
+        return "person" if persons > projects else "project"
 
 
 async def import_sources(

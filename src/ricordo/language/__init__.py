@@ -21,7 +21,14 @@ if TYPE_CHECKING:
         script_of,
     )
     from ricordo.language.literals import find_literals
-    from ricordo.language.names import Introduction, NameMention, find_introduction, find_names
+    from ricordo.language.names import (
+        Introduction,
+        NameKind,
+        NameMention,
+        find_introduction,
+        find_names,
+        find_whose_names,
+    )
     from ricordo.language.packs import PatternTable
     from ricordo.language.sentences import (
         Sentence,
@@ -70,6 +77,7 @@ __all__ = [
     "DateMention",
     "Introduction",
     "Language",
+    "NameKind",
     "NameMention",
     "PatternTable",
     "Script",
@@ -91,6 +99,7 @@ __all__ = [
     "find_literals",
     "find_names",
     "find_validity",
+    "find_whose_names",
     "is_correction",
     "is_cut_off",
     "is_english",
@@ -125,7 +134,7 @@ __getattr__ = lazy_exports(
         ".acts": "SIGNALS Act detect_acts is_correction",
         ".dates": "DateGrain DateMention annotate_dates find_dates find_validity",
         ".languages": "LANGUAGES Language Script detect_language dominant_script is_unsegmented script_of",
-        ".names": "Introduction NameMention find_introduction find_names",
+        ".names": "Introduction NameKind NameMention find_introduction find_names find_whose_names",
         ".sentences": "Sentence SentenceKind blank_quotes is_cut_off split_sentences strip_lead_in strip_opener",
         ".third_person": "attribute_to_speaker drop_repeated_subject is_english is_foreign keeps_grammar "
         "lacks_subject mentions_name name_listener opens_with_pronoun points_back tells_event to_third_person",

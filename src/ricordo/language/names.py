@@ -9,6 +9,7 @@ Invariant: a name stands verbatim in its text.
 
 import re
 from functools import cache
+from typing import Literal
 
 from ricordo.language.languages import detect_language
 from ricordo.language.packs import LANGUAGES, Language, PhraseKind, language_pack, pack_phrases, pack_words
@@ -16,7 +17,11 @@ from ricordo.language.sentences import split_sentences
 from ricordo.language.words import is_stop_word
 from ricordo.lazy import dataclass, lazy_compile
 
-__all__ = ["Introduction", "NameMention", "find_introduction", "find_names"]
+__all__ = ["Introduction", "NameKind", "NameMention", "find_introduction", "find_names", "find_whose_names"]
+
+
+NameKind = Literal["person", "project"]
+"""What a name can be seen to belong to."""
 
 
 _CAP = r"[^\W\d_a-zà-öø-ÿ][\w'’&-]*"
@@ -44,6 +49,42 @@ def find_names(text: str, language: Language | None = None) -> tuple[NameMention
         for run in _RUN.finditer(sentence.text):
             mentions.extend(_build_mentions(sentence.start, run, text_language))
     return tuple(mentions)
+
+
+_KINDS: tuple[tuple[NameKind, PhraseKind, PhraseKind], ...] = (
+    ("person", "person_lead", "person_tail"),
+    ("project", "project_lead", "project_tail"),
+)
+_NAME = rf"(?-i:(?P<name>{_CAP}(?: {_CAP}){{0,2}}))"
+
+
+@cache
+def _cues_around_names(language: Language) -> tuple[tuple[NameKind, re.Pattern[str]], ...]:
+    patterns: list[tuple[NameKind, re.Pattern[str]]] = []
+    for kind, lead, tail in _KINDS:
+        before = pack_phrases(lead, language=language)
+        behind = pack_phrases(tail, language=language)
+        patterns.append((kind, re.compile(rf"(?<!\w)(?:{before}) {_NAME}(?!\w)", re.IGNORECASE)))
+        patterns.append((kind, re.compile(rf"(?<![\w/@#.]){_NAME}(?= ?(?:{behind})(?!\w))", re.IGNORECASE)))
+    return tuple(patterns)
+
+
+def find_whose_names(text: str, language: Language | None = None) -> frozenset[tuple[NameKind, str]]:
+    """Return the names of a text around which words say that they belong to a person or a project, with which it is.
+
+    Here the first word of a sentence can be a name: "Nadia prefers tea". Words such as "my sister", "says", "the
+    repository" are in the packs; a name without any stays out. Empty where a language has no such words.
+    """
+    text_language = language or detect_language(text)
+    found: set[tuple[NameKind, str]] = set()
+    for kind, pattern in _cues_around_names(text_language):
+        for match in pattern.finditer(text):
+            words = match["name"].split(" ")
+            while words and _is_common(words[0], text_language):
+                words.pop(0)
+            if words:
+                found.add((kind, " ".join(words).rstrip("'’-&").removesuffix("'s").removesuffix("’s")))
+    return frozenset(found)
 
 
 def _build_mentions(offset: int, run: re.Match[str], language: Language) -> list[NameMention]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from ricordo.importers import FormatCounts, FoundSource, ImportPlan, ImportProblem, ImportReport
+    from ricordo.language import NameKind
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.memory import Memory
 
@@ -45,6 +46,7 @@ _STANDARD_INPUT = "-"
 _PROBLEMS_SHOWN = 20
 _IGNORED_SHOWN = 5
 _TELLING_OF_SEVERAL = 5
+_NAME_HEADINGS: "dict[str, NameKind | None]" = {"People": "person", "Projects": "project", "Other names": None}
 _LEARNING_SECONDS = 30.0
 """How long a closing memory may consolidate what was learned; the rest waits for the next process."""
 
@@ -430,9 +432,11 @@ def _print_telling(report: "ImportReport", count: int | None) -> None:
         print_line("What tells most:")
     for entry in entries:
         print_line(wrap(escape(" ".join(entry.content.split())), "    ", first=f"  - {dim(escape(entry.kind))} "))
-    names = ", ".join(f"{escape(name)} ({number:,})" for name, number in report.frequent_names() if number > 1)
-    if names:
-        print_line(wrap(names, "    ", first="Names in it: "))
+    for heading, kind in _NAME_HEADINGS.items():
+        least = 1 if kind else 2
+        named = [f"{escape(name)} ({count:,})" for name, count in report.frequent_names(kind) if count >= least]
+        if named:
+            print_line(wrap(", ".join(named), "    ", first=f"{heading}: "))
 
 
 def _print_next(report: "ImportReport") -> None:
@@ -472,7 +476,12 @@ def _report_document(target: Target, report: "ImportReport") -> "dict[str, JsonV
         "learned": dict(report.learned.most_common()),
         "waiting": report.waiting_jobs,
         "telling": [entry_document(entry, decay) for entry in report.telling_entries()],
-        "names": [{"name": name, "entries": count} for name, count in report.frequent_names()],
+        **{
+            heading.lower().replace(" ", "_"): [
+                {"name": name, "entries": count} for name, count in report.frequent_names(kind)
+            ]
+            for heading, kind in _NAME_HEADINGS.items()
+        },
         "doubtful": report.doubtful,
         "confirmations": list(report.confirmations),
         "changes": [{"user": user, "id": change} for user, change in report.changes.items()],

@@ -235,6 +235,10 @@ PhraseKind = Literal[
     "name_opening",  # openings behind which a name follows
     "name_opening_unsure",  # openings behind which a name may follow
     "after_name",  # what may go on behind a name
+    "person_lead",  # what stands before the name of a person, and hardly before another name
+    "person_tail",  # what stands behind the name of a person, and hardly behind another name
+    "project_lead",  # what stands before the name of a project
+    "project_tail",  # what stands behind the name of a project
     "name_prefix",  # prefixes of words that are no names
     "state_word",  # words by their endings that are states
     "noun_like_name",  # nouns with a capital that are no names behind an unsure opening

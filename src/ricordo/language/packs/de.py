@@ -230,6 +230,13 @@ aug|sep|okt|nov|dez
         "name_opening": "ich hei(?:ß|ss)e|mein name ist|(?:bitte )?nenn mich",
         "name_opening_unsure": "ich bin",
         "after_name": "und|aus",
+        "person_lead": r"""
+(?:mein|unser|ihr|sein|dein)e?[nmrs]? (?:[\w-]+ ){0,2}(?:frau|mann|partnerin?|sohn|tochter|schwester|bruder|mutter
+ |vater|mama|papa|tante|onkel|cousine?|nichte|neffe|oma|opa|freundin?|nachbar(?:in|n)?|kolleg(?:e|in|en)|chefin?
+ |entwickler(?:in)?|designer(?:in)?|ärztin|arzt|zahnarzt|zahnärztin|lehrer(?:in)?)
+(?:herrn?|frau|dr\.|prof\.)
+""",
+        "project_lead": "(?:das |im |unser |dem )?(?:projekt|repo|repository)",
         "noun_like_name": r"""
 \w+(?:er|in|ist|ent|ant|eur|or|iker|arzt|mann|frau|ling|ung|heit|keit|fan|chef|profi|kind|nerd|gast|e)
 """,

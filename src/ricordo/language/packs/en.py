@@ -514,6 +514,36 @@ while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)
         "name_opening": "my name(?:['’]s| is)|(?:please |just |you can )*call me|i go by",
         "name_opening_unsure": "i['’]?m|i am",
         "after_name": "and|from|here|by the way|btw",
+        "person_lead": r"""
+(?:my|our|his|her|their|your) (?:[\w-]+ ){0,2}(?:wife|husband|partner|fiancée?|son|daughter|kid|baby|sister|brother
+ |mother|father|mum|mom|dad|aunt|uncle|cousin|niece|nephew|grandma|grandpa|grandmother|grandfather|friend|neighbou?r
+ |colleague|co-?worker|team ?mate|boss|manager|lead|designer|developer|engineer|tester|intern|doctor|dentist|teacher
+ |therapist|accountant|lawyer|landlord|landlady|room ?mate|flat ?mate|nurse|trainer|coach|editor),?
+(?:mr|mrs|ms|dr|prof)\.?
+(?:ask|asked|tell|told|remind|reminded|invite|invited|ping|met|meeting|married|thank|phone|ring|text
+ |visit)(?: up)?(?: with)?
+(?:say|said|says|listen|talk|talked|wait|answer) to
+(?:birthday|wedding|flat|house|handwriting|salary) of
+(?:owned|led|approved|reviewed|maintained|signed off|suggested|decided|managed) by
+""",
+        "person_tail": r"""
+(?:said|says|told|tells|asked|thinks|thought|prefers|preferred|wants|wanted|likes|liked|loves|loved|hates|agreed
+ |disagreed|decided|insists|insisted|promised|suggested|worries|worried|knows|hopes|lives|lived|is allergic
+ |is retired|turns \d|turned \d|was born|got married|is getting married|has (?:a|an) (?:allergy|appointment|birthday))
+(?:comes|came|flies|flew|goes|went) (?:back|home|over|in|to|up|along|on|every)
+(?:picks up|rings|rang|phones|turns up|moves to|moved to|is (?:back|away|out|off|ill|sick|on (?:\w+ )?(?:holiday
+ |leave|vacation)))
+(?:works?|worked) (?:at|for|as|from)
+(?:approves?|approved|reviews|owns|leads|runs|signs off|took over|takes over|is responsible for
+ |is in charge of) (?:the|our|all|on)?
+(?:is|was|becomes|became) (?:now )?(?:our|my|their|his|her|the) (?:new |old |former )?(?:[\w-]+ ){0,2}(?:lead|manager
+ |owner|designer|developer|engineer|tester|intern|boss|wife|husband|partner|sister|brother|mother|father|cousin
+ |friend|neighbou?r|colleague|doctor|dentist|teacher|accountant|contact)
+['’]s (?:wife|husband|partner|son|daughter|sister|brother|mother|father|mum|mom|dad|birthday|wedding|allergy|desk
+ |salary|flat|phone|idea|proposal|suggestion|opinion|shift|holiday)
+""",
+        "project_lead": "(?:the |our |my |a )?(?:project|repo|repository|codebase|monorepo)(?: called| named)?",
+        "project_tail": "(?:project|repo|repository|codebase|monorepo|app|website|web site)",
         "name_prefix": "pro|anti|non|ex|semi|post|pre|self",
         "state_word": r"\w{3,}ing|\w{2,}[cdfgknpstvxz]ed|\w{3,}(?:ful|less|ous|able|ible|ically|ably)",
         "acknowledgement": r"""

@@ -197,6 +197,15 @@ reemplaz\w+|sustitu\w+|retras\w+|aplaz\w+|adelant\w+|dej(?:ó|amos|ado|a) de|al 
         "name_opening": "me llamo|mi nombre es|ll[aá]mame",
         "name_opening_unsure": "(?:yo )?soy",
         "after_name": "y",
+        "person_lead": r"""
+(?:mi|nuestr[ao]|su|tu) (?:[\w-]+ ){0,2}(?:mujer|esposa|marido|esposo|pareja|hij[ao]|herman[ao]|madre|padre|mamá|papá
+ |tí[ao]|prim[ao]|sobrin[ao]|abuel[ao]|amig[ao]|vecin[ao]|compañer[ao]|jef[ea]|médic[ao]|doctora?|dentista|profesora?)
+(?:señora?|don|doña|sra?\.)
+""",
+        "person_tail": r"""
+(?:dijo|dice|prefiere|quiere|quería|piensa|vive|trabaja (?:en|para|de|como)|es alérgic[ao]|cumple)
+""",
+        "project_lead": "(?:el |nuestro |del )?(?:proyecto|repositorio)",
         "acknowledgement": r"""
 gracias|muchas gracias|mil gracias|vale|de acuerdo|entendido|está bien|sí|si|bien|muy bien|perfecto gracias
 claro|listo

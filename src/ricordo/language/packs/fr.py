@@ -193,6 +193,15 @@ pass(?:é|er|e|ons) (?:à|de)|déplac\w+|déménag\w+|augment\w+|baiss\w+|rédui
         "name_opening": "je m['’]appelle|mon nom est|appelle[sz]?-moi",
         "name_opening_unsure": "(?:moi,? )?(?:je suis|c['’]est)",
         "after_name": "et",
+        "person_lead": r"""
+(?:ma|mon|notre|sa|son|leur) (?:[\w-]+ ){0,2}(?:femme|mari|compagne|compagnon|fils|fille|sœur|soeur|frère|mère|père
+ |tante|oncle|cousine?|nièce|neveu|amie?|voisine?|collègue|chef|cheffe|médecin|dentiste|professeure?)
+(?:monsieur|madame|mme|m\.)
+""",
+        "person_tail": r"""
+(?:dit|a dit|préfère|pense|veut|voulait|habite|vit|travaille (?:chez|à|pour)|est allergique)
+""",
+        "project_lead": "(?:le |notre |du )?(?:projet|dépôt)",
         "acknowledgement": r"""
 merci|merci beaucoup|d'accord|ça marche|compris|bien reçu|entendu|oui|très bien|parfait merci|c'est noté|super merci
 """,

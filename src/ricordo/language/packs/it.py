@@ -174,6 +174,16 @@ smess\w+|sal(?:e|ito|ita) a|nuov\w+|alla fine|torna\w*
         "name_opening": "mi chiamo|il mio nome è|chiamami",
         "name_opening_unsure": "(?:io )?sono",
         "after_name": "e",
+        "person_lead": r"""
+(?:(?:la |il )?(?:mia|mio|nostr[ao]|sua|suo)) (?:[\w-]+ ){0,2}(?:moglie|marito|compagn[ao]|figli[ao]|sorella|fratello
+ |madre|padre|mamma|papà|zi[ao]|cugin[ao]|nipote|nonn[ao]|amic[ao]|vicin[ao]|collega|cap[ao]|dottoressa|dottore
+ |medico|dentista|professoressa)
+(?:signora?|sig\.(?:ra)?)
+""",
+        "person_tail": r"""
+(?:ha detto|dice|preferisce|vuole|voleva|pensa|abita|vive|lavora (?:in|per|da|come)|è allergic[ao]|compie)
+""",
+        "project_lead": "(?:il |nostro |del )?(?:progetto|repository)",
         "acknowledgement": r"""
 grazie|grazie mille|va bene|ho capito|capito|d'accordo|sì|bene|molto bene|ricevuto|perfetto grazie|chiaro
 """,

@@ -164,6 +164,15 @@ substitu\w+|adi(?:ado|ou|amos)|deix(?:ou|amos) de|nov[oa]s?|afinal
         "name_opening": "(?:o )?meu nome é|me chamo|chamo-me|(?:pode )?me chama(?:r)? de",
         "name_opening_unsure": "(?:eu )?sou",
         "after_name": "de",
+        "person_lead": r"""
+(?:(?:a |o )?(?:minha|meu|noss[ao]|sua|seu)) (?:[\w-]+ ){0,2}(?:mulher|esposa|marido|filh[ao]|irmã|irmão|mãe|pai
+ |ti[ao]|prim[ao]|sobrinh[ao]|av[óô]|amig[ao]|vizinh[ao]|colega|chefe|médic[ao]|dentista|professora?)
+(?:senhora?|dona|sra?\.)
+""",
+        "person_tail": r"""
+(?:disse|diz|prefere|quer|queria|pensa|mora|vive|trabalha (?:em|na|no|para|como)|é alérgic[ao])
+""",
+        "project_lead": "(?:o |nosso |do )?(?:projeto|repositório)",
         "acknowledgement": r"""
 obrigado|obrigada|muito obrigado|muito obrigada|valeu|tá bom|está bem|beleza|entendi|certo|sim|combinado
 tudo bem
