@@ -51,32 +51,10 @@ Script = Literal[
     "hiragana", "katakana", "han", "other",
 ]  # fmt: skip
 Act = Literal[
-    "acknowledgement",
-    "convention",
-    "correction",
-    "decision",
-    "denial",
-    "doubt",
-    "fact",
-    "farewell",
-    "goal",
-    "greeting",
-    "heading",
-    "hypothetical",
-    "lesson",
-    "listener",
-    "moment",
-    "offer",
-    "praise",
-    "preference",
-    "question",
-    "reaction",
-    "remember",
-    "request",
-    "self",
-    "thanks",
-    "wish",
-]
+    "acknowledgement", "convention", "correction", "decision", "denial", "doubt", "fact", "farewell", "goal",
+    "greeting", "heading", "hypothetical", "lesson", "listener", "moment", "offer", "praise", "preference",
+    "question", "reaction", "remember", "request", "self", "thanks", "wish",
+]  # fmt: skip
 """What a sentence does: "fact" states how somebody or something lastingly is, "self" and "listener" are any mention
 of the speaker and of who is spoken to, "offer" a service held out, "request" a task for now, "praise" a word about
 the listener, "reaction" a word about what was just said, "denial" sets something aside without saying what holds
