@@ -65,7 +65,12 @@ _COMMANDS: dict[str, str | _Group] = {
     "history": "history:history",
     "diff": "history:diff",
     "audit": "status:audit",
-    "mcp": "mcp:mcp",
+    "mcp": "serve:mcp",
+    "serve": "serve:serve",
+    "token": _Group(
+        help="Say who may use the HTTP service of `ricordo serve`.",
+        commands={"create": "serve:create_token", "list": "serve:list_tokens", "revoke": "serve:revoke_token"},
+    ),
     "hook": "hosts:hook",
     "doctor": "status:doctor",
     "install": "install:install",

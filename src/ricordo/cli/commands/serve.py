@@ -1,35 +1,40 @@
-"""`mcp`: serve a memory to any host that speaks the Model Context Protocol."""
+"""`mcp`, `serve` and `token`: memory for other programs, by the Model Context Protocol and over HTTP."""
 
 import itertools
 import os
+import signal
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ricordo import __version__
-from ricordo.cli.options import ProjectOption, RootOption, UserOption
-from ricordo.cli.render import print_error
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import escape, print_error, print_json, print_line
 from ricordo.cli.target import find_target, load_redactor, load_scope, run_async
 from ricordo.errors import ExtraMissing, InvalidInput, InvalidSetting, RicordoError, RootNotFound, install_command
 from ricordo.lazy import dataclass
 
 if TYPE_CHECKING:
     import anyio
+    from starlette.types import ASGIApp
 
     from ricordo.cli.target import Target
     from ricordo.hooks.places import Place
     from ricordo.mcp.contract import ServedMemory
-    from ricordo.mcp.http import HttpAddress
+    from ricordo.mcp.listening import HttpAddress
     from ricordo.mcp.server import MemoryServer
+    from ricordo.messages.types import JsonValue
+    from ricordo.server import IssuedToken, Token
 
-__all__ = ["mcp"]
+__all__ = ["create_token", "list_tokens", "mcp", "revoke_token", "serve"]
 
 
 _TOKEN_VARIABLE = "RICORDO_MCP_TOKEN"
@@ -39,6 +44,14 @@ _SECONDS_BETWEEN_DRAINS = 2.0
 _DRAIN_SECONDS = 10.0
 _ROUNDS_BESIDE_ANOTHER = 10
 """After so many rounds it is tried again to answer hooks, since the process that did may have ended."""
+_LOCAL_TENANT = "local"
+_DataOption = Annotated[
+    Path,
+    typer.Option(
+        "--data", metavar="DIR", help="The folder of the service: its tokens, and every tenant's memories.",
+        envvar="RICORDO_SERVICE",
+    ),
+]  # fmt: skip
 
 
 def mcp(
@@ -86,7 +99,7 @@ def mcp(
     It serves one host on standard input and output, and ends when that closes. Whose memory it is, is fixed here: no
     call can name another one.
     """
-    _require_extra()
+    _require_extra("mcp", "mcp", "mcp")
     if folder is not None:
         _enter_folder(folder)
     service = _Service(root=root, user=user, project=project, agent=agent, budget=budget, client=client or "")
@@ -95,18 +108,13 @@ def mcp(
             raise typer.BadParameter("--token-file, --without-token, --remote and --host go with --http.")
         code = run_async(partial(_serve_stdio, service))
     else:
-        address = _check_address(http, with_token=not without_token, remote=remote, hosts=host or ())
+        from ricordo.mcp.listening import check_address
+
+        address = check_address(http, with_token=not without_token, remote=remote, hosts=host or ())
         token = _read_token(token_file, without_token=without_token)
         code = run_async(partial(_serve_http, service, address, token, tuple(host or ())))
     if code:
         raise typer.Exit(128 + code)
-
-
-def _require_extra() -> None:
-    try:
-        import_module("mcp")
-    except ModuleNotFoundError as error:
-        raise ExtraMissing(f"`ricordo mcp` needs the extra `mcp`. Install it with {install_command('mcp')}.") from error
 
 
 def _enter_folder(folder: Path) -> None:
@@ -228,7 +236,8 @@ async def _serve_stdio(service: _Service) -> int:
 
 
 async def _serve_http(service: _Service, address: "HttpAddress", token: str | None, hosts: tuple[str, ...]) -> int:
-    from ricordo.mcp.http import PATH, bind_address, create_app, serve_http
+    from ricordo.mcp.http import PATH, create_app
+    from ricordo.mcp.listening import bind_address, serve_http
     from ricordo.mcp.serving import run_server
 
     listener, bound = bind_address(address)
@@ -259,19 +268,174 @@ def _read_token(token_file: Path | None, *, without_token: bool) -> str | None:
     return token
 
 
-def _check_address(text: str, *, with_token: bool, remote: bool, hosts: "Sequence[str]") -> "HttpAddress":
-    """Return the address to listen at. Raises: InvalidInput for one that other machines reach, unless all is given."""
-    from ricordo.mcp.http import parse_address
+def serve(
+    *,
+    data: _DataOption,
+    http: Annotated[
+        str, typer.Option("--http", metavar="HOST:PORT", help="The address to listen at.")
+    ] = "127.0.0.1:8321",
+    without_token: Annotated[
+        str | None,
+        typer.Option(
+            "--without-token",
+            metavar="USER",
+            show_default=False,
+            help="Serve every program of this machine as this user of the tenant `local`.",
+        ),
+    ] = None,
+    remote: Annotated[bool, typer.Option("--remote", help="Allow an address that other machines can reach.")] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", metavar="NAME", help="A name by which other machines reach it; may be given again."),
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.1, metavar="N", help="How long a request may take.")
+    ] = 30.0,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0.1, metavar="N", help="Requests per second that each tenant may make.")
+    ] = 50.0,
+) -> None:
+    """Serve the memories of many users over HTTP.
 
-    address = parse_address(text)
-    if address.is_local:
-        return address
-    if not remote:
-        raise InvalidInput(
-            f"{address} can be reached from other machines: give --remote if that is wanted, or use 127.0.0.1."
-        )
-    if not with_token:
-        raise InvalidInput("An address that other machines can reach needs a token: leave --without-token out.")
-    if not hosts:
-        raise InvalidInput("Name the hosts in the URLs of the clients with --host, such as --host memory.example.")
-    return address
+    `ricordo token create` makes the token that a client needs. /openapi.json describes the service; /healthz, /readyz
+    and /metrics are for those who run it. Put a proxy with TLS before it if other machines reach it.
+    """
+    _require_extra("serve", "fastapi", "server")
+    from ricordo.mcp.listening import LOCAL_NAMES, check_address
+    from ricordo.server import Caller, ServiceLimits, create_app
+
+    address = check_address(http, with_token=without_token is None, remote=remote, hosts=host or ())
+    open_to = None
+    if without_token is not None:
+        open_to = Caller(tenant=_LOCAL_TENANT, user=without_token, role="writer")
+    limits = ServiceLimits(seconds=seconds, requests_per_second=rate, requests=max(1, round(4 * rate)))
+    app = create_app(data, version=__version__, limits=limits, open_to=open_to, hosts=[*LOCAL_NAMES, *(host or ())])
+    if code := run_async(partial(_run, app, address)):
+        raise typer.Exit(128 + code)
+
+
+async def _run(app: "ASGIApp", address: "HttpAddress") -> int:
+    """Serve until a signal, and return it; requests that are being answered have a second to end."""
+    import anyio
+
+    from ricordo.mcp.listening import bind_address, serve_http
+
+    listener, bound = bind_address(address)
+    stopping, ending_signal = anyio.Event(), 0
+
+    async def end_at_signal() -> None:
+        nonlocal ending_signal
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for each in signals:
+                ending_signal = each.value
+                stopping.set()
+                return
+
+    print_error(f"Serving at http://{bound}/v1")
+    async with anyio.create_task_group() as group:
+        group.start_soon(end_at_signal)
+        await serve_http(app, listener, stopping)
+        group.cancel_scope.cancel()
+    return ending_signal
+
+
+def create_token(
+    *,
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user whose memory the token opens.")],
+    data: _DataOption,
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="The tenant whose user it is.")
+    ] = _LOCAL_TENANT,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", show_default=False, help="The only project that it opens."),
+    ] = None,
+    role: Annotated[Literal["reader", "writer"], typer.Option("--role", help="What it allows.")] = "writer",
+    days: Annotated[
+        float | None,
+        typer.Option("--days", min=0.001, metavar="N", show_default=False, help="How long it holds; else for good."),
+    ] = None,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What it is for.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token, and print it once: only its digest is kept."""
+    from ricordo.server import open_token_book
+
+    expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
+
+    async def issue() -> "IssuedToken":
+        async with open_token_book(data) as book:
+            return await book.issue(tenant=tenant, user=user, role=role, project=project, expires=expires, note=note)
+
+    issued = run_async(issue)
+    if as_json:
+        print_json({**_token_document(issued.token), "token": issued.text})
+        return
+    print_line(issued.text)
+    print_error(f"This is the token {issued.token.id}. It can't be shown again: keep it where its client finds it.")
+
+
+def list_tokens(*, data: _DataOption, as_json: JsonOption = False) -> None:
+    """List the tokens with whom they speak for."""
+    from ricordo.server import open_token_book
+
+    async def read() -> "list[Token]":
+        async with open_token_book(data) as book:
+            return await book.list_tokens()
+
+    tokens = run_async(read)
+    if as_json:
+        print_json({"tokens": [_token_document(token) for token in tokens]})
+        return
+    now = datetime.now(UTC)
+    for token in tokens:
+        place = f"{escape(token.tenant)}/{escape(token.user)}" + (f", {escape(token.project)}" if token.project else "")
+        ends = ""
+        if token.expires:
+            ends = f", {'expired' if token.expires <= now else 'until'} {token.expires:%Y-%m-%d %H:%M} UTC"
+        print_line(f"{token.id}  {place}, {token.role}{ends}{f'  {escape(token.note)}' if token.note else ''}")
+    if not tokens:
+        print_line("There is no token: `ricordo token create USER` makes one.")
+
+
+def revoke_token(
+    *,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
+    data: _DataOption,
+    as_json: JsonOption = False,
+) -> None:
+    """Revoke a token: from the next request on it opens nothing."""
+    from ricordo.server import open_token_book
+
+    async def revoke() -> "Token":
+        async with open_token_book(data) as book:
+            return await book.revoke(token_id)
+
+    token = run_async(revoke)
+    if as_json:
+        print_json(_token_document(token))
+        return
+    print_line(f"Revoked the token {token.id} of {escape(token.tenant)}/{escape(token.user)}.")
+
+
+def _token_document(token: "Token") -> "dict[str, JsonValue]":
+    return {
+        "id": token.id,
+        "tenant": token.tenant,
+        "user": token.user,
+        "project": token.project,
+        "role": token.role,
+        "note": token.note,
+        "created": token.created.isoformat(),
+        "expires": token.expires.isoformat() if token.expires else None,
+    }
+
+
+def _require_extra(command: str, module: str, extra: str) -> None:
+    """Raise `ExtraMissing` if what a command needs is not installed."""
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        raise ExtraMissing(
+            f"`ricordo {command}` needs the extra `{extra}`. Install it with {install_command(extra)}."
+        ) from error
