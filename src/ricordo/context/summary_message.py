@@ -9,6 +9,7 @@ requests and every instruction, whatever the summary omits. Instructions are nev
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Literal
 
 from ricordo.context.tool_results import READ_TOOL
@@ -109,21 +110,38 @@ def select_requests(dropped: Sequence[Message], budget: int) -> tuple[UserReques
     yes, take only the room that the others leave. Requests in earlier summaries count at the position of the summary.
     """
     requests = list(_iterate_requests(dropped))
-    if sum(estimate_text(each.text) + _REQUEST_FRAME_TOKENS for each in requests) <= budget:
+    if _fit_together(requests, budget):
         return tuple(requests)
-    requests = [replace(each, text=_shorten_request(each.text)) for each in requests]
-    remaining = budget - estimate_text(requests[0].text) - _REQUEST_FRAME_TOKENS
-    selected = {0}
-    newest_first = range(len(requests) - 1, 0, -1)
-    brief = [at for at in newest_first[1:] if len(content_words(requests[at].text)) < _MIN_CONTENT_WORDS]
-    for group in ([at for at in newest_first if at not in set(brief)], brief):
-        for at in group:
-            size = estimate_text(requests[at].text) + _REQUEST_FRAME_TOKENS
+    selected = {0: replace(requests[0], text=_shorten_request(requests[0].text))}
+    remaining = budget - _request_tokens(selected[0])
+    for brief in (False, True):
+        for at in range(len(requests) - 1, 0, -1):
+            # In a long conversation only the requests that fit are looked at.
+            if remaining <= _REQUEST_FRAME_TOKENS:
+                break
+            request = replace(requests[at], text=_shorten_request(requests[at].text))
+            if brief is (at == len(requests) - 1 or not _is_brief(request)):
+                continue
+            size = _request_tokens(request)
             if size > remaining:
                 break
             remaining -= size
-            selected.add(at)
-    return tuple(requests[at] for at in sorted(selected))
+            selected[at] = request
+    return tuple(selected[at] for at in sorted(selected))
+
+
+def _fit_together(requests: Sequence[UserRequest], budget: int) -> bool:
+    """Return whether the requests take at most `budget` tokens; it reads no more of them than fit."""
+    sizes = accumulate(map(_request_tokens, requests), initial=0)
+    return all(size <= budget for size in sizes)
+
+
+def _request_tokens(request: UserRequest) -> int:
+    return estimate_text(request.text) + _REQUEST_FRAME_TOKENS
+
+
+def _is_brief(request: UserRequest) -> bool:
+    return len(content_words(request.text)) < _MIN_CONTENT_WORDS
 
 
 def build_summary_message(

@@ -107,6 +107,10 @@ _D = TypeVar("_D", Entry, Source)
 
 def redact_message(message: "Message", redactor: Redactor) -> "Message":
     """Return `message` with typed marks in place of secrets: in text, arguments, results and metadata."""
+    if _is_plain(message) and not has_secret(
+        "\n".join((message.id, message.parent or "", message.name or "", message.text))
+    ):
+        return message
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
         message,
@@ -116,6 +120,11 @@ def redact_message(message: "Message", redactor: Redactor) -> "Message":
         name=redactor.clean(message.name) if message.name else message.name,
         metadata=metadata if isinstance(metadata, dict) else {},
     )
+
+
+def _is_plain(message: "Message") -> bool:
+    """Return whether a message is one text, which is searched together with its id, parent and name."""
+    return not message.metadata and len(message.parts) == 1 and isinstance(message.parts[0], messages.Text)
 
 
 def redact_messages(messages: "Iterable[Message]", redactor: Redactor) -> "tuple[Message, ...]":

@@ -10,8 +10,10 @@ is the summary.
 
 import html
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import overload
 
 from ricordo.context.config import MESSAGES_PLACEHOLDER
 from ricordo.context.summary.sections import (
@@ -80,9 +82,7 @@ def render_messages(
     `names` maps message ids to the ids that are shown; items in `new` get the kind `NEW_KIND`.
     """
     shown_ids = names or {}
-    return tuple(
-        item for each in messages if (item := _render_item(each, shown_ids.get(each.id, each.id), new)) is not None
-    )
+    return tuple(_render_item(each, shown_ids.get(each.id, each.id), new) for each in messages if _has_content(each))
 
 
 def fit_item(item: FencedItem, max_tokens: int) -> FencedItem:
@@ -95,14 +95,17 @@ def split_into_batches(
 ) -> list[list[FencedItem]]:
     """Split `items`, in order, into at most `max_batches` batches of at most `max_tokens` tokens each.
 
-    If the items do not fit, the middle ones are omitted, and an item in their place says how many.
+    If the items do not fit, the middle ones are omitted, and an item in their place says how many. Of a long sequence
+    only as many items are read as fit.
     """
-    sized = [_fit_and_measure(item, max_tokens, counter) for item in items]
-    batches = _fill_batches(sized, max_tokens)
-    if len(batches) <= max_batches:
+    fill = partial(_fill_batches, max_tokens=max_tokens, counter=counter)
+    batches = fill(items, max_batches=max_batches)
+    if sum(map(len, batches)) == len(items):
         return batches
-    head, tail = batches[: max_batches // 2], batches[-(max_batches - max_batches // 2) :]
-    omitted_count = sum(map(len, batches)) - sum(map(len, head)) - sum(map(len, tail))
+    head = batches[: max_batches // 2]
+    newest_first = fill(reversed(items), max_batches=max_batches - len(head))
+    tail = [batch[::-1] for batch in reversed(newest_first)]
+    omitted_count = len(items) - sum(map(len, (*head, *tail)))
     gap = FencedItem(text=f"[{omitted_count} messages are left out here.]", source="a gap", trust=Trust.AGENT)
     return [*head, [gap, *tail[0]], *tail[1:]]
 
@@ -112,11 +115,17 @@ def render_block(items: Sequence[FencedItem]) -> str:
     return render_fence(items, name="conversation", note=_CONVERSATION_NOTE)
 
 
-def _fill_batches(sized: Sequence[tuple[FencedItem, int]], max_tokens: int) -> list[list[FencedItem]]:
+def _fill_batches(
+    items: Iterable[FencedItem], *, max_tokens: int, max_batches: int, counter: TokenCounter
+) -> list[list[FencedItem]]:
+    """Return the batches of the first items, as many as fit."""
     batches: list[list[FencedItem]] = [[]]
     remaining = max_tokens
-    for item, size in sized:
+    for each in items:
+        item, size = _fit_and_measure(each, max_tokens, counter)
         if size > remaining and batches[-1]:
+            if len(batches) == max_batches:
+                break
             batches.append([])
             remaining = max_tokens
         batches[-1].append(item)
@@ -136,19 +145,24 @@ def _fit_and_measure(item: FencedItem, max_tokens: int, counter: TokenCounter) -
     return replace(item, text=text), min(max_tokens, counter.count(text) + _ITEM_FRAME_TOKENS)
 
 
-def _render_item(message: Message, name: str, new: Collection[str]) -> FencedItem | None:
+def _has_content(message: Message) -> bool:
     mark = get_mark(message)
-    if mark == "memory":
-        return None
+    return mark == "summary" or (mark != "memory" and bool(_render_parts(message).strip()))
+
+
+def _render_parts(message: Message) -> str:
+    return "\n".join(rendered for part in message.parts if (rendered := _render_part(part)))
+
+
+def _render_item(message: Message, name: str, new: Collection[str]) -> FencedItem:
+    mark = get_mark(message)
     if mark == "summary":
         return FencedItem(text=summary_body(message), source=EARLIER_SUMMARY_SOURCE, trust=Trust.AGENT, id=name or None)
-    text = "\n".join(rendered for part in message.parts if (rendered := _render_part(part)))
-    if not text.strip():
-        return None
     speaker = f"{message.role} {message.name}" if message.name else message.role
     trust = Trust.AGENT if mark == "notice" else Trust.EXTERNAL if message.tool_results else _ROLE_TRUST[message.role]
     source = "the harness" if mark == "notice" else speaker
-    return FencedItem(text=text, source=source, trust=trust, kind=NEW_KIND if name in new else None, id=name or None)
+    kind = NEW_KIND if name in new else None
+    return FencedItem(text=_render_parts(message), source=source, trust=trust, kind=kind, id=name or None)
 
 
 def _render_part(part: Part) -> str:
@@ -213,36 +227,74 @@ def _split_quote(span: str) -> Iterator[str]:
 class ConversationRecord:
     """A conversation for the model: its `items`, the `earlier` summary as text, and the allowed citations.
 
-    `learnable` are the messages to extract lessons from, by the id of their item; `text` is the text to search for
-    quotes.
+    `learnable` are the messages to extract lessons from, by the id of their item, as they were given. `text` is the
+    text to search for quotes, which `with_shown` sets.
     """
 
-    items: tuple[FencedItem, ...]
+    items: Sequence[FencedItem]
     earlier: str
+    summaries: tuple[str, ...]
     learnable: Mapping[str, Message]
-    text: str
     citations: Citations
+    text: str = ""
+
+    def with_shown(self, batches: Sequence[Sequence[FencedItem]]) -> "ConversationRecord":
+        """Return the record with the text of these items and of the earlier summaries."""
+        shown = (item.text for batch in batches for item in batch)
+        return replace(self, text=normalize_quote("\n".join([*shown, *self.summaries])))
 
 
-def build_record(messages: Sequence[Message], pending: Collection[str], *, uses_sections: bool) -> ConversationRecord:
+class _LazyItems(Sequence[FencedItem]):
+    """The items of messages, each made when it is read: of a long conversation a model is shown only the ends."""
+
+    def __init__(self, messages: Sequence[Message], render: Callable[[Message], FencedItem]) -> None:
+        self._messages = messages
+        self._render = render
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> FencedItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FencedItem]: ...
+    def __getitem__(self, index: int | slice) -> FencedItem | Sequence[FencedItem]:
+        found = self._messages[index]
+        return self._render(found) if isinstance(found, Message) else _LazyItems(found, self._render)
+
+
+def build_record(
+    messages: Sequence[Message],
+    pending: Collection[str],
+    *,
+    uses_sections: bool,
+    redact: Callable[[Message], Message],
+) -> ConversationRecord:
     """Return the record of `messages`; lessons are extracted from those in `pending`.
 
     With `uses_sections` earlier summaries are kept separately, line by line; otherwise they are items like all others.
+    `redact` is called for each item that is read, and must not change ids.
     """
     names = shorten_ids([message.id for message in messages])
     to_learn = {names[each.id]: each for each in messages if each.id in pending and is_learnable(each)}
-    summaries = [summary_body(message) for message in messages if get_mark(message) == "summary"]
-    rendered_messages = [message for message in messages if not uses_sections or get_mark(message) != "summary"]
-    items = render_messages(rendered_messages, names=names, new=frozenset(to_learn))
+    summaries = tuple(summary_body(redact(message)) for message in messages if get_mark(message) == "summary")
+    rendered_messages = [
+        message
+        for message in messages
+        if (not uses_sections or get_mark(message) != "summary") and _has_content(message)
+    ]
     earlier = _join_sections(summaries) if uses_sections else SummarySections()
     request_ids = {each.id for each in messages if each.role == "user" and get_mark(each) is None and each.id}
     other_ids = {each.id for each in messages if each.id and get_mark(each) != "summary"} - request_ids
     steps = frozenset(find_citations(earlier.lines[3]))
     return ConversationRecord(
-        items=items,
+        items=_LazyItems(
+            rendered_messages,
+            lambda message: _render_item(redact(message), names.get(message.id, message.id), to_learn.keys()),
+        ),
         earlier=render_sections(earlier) if earlier else "",
+        summaries=summaries,
         learnable=to_learn,
-        text=normalize_quote("\n".join([*(item.text for item in items), *summaries])),
         citations=Citations(requests=frozenset(request_ids) | steps, others=frozenset(other_ids) - steps),
     )
 

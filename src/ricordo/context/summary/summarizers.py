@@ -46,12 +46,12 @@ from ricordo.context.summary.sections import (
 from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
 from ricordo.extraction.answer import parse_lessons
 from ricordo.extraction.contract import Finding
-from ricordo.guard import Redactor
+from ricordo.guard import Redactor, has_secret
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages import Message, Text
 from ricordo.messages.tokens import estimate_text
 from ricordo.models import ChatModel
-from ricordo.workspace.redaction import redact_messages
+from ricordo.workspace.redaction import redact_message, redact_messages
 
 __all__ = [
     "CircuitBreaker",
@@ -298,8 +298,12 @@ class ModelSummarizer:
         return self._config.summary_prompt is None
 
     def _build_record(self, messages: Sequence[Message], pending: Collection[str]) -> ConversationRecord:
-        redacted = redact_messages(messages, self._redactor) if self._redactor else messages
-        return build_record(redacted, pending, uses_sections=self._uses_sections)
+        if self._redactor and has_secret("\n".join(message.id for message in messages)):
+            messages = redact_messages(messages, self._redactor)
+        return build_record(messages, pending, uses_sections=self._uses_sections, redact=self._redact)
+
+    def _redact(self, message: Message) -> Message:
+        return redact_message(message, self._redactor) if self._redactor else message
 
     async def _try_model(self, record: ConversationRecord, bounds: SummaryBounds, focus: str) -> _PartResult:
         """Return the model's result or its error, and record it in the circuit breaker."""
@@ -335,12 +339,13 @@ class ModelSummarizer:
     ) -> _PartResult:
         """Summarize part by part. Lessons count only if every message to extract from was shown."""
         parts = await run_sync(split_into_batches, record.items, batch_tokens, _MAX_BATCHES)
+        record = await run_sync(record.with_shown, parts)
         unseen = record.learnable.keys() - {item.id for part in parts for item in part}
         lessons: tuple[Finding, ...] | None = () if record.learnable and not unseen else None
         verdict = SummaryVerdict(text=record.earlier)
         for number, part in enumerate(parts, 1):
             learnable = [record.learnable[item.id] for item in part if item.id and item.id in record.learnable]
-            to_learn = learnable if lessons is not None else []
+            to_learn = await run_sync(list, map(self._redact, learnable)) if lessons is not None else []
             part_request = replace(request, items=tuple(part), earlier=verdict.text, lessons=bool(to_learn))
             result = await self._summarize_part(part_request, record, to_learn, bounds)
             if to_learn:
