@@ -73,6 +73,7 @@ __all__ = [
     "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
     "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "PoolExhausted", "ReasonRequired", "ReplyInvalid",
     "RicordoError", "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired",
+    "ServiceError",
     "SessionNotFound", "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull",
     "StorageReadOnly", "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict",
     "set_message_cleaner",
@@ -373,6 +374,18 @@ class ToolFailed(RicordoError):
 
 class LeaseLost(RicordoError):
     """The lease of this job ran out, and somebody else may have taken it."""
+
+
+class ServiceError(RicordoError):
+    """The service of a remote memory can't be reached, or its answer is not understood.
+
+    `status` is that of its answer, 0 for none.
+    """
+
+    def __init__(self, message: str | None = None, *, status: int = 0) -> None:
+        """Store the status."""
+        super().__init__(message)
+        self.status = status
 
 
 class ExtraMissing(RicordoError):

@@ -13,6 +13,7 @@ from source_tree import ROOT, modules
 
 REFERENCE = ROOT / "docs" / "reference"
 NAMED_ROOMS = {
+    "ricordo.client",
     "ricordo",
     *(f"ricordo.{name}" for name in ("agent", "context", "errors", "events", "guard", "jobs", "messages", "models")),
     *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),

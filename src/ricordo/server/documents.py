@@ -178,7 +178,9 @@ class HitDocument(BaseModel):
     why: str
     parts: dict[str, float] = Field(description="What each signal adds to the score.")
     trust: str
-    said_in_session: bool
+    speaker: str = Field(description="Who said it, if it was said in a session.")
+    path: str
+    line: int
 
     @classmethod
     def describe(cls, hit: Hit) -> "HitDocument":
@@ -188,8 +190,10 @@ class HitDocument(BaseModel):
             score=hit.score,
             why=hit.explanation,
             parts=dict(hit.score_parts),
-            trust=hit.trust.value if hasattr(hit.trust, "value") else str(hit.trust),
-            said_in_session=hit.is_said,
+            trust=hit.trust.value,
+            speaker=hit.speaker,
+            path=hit.path,
+            line=hit.line_number,
         )
 
 
