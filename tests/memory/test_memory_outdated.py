@@ -14,6 +14,7 @@ from ricordo.workspace import render_entry
 
 OLD = "The parcels of the shop wait 30 days in the store, then they go back."
 NEW = "Because of the fire wall parcels wait two weeks, not a month."
+QUESTION = "How long do the parcels of the shop wait in the store?"
 WORDS = "see “Because of the fire wall parcels wait two weeks…”"
 MARKER = f"(maybe outdated: {WORDS})"
 TEXTS = (OLD, "The cellar floods in spring.", "We bake bread on holidays.", NEW)
@@ -129,3 +130,19 @@ def test_a_pin_wins_and_the_mark_follows_a_later_change() -> None:
     ricordo("remember", "We changed it: parcels wait ten days in the store, not 30 days.")
     ricordo("consolidate")
     assert set(marks()) <= {OLD_ID}
+
+
+@pytest.mark.req("FC-CONFLICT")
+def test_an_answer_quotes_the_newer_one_and_names_the_other_behind_it() -> None:
+    asked = ricordo("ask", QUESTION)
+    text = plain(asked.out)
+    assert text.startswith(NEW)
+    assert f"maybe outdated: {OLD}" in text
+    former = ricordo("ask", QUESTION, "--json").document["superseded"]
+    assert [(hit["entry"]["id"], hit["superseded_by"]) for hit in former] == [(OLD_ID, None)]
+
+
+def test_an_answer_about_a_day_before_the_newer_one_quotes_what_held_then() -> None:
+    asked = plain(ricordo("ask", "How long did parcels of the shop wait in the store on 5 March 2026?").out)
+    assert OLD in asked
+    assert NEW not in asked

@@ -53,11 +53,7 @@ def quoting_model(target: Target) -> "ChatModel":
 
 def _format_answer(target: Target, answer: "Answer") -> str:
     """Return the passages, what contradicts the first and what it superseded, each with its place."""
-    rows = [("", answer.hit)] if answer.hit else []
-    rows += [("Also: ", hit) for hit in answer.further]
-    rows += [("Contradicts, not decided: ", hit) for hit in answer.contradicting]
-    rows += [("Superseded: ", hit) for hit in answer.superseded]
-    return "\n".join(f"{label}{_format_quote(hit, target)}" for label, hit in rows)
+    return "\n".join(f"{label}{_format_quote(hit, target)}" for label, hit in answer.quotes)
 
 
 def _format_quote(hit: "Hit", target: Target) -> str:

@@ -115,13 +115,8 @@ def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
         for hit in answer.unconfirmed:
             print_line(dim(f"{indent}Unconfirmed, from outside: {_format_place(hit, target)} mentions it"))
         return
-    _print_quote(answer.hit, target, indent)
-    for hit in answer.further:
-        _print_quote(hit, target, indent, label="also: ")
-    for hit in answer.contradicting:
-        _print_quote(hit, target, indent, label="contradicts, not decided: ")
-    for hit in answer.superseded:
-        _print_quote(hit, target, indent, label="superseded: ")
+    for label, hit in answer.quotes:
+        _print_quote(hit, target, indent, label=label.lower())
 
 
 def _print_quote(hit: "Hit", target: Target, indent: str, *, label: str = "") -> None:

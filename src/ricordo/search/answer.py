@@ -34,7 +34,7 @@ from ricordo.search.contract import TOOL_SPEAKER, Answer, Hit, Query, SearchSour
 from ricordo.search.documents import is_tool_call
 from ricordo.search.query_context import core_words, named_words, parse_question, past_day
 from ricordo.search.recall import search
-from ricordo.search.supersession import restore_past, select_held, split_announced
+from ricordo.search.supersession import as_stored, prefer_newer, restore_past, select_held, split_announced
 from ricordo.workspace.entry import Entry
 
 __all__ = [
@@ -184,9 +184,11 @@ def choose_further(chosen: Hit, best: float, hits: Sequence[Hit], question: str,
     """
     core = core_words(question, [hit.speaker for hit in hits])
     told, messages = [chosen], {*chosen.entry.source.messages}
-    for fitness, hit in _by_fitness([hit for hit in hits if not hit.superseded_by], question, core, config):
+    for fitness, found in _by_fitness(hits, question, core, config):
+        hit = _current_version(found, hits)
         if (
             fitness >= config.further * best
+            and not hit.superseded_by
             and not (_ends_with_question(hit) or is_tool_call(hit.speaker, hit.entry.content))
             and hit.entry.id not in chosen.contradicts
             and not (_restates(chosen, hit, core) or _retracts(chosen, hit, core))
@@ -509,8 +511,9 @@ async def answer_question(
     found = await search(sources, query, limit=_OVERFETCH * _QUOTE_CANDIDATES, now=now, config=weights)
     moment = now or datetime.now(UTC)
     found = found if past is None else restore_past(found, past, moment)
-    found = select_held(found, past_day(query.text, moment.date()) or (moment.date() if past is not None else None))
-    found, announced = split_announced(found)
+    day = past_day(query.text, moment.date()) or (moment.date() if past is not None else None)
+    found, announced = split_announced(select_held(found, day))
+    found = found if day else prefer_newer(found, moment.date())
     stating = await _stating(found, query.text)
     trusted, chosen = await _choose_trusted(sources, stating, query.text, weights)
     hits = trusted[:_QUOTE_CANDIDATES]
@@ -519,7 +522,7 @@ async def answer_question(
             found=False,
             text=NOT_IN_MEMORY,
             score=chosen[1] if chosen else 0.0,
-            others=tuple(hits[:_MAX_OTHERS]),
+            others=as_stored(hits[:_MAX_OTHERS]),
             unconfirmed=_find_unconfirmed(stating, trusted, query.text, weights),
         )
     best, fit = chosen
@@ -538,20 +541,14 @@ async def answer_question(
     later = announced.get(best.entry.superseded_by)
     further = (later,) if later else await _find_further(sources, (best, fit), rest, query.text, weights)
     contradicting = [*{hit.entry.id: hit for hit in known_hits if hit.entry.id in best.contradicts}.values()]
-    return Answer(
-        found=True,
-        text="\n".join((
-            _format_quote(best),
-            *(f"Also: {_format_quote(hit)}" for hit in further),
-            *(f"Contradicts, not decided: {_format_quote(hit)}" for hit in contradicting),
-            *(f"Superseded: {_format_quote(hit)}" for hit in superseded),
-        )),
-        hit=best, path=best.path, line_number=best.line_number, score=fit,
+    answer = Answer(
+        found=True, text="", hit=best, path=best.path, line_number=best.line_number, score=fit,
         contradicting=tuple(contradicting),
-        superseded=tuple(superseded),
-        others=tuple(hit for hit in rest if hit not in further)[:_MAX_OTHERS],
+        superseded=as_stored(superseded),
+        others=as_stored(hit for hit in rest if hit not in further)[:_MAX_OTHERS],
         further=further,
     )  # fmt: skip
+    return replace(answer, text="\n".join(f"{label}{_format_quote(hit)}" for label, hit in answer.quotes))
 
 
 async def _find_further(

@@ -432,6 +432,7 @@ TOOL_SPEAKER = "tool"
 """The speaker of tool output."""
 _ASSISTANT_SPEAKER = "assistant"
 _TOOL_RESULT_FOLDER = f"{LARGE_RESULTS}/"
+_FORMER = ("Superseded: ", "Maybe outdated: ")
 _AGENT_FOLDERS = (f"{WORKSPACE}/{AGENT_NOTES}/", f"{WORKSPACE}/plans/", f"{SESSIONS}/")
 """Folders of files that agents write."""
 _RECORDED_SORTS = frozenset({"transcript", "result"})
@@ -571,12 +572,11 @@ class Explanation:
 class Answer:
     """The answer to a question: a quoted hit, or the statement that it is not in memory.
 
-    `text` is for people: the quote with its file and line, then those of `further`, the memories that contradict it and
-    those that it superseded, or "not in memory". External content, such as tool output or its repetition by an
-    assistant, is never an answer; if nothing else fits, `unconfirmed` holds at most one such hit. `further` are at most
-    two more passages that answer nearly as well and say something else. `contradicting` are hits that conflict with
-    the quoted one while the conflict is open. `superseded` are former statements that the quoted one replaced, newest
-    first. `others` are the next best hits, best first, also if nothing was found.
+    `text` is for people: the `quotes` with their files and lines, or "not in memory". External content, such as tool
+    output, and its repetition by an assistant are never an answer; if nothing else fits, `unconfirmed` holds at most
+    one such hit. `further` are up to two passages that answer nearly as well and say something else. `contradicting`
+    are hits that conflict with the quoted one while the conflict is open. `superseded` is what the quoted hit replaced
+    or may have made outdated, newest first. `others` are the next best hits, best first, also if nothing was found.
     """
 
     found: bool
@@ -590,3 +590,11 @@ class Answer:
     others: tuple[Hit, ...] = ()
     unconfirmed: tuple[Hit, ...] = ()
     further: tuple[Hit, ...] = ()
+
+    @property
+    def quotes(self) -> tuple[tuple[str, Hit], ...]:
+        """The hits that `text` quotes, in its order, each with its label, which is empty for the answer itself."""
+        own = (self.hit,) if self.hit else ()
+        rows = [("", own), ("Also: ", self.further), ("Contradicts, not decided: ", self.contradicting)]
+        rows += [(_FORMER[bool(hit.entry.maybe_outdated_by)], (hit,)) for hit in self.superseded]
+        return tuple((label, hit) for label, hits in rows for hit in hits)

@@ -31,6 +31,7 @@ from ricordo.workspace.layout import MEMORY_PATH
 __all__ = [
     "CuratedMemory",
     "SupersessionChains",
+    "as_stored",
     "attach_successor",
     "contradiction_markers",
     "find_supersessions",
@@ -41,6 +42,7 @@ __all__ = [
     "place_newer_first",
     "place_outdated_behind",
     "place_successors_first",
+    "prefer_newer",
     "restore_past",
     "select_held",
     "split_announced",
@@ -395,6 +397,27 @@ def select_held(hits: Sequence[Hit], day: date | None) -> list[Hit]:
     begun = {hit.entry.id: _day_begun(hit) for hit in hits if hit.entry.id}
     current = [replace(hit, superseded_by="") if begun.get(hit.superseded_by, date.min) > day else hit for hit in hits]
     return [hit for hit in current if _day_begun(hit) <= day]
+
+
+def prefer_newer(hits: Sequence[Hit], today: date) -> list[Hit]:
+    """Return the hits; what a newer one that holds today may have made outdated counts as superseded by it."""
+    held = {hit.entry.id for hit in hits if hit.entry.id and (hit.entry.valid_from or today) <= today}
+    return [
+        replace(hit, superseded_by=hit.entry.maybe_outdated_by)
+        if not hit.superseded_by and hit.entry.maybe_outdated_by in held
+        else hit
+        for hit in hits
+    ]
+
+
+def as_stored(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return the hits of `prefer_newer` as they were before."""
+    return tuple(
+        replace(hit, superseded_by="")
+        if hit.superseded_by and hit.superseded_by == hit.entry.maybe_outdated_by
+        else hit
+        for hit in hits
+    )
 
 
 def _day_begun(hit: Hit) -> date:
