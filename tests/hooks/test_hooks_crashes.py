@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from command_line import ricordo
 from hooked_hosts import HookedHost
+from warm_processes import run_warm
 
 SAID = ("We decided to deploy only from the branch release.", "We decided to keep invoices for ten years.")
 
@@ -45,8 +44,8 @@ def host(tmp_path: Path) -> HookedHost:
 def _run_killed(host: HookedHost, number: int, arguments: list[str], data: bytes = b"") -> int:
     """Run a command that is killed before an act, and return its exit code: 9 if it was."""
     folders = [str(host.hooks_folder.parent), str(host.folder)]
-    command = [sys.executable, "-c", _KILLING, str(number), *folders, *arguments]
-    return subprocess.run(command, input=data, capture_output=True, check=False, cwd=host.folder, timeout=60).returncode
+    command = ["python", "-c", _KILLING, str(number), *folders, *arguments]
+    return run_warm(command, given=data, folder=host.folder).returncode
 
 
 def _check_learned_once(host: HookedHost) -> None:
@@ -108,9 +107,9 @@ def test_three_sessions_that_end_at_once_and_two_drainers_lose_and_double_nothin
         done = pool.map(lambda session: host.hook("SessionEnd", session, reason="other"), sessions * 2)
         assert [each.code for each in done] == [0] * 6
     assert len(host.waiting()) == 6
-    command = [sys.executable, "-m", "ricordo", "maintain", "--root", str(host.folder / ".ricordo")]
+    command = ["ricordo", "maintain", "--root", str(host.folder / ".ricordo")]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda _: subprocess.run(command, capture_output=True, check=False, timeout=100), range(2)))
+        list(pool.map(lambda _: run_warm(command, timeout=100), range(2)))
     host.command("maintain")
     assert host.waiting() == []
     assert sorted(sum(f"document {number}" in each for each in host.entries()) for number in range(3)) == [1, 1, 1]

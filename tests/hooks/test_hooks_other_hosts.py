@@ -38,6 +38,7 @@ def _gemini(host: HookedHost, prompt: str, session: str = "one", transcript: str
 
 
 def test_gemini_gets_at_the_first_prompt_what_a_session_starts_with_and_nothing_twice(taught: HookedHost) -> None:
+    taught.is_real = True
     first = _gemini(taught, "Hello.")
     assert "branch release" in first.context
     assert set(json.loads(first.out)) == {"hookSpecificOutput"}
@@ -89,6 +90,7 @@ def test_a_start_that_can_not_be_noted_is_not_given_with_each_prompt(taught: Hoo
 
 
 def test_opencode_begins_anew_after_a_compaction_of_which_it_is_told_what_must_survive(taught: HookedHost) -> None:
+    taught.is_real = True
     payload = {"session_id": "ses_1", "cwd": str(taught.folder)}
     assert "branch release" in _run(taught, "opencode", "chat.message", **payload, prompt="Hello.").context
     assert _run(taught, "opencode", "chat.message", **payload, prompt=QUESTION).out == ""
@@ -98,6 +100,7 @@ def test_opencode_begins_anew_after_a_compaction_of_which_it_is_told_what_must_s
 
 
 def test_cursor_gets_the_memory_of_the_folder_that_is_open(taught: HookedHost) -> None:
+    taught.is_real = True
     roots = [str(taught.folder), "/elsewhere"]
     done = _run(
         taught, "cursor", "sessionStart", conversation_id="c1", workspace_roots=roots, is_background_agent=False
@@ -110,6 +113,7 @@ def test_cursor_gets_the_memory_of_the_folder_that_is_open(taught: HookedHost) -
 
 @pytest.mark.parametrize("key", ["session_id", "sessionId"])
 def test_vscode_gets_the_answers_of_claude_code(taught: HookedHost, key: str) -> None:
+    taught.is_real = key == "session_id"
     payload = {key: "v1", "cwd": str(taught.folder), "timestamp": TIME}
     started = _run(taught, "vscode", "SessionStart", **payload, hookEventName="SessionStart", source="new")
     assert "branch release" in started.context

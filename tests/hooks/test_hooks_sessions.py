@@ -29,6 +29,7 @@ def taught(host: HookedHost) -> HookedHost:
 
 @pytest.mark.req("HE-C8")
 def test_a_decision_of_one_session_comes_with_a_prompt_and_at_the_start_of_the_next(taught: HookedHost) -> None:
+    taught.is_real = True
     assert "branch release" in taught.start("two").context
     given = taught.prompt(QUESTION, "three").context
     assert "branch release" in given

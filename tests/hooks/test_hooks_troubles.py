@@ -86,7 +86,7 @@ def test_a_root_on_a_disk_that_does_not_answer_is_left_after_some_seconds(host: 
         "sys.addaudithook(lambda name, given: name == 'open' and '/.ricordo/' in str(given[0]) and time.sleep(60))\n",
         encoding="utf-8",
     )
-    host.variables = {"PYTHONPATH": str(slow)}
+    host.variables, host.is_real = {"PYTHONPATH": str(slow)}, True
     begun = time.monotonic()
     done = host.hook(event, prompt="Which branch do we deploy from?", compact_summary="A summary.")
     assert time.monotonic() - begun < 45
@@ -94,7 +94,7 @@ def test_a_root_on_a_disk_that_does_not_answer_is_left_after_some_seconds(host: 
     answers = event in {"SessionStart", "UserPromptSubmit"}
     assert done.out == "" or event == "PreCompact"
     assert host.troubles() == (["not done in time"] if answers else [])
-    host.variables = {}
+    host.variables, host.is_real = {}, False
     host.hook("Stop")
     assert host.command("maintain")["hooks"]["messages"] >= 2
 

@@ -1,8 +1,6 @@
 """A server works between its calls: it answers the hooks of coding agents, and learns from what they handed over."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,6 +9,7 @@ import pytest
 
 from hooked_hosts import HookedHost, short_runtime_folder
 from mcp_clients import say_handshake, say_request
+from piped_processes import PipedProcess
 
 QUESTION = "Which branch do we deploy from?"
 
@@ -31,12 +30,8 @@ def test_a_server_answers_hooks_and_learns_from_what_they_handed_over(
         host.said("one", "We decided to deploy only from the branch release.")
         host.hook("SessionEnd")
         assert host.waiting()
-        command = [sys.executable, "-m", "ricordo", "mcp"]
-        with subprocess.Popen(
-            command, cwd=host.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as server:
-            assert server.stdin is not None
-            assert server.stdout is not None
+        monkeypatch.chdir(host.folder)
+        with PipedProcess(["ricordo", "mcp"]) as server:
             server.stdin.write(say_handshake())
             server.stdin.flush()
             _wait_until(lambda: not host.waiting())

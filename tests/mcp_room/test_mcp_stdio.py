@@ -1,4 +1,4 @@
-"""`ricordo mcp` as a real process on standard input and output: what hosts start."""
+"""`ricordo mcp` as a process on standard input and output: what hosts start, first as a program of its own."""
 
 import json
 import os
@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 from mcp_clients import say_handshake, say_request, text_of, value_of
+from piped_processes import PipedProcess
+from warm_processes import run_warm
 
 COMMAND = (sys.executable, "-m", "ricordo", "mcp")
 
@@ -22,10 +24,12 @@ def _call(number: int, name: str, **arguments: Any) -> str:
 
 def _talk(said: str, *options: str, environment: dict[str, str] | None = None) -> tuple[dict[int, Any], int, str]:
     """Say all of it, close the input, and return the answers by their ids, the exit code, and what else was printed."""
-    done = subprocess.run(
-        [*COMMAND, *options], input=said, capture_output=True, text=True, check=False, timeout=110,
-        env={**os.environ, **(environment or {})},
-    )  # fmt: skip
+    done = run_warm(
+        ["python", *COMMAND[1:], *options],
+        given=said.encode(),
+        environment={**os.environ, **(environment or {})},
+        timeout=110,
+    )
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     assert all(message["jsonrpc"] == "2.0" for message in messages)
     return {message["id"]: message for message in messages if "id" in message}, done.returncode, done.stderr
@@ -66,36 +70,18 @@ def test_what_was_asked_before_the_input_ended_is_answered_and_kept(tmp_path: Pa
     assert len(answers[1]["result"]["structuredContent"]["memories"]) == 5
 
 
-def _start(root: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*COMMAND, "--root", str(root)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _streams(process: "subprocess.Popen[str]") -> tuple[IO[str], IO[str]]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    return process.stdin, process.stdout
-
-
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_it_though_its_input_is_open_and_nothing_is_lost(
     tmp_path: Path, sent: signal.Signals, code: int
 ) -> None:
-    with _start(tmp_path / "root") as process:
-        to_server, from_server = _streams(process)
-        to_server.write(say_handshake() + _call(1, "remember", content="We deploy only from main."))
-        to_server.flush()
-        while json.loads(from_server.readline()).get("id") != 1:
+    with PipedProcess(["python", *COMMAND[1:], "--root", str(tmp_path / "root")]) as process:
+        process.stdin.write(say_handshake() + _call(1, "remember", content="We deploy only from main."))
+        process.stdin.flush()
+        while json.loads(process.stdout.readline()).get("id") != 1:
             pass
         process.send_signal(sent)
         assert process.wait(timeout=60) == code
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
+        assert process.told() == ""
     answers, _, _ = _talk(say_handshake() + _call(1, "recall", query="deploy"), "--root", str(tmp_path / "root"))
     assert "We deploy only from main." in _text(answers[1])
 

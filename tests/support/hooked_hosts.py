@@ -1,4 +1,7 @@
-"""A coding agent that starts hooks as the real ones do: a process each, JSON on its input, its output read."""
+"""A coding agent that starts hooks as the real ones do: a process each, JSON on its input, its output read.
+
+The process is forked with everything imported, unless a test wants an interpreter that starts.
+"""
 
 import json
 import os
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from command_line import ricordo
+from warm_processes import run_warm
 
 __all__ = ["HookedHost", "Printed", "short_runtime_folder"]
 
@@ -39,10 +43,14 @@ class Printed:
 
 @dataclass(kw_only=True)
 class HookedHost:
-    """Sessions of one host in one project; `said` grows the transcript of a session as the host would."""
+    """Sessions of one host in one project; `said` grows the transcript of a session as the host would.
+
+    `is_real` is for hooks that are interpreters of their own, as hosts start them.
+    """
 
     folder: Path
     name: str = "claude-code"
+    is_real: bool = False
     variables: dict[str, str] = field(default_factory=dict)
     _rows: int = 0
 
@@ -68,8 +76,12 @@ class HookedHost:
 
     def run(self, event: str, data: bytes, *, host: str = "") -> Printed:
         """Run the hook of an event with these bytes on its input."""
-        command = [sys.executable, "-m", "ricordo", "hook", host or self.name, event]
+        arguments = ["-m", "ricordo", "hook", host or self.name, event]
         environment = os.environ | self.variables
+        if not self.is_real:
+            warm = run_warm(["python", *arguments], given=data, folder=self.folder, environment=environment)
+            return Printed(code=warm.returncode, out=warm.stdout)
+        command = [sys.executable, *arguments]
         done = subprocess.run(
             command, input=data, capture_output=True, check=False, cwd=self.folder, env=environment, timeout=60
         )

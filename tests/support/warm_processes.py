@@ -14,15 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
 __all__ = ["WarmProcess", "executables", "run_warm"]
 
 _SERVER = Path(__file__).with_name("warm_server.py")
+_STARTING = Lock()
 _FROM_THE_TESTS = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "PYTHONPATH", "SYSTEMROOT", "VIRTUAL_ENV")
 # Only built-in modules: this is the process for whose start a shell waits.
 _EXECUTABLE = """#!{python} -IS
@@ -55,11 +57,20 @@ class WarmProcess:
     """
 
     def __init__(
-        self, arguments: Sequence[str], *, streams: tuple[int, int, int], start_new_session: bool = False
+        self,
+        arguments: Sequence[str],
+        *,
+        streams: tuple[int, int, int],
+        start_new_session: bool = False,
+        folder: Path | None = None,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
-        """Begin it, with these file descriptors as its standard streams; the terminal of a new session is the first."""
-        fields = ["session" if start_new_session else "", os.getcwd(), str(len(arguments)), *arguments]
-        fields += [f"{name}={value}" for name, value in os.environ.items()]
+        """Begin it, with these file descriptors as its standard streams; the terminal of a new session is the first.
+
+        It has the folder and the environment of the test unless others are given.
+        """
+        fields = ["session" if start_new_session else "", str(folder or Path.cwd()), str(len(arguments)), *arguments]
+        fields += [f"{name}={value}" for name, value in environment.items()]
         asked = b"".join(os.fsencode(each) + b"\0" for each in fields)
         self.returncode: int | None = None
         self._told = b""
@@ -110,10 +121,20 @@ class WarmProcess:
         return int(line)
 
 
-def run_warm(arguments: Sequence[str], *, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
-    """Run `ricordo` or `python` to its end, with nothing to read, and return what it printed."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(os.devnull, "rb") as nothing:
-        process = WarmProcess(arguments, streams=(nothing.fileno(), out.fileno(), err.fileno()))
+def run_warm(
+    arguments: Sequence[str],
+    *,
+    given: bytes = b"",
+    folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    timeout: float = 60.0,
+) -> subprocess.CompletedProcess[str]:
+    """Run `ricordo` or `python` to its end, with what it is `given` to read, and return what it printed."""
+    with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        read.write(given)
+        read.seek(0)
+        streams = (read.fileno(), out.fileno(), err.fileno())
+        process = WarmProcess(arguments, streams=streams, folder=folder, environment=environment)
         code = process.wait(timeout)
         printed = []
         for file in (out, err):
@@ -127,8 +148,14 @@ def executables() -> Path:
     return _address().parent
 
 
-@cache
 def _address() -> Path:
+    """Return where the server listens, which is started at the first call; threads may be the first to ask."""
+    with _STARTING:
+        return _start_server()
+
+
+@cache
+def _start_server() -> Path:
     """Start the server, which ends with this process; return where it listens."""
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
     address = folder / "server"
