@@ -8,11 +8,12 @@ Invariants: pure and deterministic; linear in the text; a score is a probability
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
+from operator import mul
 from zlib import crc32
 
 from ricordo.extraction.statements import YES_NO_QUESTION, Statement, is_next_step_question
@@ -117,20 +118,18 @@ class RelevanceModel:
     def judge(self, context: StatementContext) -> Relevance:
         """Return how likely the statement is worth remembering, as what, and why."""
         features = weigh_features(context)
+        values = features.values()
         hashes = [crc32(name.encode("utf-8", "surrogatepass")) for name in features]
-        keep, kind_weights = self.keep, self.kinds
-        shares = [value * keep[hashed & _KEEP_MASK] for value, hashed in zip(features.values(), hashes, strict=True)]
-        totals = [
-            sum(value * weights[hashed & _KIND_MASK] for value, hashed in zip(features.values(), hashes, strict=True))
-            for weights in kind_weights
-        ]
+        # `map` over functions of the interpreter takes a third of the time of an expression for each feature
+        shares = list(map(mul, values, map(self.keep.__getitem__, [hashed & _KEEP_MASK for hashed in hashes])))
+        places = [hashed & _KIND_MASK for hashed in hashes]
+        totals = [sum(map(mul, values, map(weights.__getitem__, places))) for weights in self.kinds]
         best = max(range(len(KINDS)), key=totals.__getitem__)
-        strongest = sorted(zip(shares, features, strict=True), key=lambda pair: (-pair[0], pair[1]))
-        described = (_describe(name) for share, name in strongest if share > 0)
+        strongest = sorted((-share, name) for share, name in zip(shares, features, strict=True) if share > 0)
         return Relevance(
             score=_logistic(sum(shares) * self.keep_scale),
             kind=KINDS[best],
-            cues=tuple(islice(dict.fromkeys(filter(None, described)), _MAX_CUES)),
+            cues=_describe_first(name for _, name in strongest),
         )
 
 
@@ -148,6 +147,17 @@ def _describe(name: str) -> str:
     if group == "word":
         return f"“{cue}”" if len(cue) >= _MIN_SHOWN_CHARS and cue.isalpha() else ""
     return _CUE_WORDS.get(cue, "")
+
+
+def _describe_first(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the first features that say something to a reader, in plain words and each once."""
+    cues: dict[str, None] = {}
+    for name in names:
+        if cue := _describe(name):
+            cues[cue] = None
+            if len(cues) == _MAX_CUES:
+                break
+    return tuple(cues)
 
 
 def judge_relevance(context: StatementContext) -> Relevance:
