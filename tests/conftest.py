@@ -57,6 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(reporter, "requirement-claims")
 
 
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start one worker more than there are processors: a fifth of the time tests wait for processes and the clock."""
+    return (yield) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let each test's claims travel with its reports."""
     attach_claims(items)
