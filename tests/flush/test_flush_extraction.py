@@ -246,7 +246,7 @@ _UTTERANCES = st.lists(
 
 
 @pytest.mark.req("DF-B22")
-@settings(max_examples=300)
+@settings(max_examples=max(100, settings().max_examples))
 @given(_UTTERANCES)
 def test_any_conversation_gives_well_formed_findings(utterances: list[Utterance]) -> None:
     by_id = {utterance.message_id: utterance for utterance in utterances}

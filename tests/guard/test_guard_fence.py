@@ -163,7 +163,7 @@ def test_text_without_brackets_and_colons_is_never_changed(text: str) -> None:
 
 
 @given(source=ADVERSARIAL | ANY_TEXT, kind=ADVERSARIAL, age=st.text(max_size=9), id_=ADVERSARIAL, note=ADVERSARIAL)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=max(150, settings().max_examples), deadline=None)
 def test_attributes_cannot_end_their_quotes_their_line_or_their_tag(
     source: str, kind: str, age: str, id_: str, note: str
 ) -> None:

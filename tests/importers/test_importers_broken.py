@@ -288,7 +288,7 @@ _bytes = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=max(100, settings().max_examples))
 @given(content=_bytes)
 @example(content=b'{"role":"user","content":"x","time":1e999}')
 @example(content=b'{"role":"user","content":"x","id":"\\ud800","session":"\\ud800"}')

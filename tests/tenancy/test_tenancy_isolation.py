@@ -331,7 +331,7 @@ def people(tmp_path: Path) -> type[People]:
 
 
 def test_nobody_is_told_anything_of_another_ones_memory(people: type[People]) -> None:
-    few = settings(_ACTS, max_examples=5, stateful_step_count=120)
+    few = settings(_ACTS, max_examples=3, stateful_step_count=120)
     run_state_machine_as_test(people, settings=few)
 
 
