@@ -17,7 +17,8 @@ class docstring is the default message. Backends translate the errors of their d
     │   ├── InvalidScope
     │   ├── InvalidMessage
     │   ├── InvalidSetting
-    │   └── InvalidQuery
+    │   ├── InvalidQuery
+    │   └── Unsupported           the backend can't do what was asked
     ├── NotFound
     │   ├── RootNotFound
     │   ├── FileMissing
@@ -75,7 +76,7 @@ __all__ = [
     "RicordoError", "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired",
     "ServiceError",
     "SessionNotFound", "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull",
-    "StorageReadOnly", "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict",
+    "StorageReadOnly", "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "Unsupported", "VersionConflict",
     "set_message_cleaner",
 ]  # fmt: skip
 
@@ -164,6 +165,10 @@ class InvalidSetting(InvalidInput):
 
 class InvalidQuery(InvalidInput):
     """The query can't be used."""
+
+
+class Unsupported(InvalidInput):
+    """This store can't do what was asked."""
 
 
 class NotFound(RicordoError, LookupError):

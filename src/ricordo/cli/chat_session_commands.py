@@ -19,7 +19,7 @@ from ricordo.cli.task_output import (
     format_unreadable,
     sort_active_first,
 )
-from ricordo.errors import EntryNotFound, InvalidInput, StorageError, ToolFailed
+from ricordo.errors import EntryNotFound, InvalidInput, StorageError, ToolFailed, Unsupported
 from ricordo.stores import Forgets, Lists
 from ricordo.stores.contract import build_preamble
 from ricordo.stores.erase import remaining
@@ -358,7 +358,7 @@ async def _find_memory(agent: "HarnessAgent", requested_id: str) -> "Entry":
 
     lister = agent.store.offers(Lists)
     if lister is None:
-        raise InvalidInput("This store can't list its memories, so none can be named.")
+        raise Unsupported("This store can't list its memories, so none can be named.")
     entries = {entry.id: entry for entry in await lister.entries()}
     try:
         with suppress(EntryNotFound):
@@ -376,7 +376,7 @@ async def _forget_memory(
 
     entry, forgetter = await _find_memory(agent, requested_id), agent.store.offers(Forgets)
     if forgetter is None:
-        raise InvalidInput("This store can't forget.")
+        raise Unsupported("This store can't forget.")
     change = f"- {entry.content}\n"
     if approve and not await approve(Approval(tool="forget", action="forget", target=entry.id, change=change)):
         return "Nothing was forgotten."

@@ -153,6 +153,7 @@ def list_memories(
     rules: Annotated[bool, typer.Option("--rules", help="Only rules for tool calls.")] = False,
     as_of: AsOfOption = None,
     limit: LimitOption = 100,
+    after: Annotated[str, typer.Option("--after", metavar="ID", help="Only what is listed after this memory.")] = "",
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -160,7 +161,8 @@ def list_memories(
 ) -> None:
     """Show everything that is remembered, newest first.
 
-    Each memory with its id, kind, age, source and scope, then its text.
+    Each memory with its id, kind, age, source and scope, then its text. For pages, give the last id of the page before
+    to --after.
     """
     entry_filter = _EntryFilter(
         part=part,
@@ -178,35 +180,39 @@ def list_memories(
     # a chat over a store other than the root's own gives the entries of that store
     remembered: Sequence[Entry] | None = context.obj
     target = require_target(root, user, project) if remembered is None else None
-    if target is not None and as_of is None and not entry_filter:
+    if target is not None and as_of is None and not entry_filter and not after:
         page = read_memory(target, lambda memory: _read_page(memory, limit))
     else:
         if target is not None:
             remembered = read_memory(target, lambda memory: memory.entries(as_of=as_of))
-        page = _make_page(remembered or (), entry_filter, limit)
+        page = _make_page(remembered or (), entry_filter, limit, after)
     decay = target.settings.decay if target else DecayConfig()
     if as_json:
         documents = [entry_document(entry, decay, page.contradictions.get(entry.id, ())) for entry in page.entries]
-        print_json({"total": page.total, "entries": [*documents]})
+        print_json({"total": page.total, "left": page.left, "entries": [*documents]})
         return
     if not page.entries:
-        print_line("No memory matches.")
+        print_line("No more memories match." if after else "No memory matches.")
         return
     size = _distinct_suffix_length(page.ids)
     for entry in page.entries:
         _print_entry(entry, size, page.contradictions.get(entry.id, ()), decay)
-    if page.total > limit:
-        print_line(dim(f"… and {page.total - limit:,} more: --limit shows them"))
+    if page.left:
+        print_line(dim(f"… and {page.left:,} more: --limit shows them, or --after {page.entries[-1].id[-size:]}"))
     show_command = "ricordo memory show" if context.obj is None else "/memory show"
     print_line(dim(f"\nThe last {size} characters of an id are enough: {show_command} {page.entries[0].id[-size:]}"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ListedPage:
-    """The listed entries; `total` entries match, `ids` are those of all, and `contradictions` are by id."""
+    """The listed entries, of `total` that match, of which `left` come after them.
+
+    `ids` are those of all entries, and `contradictions` are by id.
+    """
 
     entries: "Sequence[Entry]"
     total: int
+    left: int
     ids: Sequence[str]
     contradictions: Mapping[str, Sequence[str]]
 
@@ -215,17 +221,27 @@ async def _read_page(memory: "Memory", limit: int) -> _ListedPage:
     from ricordo.runtime.finding import read_entry_page
 
     page = await read_entry_page(memory, limit)
-    return _ListedPage(entries=page.entries, total=len(page.ids), ids=page.ids, contradictions=page.contradictions)
-
-
-def _make_page(remembered: "Sequence[Entry]", entry_filter: _EntryFilter, limit: int) -> _ListedPage:
-    from ricordo.workspace.entry import find_contradictions
-
-    entries = [entry for entry in remembered if entry_filter.matches(entry)]
     return _ListedPage(
-        entries=entries[:limit],
-        total=len(entries),
-        ids=[entry.id for entry in remembered],
+        entries=page.entries,
+        total=len(page.ids),
+        left=len(page.ids) - len(page.entries),
+        ids=page.ids,
+        contradictions=page.contradictions,
+    )
+
+
+def _make_page(remembered: "Sequence[Entry]", entry_filter: _EntryFilter, limit: int, after: str) -> _ListedPage:
+    from ricordo.workspace.entry import find_contradictions
+    from ricordo.workspace.ledger import resolve_id
+
+    ids = [entry.id for entry in remembered]
+    start = ids.index(resolve_id(ids, after)) + 1 if after else 0
+    rest = [entry for entry in remembered[start:] if entry_filter.matches(entry)]
+    return _ListedPage(
+        entries=rest[:limit],
+        total=sum(map(entry_filter.matches, remembered)),
+        left=len(rest[limit:]),
+        ids=ids,
         contradictions=find_contradictions(remembered),
     )
 

@@ -29,7 +29,7 @@ from ricordo.curation.profile.importing import (
 from ricordo.curation.profile.rendering import RenderedProfile, find_facts, render_profile
 from ricordo.curation.profile.storage import ProfileStore, SavedProfile
 from ricordo.curation.profile.updates import remove_statement
-from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidInput, InvalidQuery, VersionConflict
+from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, Unsupported, VersionConflict
 from ricordo.guard.fence import is_blank
 from ricordo.lazy import dataclass
 from ricordo.messages.tokens import Tokens
@@ -275,11 +275,11 @@ class UserProfile:
 
         The source is backed up permanently before any change, and is never modified; a second migration changes
         nothing. With `dry_run` nothing is saved. Raises: DocumentInvalid if part of it can't be read; VersionConflict,
-        without `prefer`, if it contradicts the profile; InvalidInput if the store can't back up.
+        without `prefer`, if it contradicts the profile; Unsupported if the store can't back up.
         """
         base = await self._store.load()
         if not isinstance(self._store, BackupStore):
-            raise InvalidInput("This keeper of profiles keeps no backups, so nothing can be migrated into it.")
+            raise Unsupported("This store of profiles keeps no backups, so nothing can be migrated into it.")
         data = await self._store.read_document() if source is None else source.data
         if source is None:
             parsed = ParsedProfile(profile=replace(base, version=PROFILE_VERSION))
