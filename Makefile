@@ -130,12 +130,13 @@ test-hosts-full: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## the s
 
 # The frameworks are for these tests alone; the extras give the range of versions. A changed pyproject.toml installs again.
 ADAPTERS_INSTALLED := $(ADAPTERS)/.installed-$(KEY)
-FRAMEWORKS := openai-agents
+FRAMEWORKS := openai-agents,langchain,langgraph
 
 $(ADAPTERS_INSTALLED): | $(BIN)/python
 	@echo "Installing the frameworks of agents into $(ADAPTERS) (once; this can take a few minutes) ..."
 	@$(BIN)/python -m venv $(ADAPTERS)
 	@$(ADAPTERS)/bin/python -m pip install -qq --disable-pip-version-check --editable ".[models,$(FRAMEWORKS)]" \
+	  "langchain-openai>=1.4" "langmem>=0.0.30" \
 	  "hypothesis>=6.112" "pytest>=8.3" "pytest-timeout>=2.3" "pytest-xdist>=3.6" "trio>=0.27"
 	@rm -f $(ADAPTERS)/.installed-* && touch $@
 

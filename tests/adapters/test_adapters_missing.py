@@ -1,6 +1,8 @@
 """An adapter whose framework is missing says which extra to install."""
 
+import importlib
 import importlib.util
+import sys
 
 import pytest
 
@@ -20,3 +22,22 @@ def test_a_missing_framework_is_named_with_its_extra(
     monkeypatch.setattr(adapter, "find_spec", lambda each: None if each == framework else find(each))
     with pytest.raises(ExtraMissing, match=rf"\[{extra}\]"):
         getattr(adapter, name)("s1", scope=Scope(project="shop"))
+
+
+@pytest.mark.parametrize(
+    ("module", "framework", "extra"),
+    [
+        ("ricordo.adapters.langchain", "langchain", "langchain"),
+        ("ricordo.adapters.langgraph", "langgraph", "langgraph"),
+        ("ricordo.adapters.pydantic_ai", "pydantic_ai", "models"),
+    ],
+)
+def test_a_missing_framework_is_named_when_its_adapter_is_imported(
+    monkeypatch: pytest.MonkeyPatch, module: str, framework: str, extra: str
+) -> None:
+    for name in [*sys.modules]:
+        if name == module or name.split(".")[0] == framework:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, framework, None)
+    with pytest.raises(ExtraMissing, match=rf"\[{extra}\]"):
+        importlib.import_module(module)

@@ -1,19 +1,14 @@
 """The OpenAI Agents SDK over Ricordo, with a scripted model over the wire."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from framework_conformance import FrameworkConformance, is_installed, play
+from framework_conformance import FrameworkConformance, check_example, is_installed, play, run_page
 from ricordo import Scope
 from ricordo.errors import MemoryClosed
 from ricordo.messages import ToolCall
-from ricordo.testing import Call, LoopbackServer, Say, ScriptItem
-from snippets import blocks
-from source_tree import ROOT
+from ricordo.testing import LoopbackServer
 
 if not is_installed("agents"):
     pytest.skip("the OpenAI Agents SDK is not installed: make test-adapters installs it", allow_module_level=True)
@@ -82,28 +77,11 @@ async def test_the_model_remembers_by_a_tool_and_is_told_of_its_mistakes(tmp_pat
         assert [each.content for each in await memory.entries()] == ["We deploy only from main."]
 
 
-def _run(code: list[str], server: LoopbackServer, folder: Path) -> str:
-    variables = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
-    return subprocess.run(
-        [sys.executable, *code], cwd=folder, env={**os.environ, **variables}, check=True, capture_output=True, text=True
-    ).stdout
-
-
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:
-    (block,) = blocks((ROOT / "docs/guide/openai-agents.md").read_text(encoding="utf-8"))
     with LoopbackServer(play) as server:
-        assert "I was sent" in _run(["-c", block.body], server, tmp_path)
+        assert "I was sent" in run_page("openai-agents", server.url, tmp_path)
         assert server.problems == ()
 
 
 def test_the_example_remembers_from_run_to_run(tmp_path: Path) -> None:
-    script: list[ScriptItem] = [
-        Call("remember", {"content": "The user never eats nuts."}),
-        Say("Soup."),
-        Say("Soup again."),
-    ]
-    with LoopbackServer(script) as server:
-        assert _run([str(ROOT / "examples/openai_agents.py")], server, tmp_path) == "Soup.\n"
-        assert _run([str(ROOT / "examples/openai_agents.py"), "And tomorrow?"], server, tmp_path) == "Soup again.\n"
-        assert server.problems == ()
-    assert "never eats nuts" in str(server.requests[-1].body["instructions"])
+    check_example("openai_agents", tmp_path)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.errors import ExtraMissing
 from source_tree import Definition, Module, definitions, modules, repository_files
 
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
@@ -98,7 +99,11 @@ def _ids(module: Module) -> str:
 @pytest.mark.parametrize("module", modules(), ids=_ids)
 def test_a_module_has_a_docstring_and_lists_names_that_exist(module: Module) -> None:
     assert ast.get_docstring(module.tree), "no docstring"
-    loaded = importlib.import_module(module.name)
+    try:
+        loaded = importlib.import_module(module.name)
+    except ExtraMissing as missing:
+        assert module.name.startswith("ricordo.adapters.")
+        pytest.skip(str(missing))
     names = getattr(loaded, "__all__", None)
     assert isinstance(names, list), "no __all__"
     assert [name for name in names if not hasattr(loaded, name)] == []

@@ -19,7 +19,7 @@ NAMED_ROOMS = {
     *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),
     *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "importers")),
     "ricordo.adapters.anthropic_memory",
-    "ricordo.adapters.openai_agents",
+    *(f"ricordo.adapters.{name}" for name in ("langchain", "langgraph", "openai_agents", "pydantic_ai")),
     "ricordo.language.packs",
 }
 

@@ -24,8 +24,19 @@ from ricordo import CompactionConfig, Scope
 from ricordo.adapters import Conversation
 from ricordo.messages import Message, ToolCall
 from ricordo.testing import Call, Calls, Hang, Hold, LoopbackServer, RecordedRequest, Say, ScriptItem
+from snippets import blocks
+from source_tree import ROOT
 
-__all__ = ["COMPACTION", "Framework", "FrameworkConformance", "FrameworkTurns", "is_installed", "play"]
+__all__ = [
+    "COMPACTION",
+    "Framework",
+    "FrameworkConformance",
+    "FrameworkTurns",
+    "check_example",
+    "is_installed",
+    "play",
+    "run_page",
+]
 
 COMPACTION = CompactionConfig(trigger_messages=24, keep_messages=8, trigger_tokens=20_000)
 _NUMBER = re.compile(r"\d+")
@@ -82,6 +93,46 @@ def is_installed(name: str) -> bool:
             raise
         return False
     return True
+
+
+def run_page(name: str, url: str, folder: Path) -> str:
+    """Run the program of a guide against a server, and return what it prints."""
+    (block,) = blocks((ROOT / "docs/guide" / f"{name}.md").read_text(encoding="utf-8"))
+    return _run_program(["-c", block.body], url, folder)
+
+
+def check_example(name: str, folder: Path, *calls: Call) -> None:
+    """Check that an example remembers in its first run what it sends to the model in the second.
+
+    `calls` are the calls of the model, one in each run; without them it remembers by our tool, and is given it back.
+    """
+    remembered = "The user never eats nuts."
+    first, *others = calls or (Call("remember", {"content": remembered}),)
+    script: list[ScriptItem] = [first, Say("Soup."), *others, Say("Soup again.")]
+    path = str(ROOT / "examples" / f"{name}.py")
+    with LoopbackServer(script) as server:
+        assert _run_program([path], server.url, folder) == "Soup.\n"
+        assert _run_program([path, "And tomorrow?"], server.url, folder) == "Soup again.\n"
+    assert server.problems == ()
+    assert remembered in _content(server.requests[-1])
+
+
+def _run_program(code: list[str], url: str, folder: Path) -> str:
+    variables = {
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": "none",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "none",
+    }
+    return subprocess.run(
+        [sys.executable, *code],
+        cwd=folder,
+        env={**os.environ, **variables},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
 
 
 def play(request: RecordedRequest) -> ScriptItem:
@@ -161,7 +212,7 @@ class FrameworkConformance:
         with LoopbackServer(_until_the_sixth_turn) as server:
             child = await anyio.to_thread.run_sync(self._start_child, server.url, str(tmp_path))
             try:
-                await anyio.to_thread.run_sync(lambda: server.wait_for_held(timeout=60))
+                await anyio.to_thread.run_sync(lambda: server.wait_for_held(timeout=200))
             finally:
                 child.send_signal(signal.SIGKILL)
                 child.wait()
@@ -186,7 +237,7 @@ class FrameworkConformance:
             await turns.ask("The harbour is called Porto Valtravaglia.")
             for number in range(1, 9):
                 await turns.ask(f"Turn {number}: add {number} and 1")
-            before = len(server.requests[-1].messages)
+            before = max(len(each.messages) for each in server.requests)
             await turns.conversation.compact()
             await turns.ask("Turn 9: add 9 and 1")
             compactions = await (await turns.conversation.agent()).compactions.all()
@@ -234,7 +285,7 @@ class FrameworkConformance:
             await turns.ask("Turn 1: add 1 and 1")
             async with anyio.create_task_group() as group:
                 group.start_soon(turns.stream, f"{text} on")
-                await anyio.to_thread.run_sync(lambda: server.wait_for_held(timeout=30))
+                await anyio.to_thread.run_sync(lambda: server.wait_for_held(timeout=100))
                 group.cancel_scope.cancel()
             server.release()
             assert await turns.ask("Turn 2: add 2 and 1") == "Sums: 3, 4"

@@ -7,30 +7,55 @@ Invariants: a message is durable when `take_in` returns. What `give` returns has
 is one that providers accept. Several tasks may use a conversation at once; it is opened once, at its first use.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Required, Self, TypeVar, Unpack
 
 import anyio
+from anyio import to_thread
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ricordo.agent import BuiltinTools, HarnessAgent, MemoryConfig, Tool, ToolContext
 from ricordo.concurrency import Opening
 from ricordo.context.strategies import Reductions
-from ricordo.errors import ExtraMissing, InvalidMessage, MemoryClosed, ToolFailed, install_command
+from ricordo.errors import (
+    ExtraMissing,
+    InvalidMessage,
+    MemoryClosed,
+    SessionNotFound,
+    ToolFailed,
+    install_command,
+)
 from ricordo.events import EventSink
 from ricordo.lazy import dataclass
-from ricordo.messages import Message, get_mark
+from ricordo.messages import JsonValue, Message, get_mark
 from ricordo.messages.json_text import loads, require_object
 from ricordo.models import ChatModel
 from ricordo.models.offline import OfflineModel
 from ricordo.runtime import Settings
+from ricordo.runtime.sync import run_and_wait
 from ricordo.scope import Scope
 
-__all__ = ["Conversation", "GivenContext", "framework_missing"]
+__all__ = ["Adapter", "Bridge", "Conversation", "ConversationOptions", "GivenContext", "framework_missing"]
+
+_R = TypeVar("_R")
+
+
+class ConversationOptions(Reductions, total=False):
+    """The options of `Conversation` and of every adapter, by name; `scope` is required."""
+
+    scope: Required[Scope | None]
+    memory: str | Path | MemoryConfig | None
+    model: str | ChatModel | None
+    memory_tools: bool
+    settings: Settings | None
+    on_event: EventSink | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +108,7 @@ class Conversation:
         )
         self._opening: Opening[HarnessAgent] | None = None
         self._open_agent: HarnessAgent | None = None
+        self._known_ids: set[str] | None = None
         self._is_closed = False
         self._lock = anyio.Lock()
 
@@ -103,18 +129,29 @@ class Conversation:
         """Return the tools for the framework's model: `expand`, which opens what a compaction removed, and others."""
         return (await self.agent()).tools
 
-    async def run_tool(self, tool: Tool, arguments: str, *, call_id: str) -> str:
-        """Run a tool with the JSON that the model wrote; return its result, or the error for the model to mend."""
+    async def run_tool(self, tool: Tool, arguments: str | Mapping[str, JsonValue], *, call_id: str) -> str:
+        """Run a tool with the arguments or JSON that the model wrote; return its result, or the error for the model."""
         agent = await self.agent()
         context = ToolContext(call_id=call_id, scope=agent.scope, agent=agent.state.agent, session=agent.session)
         try:
-            return str(await tool(require_object(loads(arguments or "{}"), "arguments"), context))
+            value = loads(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+            return str(await tool(require_object(value, "arguments"), context))
         except (InvalidMessage, ToolFailed) as error:
             return f"Error: {error}"
 
     async def take_in(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Record messages and learn from them in the background; return them as stored. Raises: StorageError."""
-        return await (await self.agent()).record(messages) if messages else ()
+        """Record messages and learn from them in the background; return them as stored.
+
+        A message with an id is recorded once in a session, however often it is taken in. Raises: StorageError.
+        """
+        agent = await self.agent()
+        if self._known_ids is None and any(message.id for message in messages):
+            self._known_ids = await _list_ids(agent)
+        known = self._known_ids or set()
+        new = [message for message in messages if message.id not in known or not message.id]
+        stored = await agent.record(new) if new else ()
+        known.update(message.id for message in stored)
+        return stored
 
     async def give(self, messages: Sequence[Message] = ()) -> GivenContext:
         """Return what the next request needs; memories are recalled for `messages`, which are not taken in."""
@@ -151,6 +188,101 @@ async def _answer_nothing(text: str) -> str:
     """Answer for the model of a framework, which is the one that answers; Ricordo's own only writes summaries."""
     del text
     return ""
+
+
+class Bridge(ABC):
+    """Something that is opened once, for callers that await and for callers that block.
+
+    In an `async with` block it lives on the caller's event loop, in a `with` block on one in a thread of its own. Calls
+    of the other kind, and from other threads, are carried there.
+    """
+
+    _portal: BlockingPortal | None = None
+    _thread = 0
+    _stack: ExitStack | AsyncExitStack | None = None
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Open it."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close it; a second call does nothing."""
+
+    def run_blocking(self, act: Callable[[], Awaitable[_R]]) -> _R:
+        """Run `act` where this is open, and wait for it. Raises: MemoryClosed outside of its block, and in a blocking
+        call on the event loop itself.
+        """
+        if self._portal is None or self._thread == threading.get_ident():
+            raise MemoryClosed("Blocking calls need a `with` block, or another thread than that of the event loop.")
+        return run_and_wait(self._portal, act)
+
+    async def run(self, act: Callable[[], Awaitable[_R]]) -> _R:
+        """Run `act` where this is open."""
+        if self._portal is None or self._thread == threading.get_ident():
+            return await act()
+        return await to_thread.run_sync(self.run_blocking, act)
+
+    async def __aenter__(self) -> Self:
+        """Open it on this event loop."""
+        async with AsyncExitStack() as stack:
+            self._portal = await stack.enter_async_context(BlockingPortal())
+            await self._open_here()
+            stack.push_async_callback(self.close)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        """Close it."""
+        stack, self._stack = self._stack, None
+        assert isinstance(stack, AsyncExitStack)
+        await stack.aclose()
+        self._portal = None
+
+    def __enter__(self) -> Self:
+        """Open it on an event loop in a thread of its own."""
+        with ExitStack() as stack:
+            self._portal = stack.enter_context(start_blocking_portal())
+            self._portal.call(self._open_here)
+            stack.callback(self._portal.call, self.close)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        """Close it, then its event loop."""
+        stack, self._stack = self._stack, None
+        assert isinstance(stack, ExitStack)
+        stack.close()
+        self._portal = None
+
+    async def _open_here(self) -> None:
+        self._thread = threading.get_ident()
+        await self.open()
+
+
+class Adapter(Bridge):
+    """A conversation behind the interface of a framework. Use it as `async with`, or as `with` without awaiting."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        """Use `conversation`, which is opened on entering the block."""
+        self.conversation = conversation
+
+    async def open(self) -> None:
+        """Open the session."""
+        await self.conversation.agent()
+
+    async def close(self) -> None:
+        """Close the session; a second call does nothing."""
+        await self.conversation.close()
+
+
+async def _list_ids(agent: HarnessAgent) -> set[str]:
+    """Return the ids of all messages of the session, also of those that left the window."""
+    ids = {message.id for message in agent.window}
+    if agent.memory is not None:
+        with suppress(SessionNotFound):
+            ids.update(message.id for message in (await agent.memory.session(agent.session)).messages)
+    return ids
 
 
 @asynccontextmanager

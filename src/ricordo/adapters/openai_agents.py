@@ -4,18 +4,12 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ricordo.adapters.core import Conversation, framework_missing
-from ricordo.agent import MemoryConfig, Tool
-from ricordo.context.strategies import Reductions
-from ricordo.events import EventSink
+from ricordo.adapters.core import Adapter, Conversation, ConversationOptions, framework_missing
+from ricordo.agent import Tool
 from ricordo.messages import Message, Text
 from ricordo.messages.formats.openai_responses import from_openai_responses, to_openai_responses
-from ricordo.models import ChatModel
-from ricordo.runtime import Settings
-from ricordo.scope import Scope
 
 if TYPE_CHECKING:
     from agents import FunctionTool, SessionSettings, TResponseInputItem
@@ -26,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["RicordoSession"]
 
 
-class RicordoSession:
+class RicordoSession(Adapter):
     """A session of the OpenAI Agents SDK: `Runner.run(agent, "...", session=session)`.
 
     Pass `RunConfig(call_model_input_filter=session.add_memory)` to show the model its memory.
@@ -36,14 +30,8 @@ class RicordoSession:
         self,
         session_id: str,
         *,
-        scope: Scope | None,
-        memory: str | Path | MemoryConfig | None = None,
-        model: str | ChatModel | None = None,
-        settings: Settings | None = None,
-        on_event: EventSink | None = None,
-        memory_tools: bool = False,
         session_settings: "SessionSettings | None" = None,
-        **reductions: Unpack[Reductions],
+        **options: Unpack[ConversationOptions],
     ) -> None:
         """Store the options, which are those of `Conversation`; the memory is opened at the first use.
 
@@ -51,18 +39,9 @@ class RicordoSession:
         """
         if find_spec("agents") is None:
             raise framework_missing("the OpenAI Agents SDK", "openai-agents")
+        super().__init__(Conversation(session_id, **options))
         self.session_id = session_id
         self.session_settings = session_settings
-        self.conversation = Conversation(
-            session_id,
-            scope=scope,
-            memory=memory,
-            model=model,
-            memory_tools=memory_tools,
-            settings=settings,
-            on_event=on_event,
-            **reductions,
-        )
 
     async def get_items(self, limit: int | None = None) -> "list[TResponseInputItem]":
         """Return the window as input items, oldest first, or its last `limit` items; empty for a new session.
@@ -136,19 +115,6 @@ class RicordoSession:
             on_invoke_tool=invoke,
             strict_json_schema=False,
         )
-
-    async def close(self) -> None:
-        """Close the session; a second call does nothing."""
-        await self.conversation.close()
-
-    async def __aenter__(self) -> Self:
-        """Open the session."""
-        await self.conversation.agent()
-        return self
-
-    async def __aexit__(self, *details: object) -> None:
-        """Close the session."""
-        await self.close()
 
 
 def _to_items(messages: Sequence[Message]) -> "list[TResponseInputItem]":
