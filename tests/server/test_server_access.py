@@ -10,6 +10,7 @@ import pytest
 
 from hand_clock import HandClock
 from http_service import open_service
+from ricordo import Entry, Memory
 from ricordo.server import Caller, ServiceLimits
 
 pytestmark = pytest.mark.anyio
@@ -199,6 +200,32 @@ async def test_a_request_with_a_key_is_carried_out_once(tmp_path: Path) -> None:
         bad = {"Idempotency-Key": "three"}
         assert (await ann.post("/v1/undo", json={"change": "none"}, headers=bad)).status_code == 404
         assert (await ann.post("/v1/undo", json={}, headers=bad)).status_code == 200
+        assert len((await ann.get("/v1/memories")).json()["memories"]) == 1
+
+
+async def test_a_request_that_is_sent_again_before_it_was_answered_is_carried_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember = Memory.remember
+
+    async def remember_slowly(self: Memory, content: str, **given: Any) -> Entry:
+        await anyio.sleep(0.2)
+        return await remember(self, content, **given)
+
+    monkeypatch.setattr(Memory, "remember", remember_slowly)
+    async with open_service(tmp_path) as service, open_service(tmp_path) as other:
+        ann, key, answers = await service.client(), {"Idempotency-Key": "one"}, []
+        elsewhere = await other.client()
+
+        async def save(client: httpx2.AsyncClient) -> None:
+            answer = await client.post("/v1/memories", json={"content": "The port is 8080."}, headers=key)
+            answers.append(answer.json()["id"])
+
+        async with anyio.create_task_group() as group:
+            for client in (ann, elsewhere, ann, elsewhere):
+                group.start_soon(save, client)
+        assert len(answers) == 4
+        assert len(set(answers)) == 1
         assert len((await ann.get("/v1/memories")).json()["memories"]) == 1
 
 

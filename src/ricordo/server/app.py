@@ -31,12 +31,14 @@ from ricordo.errors import RicordoError
 from ricordo.lazy import dataclass
 from ricordo.mcp.listening import LOCAL_NAMES
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.workspace import root_files
 from ricordo.server.access import Caller, TokenBook
 from ricordo.server.database import ServiceDatabase
 from ricordo.server.places import MemoryPlaces
 from ricordo.server.problems import Problem, describe_error, respond_with_problem
 from ricordo.server.repeats import MAX_KEY_CHARS, KeptAnswer, Repeats
 from ricordo.server.routes import router
+from ricordo.storage.contract import FileStore
 
 __all__ = ["Service", "ServiceLimits", "create_app"]
 
@@ -128,6 +130,7 @@ def create_app(
         hosts=frozenset(hosts),
         places=places,
         database=database,
+        locks=root_files(folder),
     )
 
 
@@ -196,6 +199,7 @@ class Service:
         hosts: frozenset[str],
         places: MemoryPlaces,
         database: ServiceDatabase,
+        locks: FileStore,
     ) -> None:
         """Use `create_app` instead."""
         self._app = app
@@ -207,6 +211,7 @@ class Service:
         self._open_to = open_to
         self._hosts = hosts
         self._places = places
+        self._locks = locks
         self._database = database
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -231,6 +236,8 @@ class Service:
                 await respond_with_problem(_too_slow(self._limits.seconds))(scope, receive, note)
         except Problem as problem:
             await respond_with_problem(problem)(scope, receive, note)
+        except RicordoError as error:
+            await _respond_with_error(Request(scope), error)(scope, receive, note)
         finally:
             self._metrics.add(scope, sent.status, time.perf_counter() - started)
 
@@ -284,31 +291,35 @@ class Service:
         if len(key) > MAX_KEY_CHARS:
             raise Problem(422, "idempotency-key-too-long", "Idempotency key too long", "Use at most 200 characters.")
         request = b"\n".join((scope["method"].encode(), scope["raw_path"], scope["query_string"], body))
-        kept = await self._repeats.begin(caller, key, request)
-        if isinstance(kept, KeptAnswer):
-            headers = {**kept.headers, "Idempotency-Replayed": "true"}
-            await Response(kept.body, kept.status, headers=headers)(scope, _replay(body, _nothing), send)
-            return
-        scope["state"]["request_key"] = hashlib.sha256(f"{caller.user}\n{key}".encode()).hexdigest()[:24]
-        scope["state"]["is_repeat"] = kept
-        sent = _Sent()
+        # whoever sends the same request meanwhile waits; the lock ends with its process
+        async with self._locks.lock(f"request {caller.tenant}/{caller.user}/{key}"):
+            kept = await self._repeats.begin(caller, key, request)
+            if isinstance(kept, KeptAnswer):
+                headers = {**kept.headers, "Idempotency-Replayed": "true"}
+                await Response(kept.body, kept.status, headers=headers)(scope, _replay(body, _nothing), send)
+                return
+            scope["state"]["request_key"] = hashlib.sha256(f"{caller.user}\n{key}".encode()).hexdigest()[:24]
+            scope["state"]["is_repeat"] = kept
+            sent = _Sent()
 
-        async def collect(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                sent.status, sent.headers = message["status"], list(message["headers"])
-            elif message["type"] == "http.response.body":
-                sent.body += message.get("body", b"")
-            await send(message)
+            async def collect(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    sent.status, sent.headers = message["status"], list(message["headers"])
+                elif message["type"] == "http.response.body":
+                    sent.body += message.get("body", b"")
+                await send(message)
 
-        try:
-            await self._app(scope, _replay(body, _nothing), collect)
-        finally:
-            with anyio.CancelScope(shield=True):
-                if 200 <= sent.status < 300:
-                    answer = KeptAnswer(status=sent.status, headers=_kept_headers(sent.headers), body=bytes(sent.body))
-                    await self._repeats.finish(caller, key, answer)
-                elif 400 <= sent.status < 500:
-                    await self._repeats.release(caller, key)
+            try:
+                await self._app(scope, _replay(body, _nothing), collect)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if 200 <= sent.status < 300:
+                        answer = KeptAnswer(
+                            status=sent.status, headers=_kept_headers(sent.headers), body=bytes(sent.body)
+                        )
+                        await self._repeats.finish(caller, key, answer)
+                    elif 400 <= sent.status < 500:
+                        await self._repeats.release(caller, key)
 
 
 async def _read_body(scope: Scope, receive: Receive, most: int) -> bytes:
@@ -320,8 +331,10 @@ async def _read_body(scope: Scope, receive: Receive, most: int) -> bytes:
         if len(body) > most or (length.isdecimal() and int(length) > most):
             raise Problem(413, "body-too-large", "Body too large", f"Send at most {most:,} bytes; give more in parts.")
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "body-cut-off", "Body cut off", "The connection ended before the body did.")
         body += message.get("body", b"")
-        more = message.get("more_body", False) and message["type"] == "http.request"
+        more = message.get("more_body", False)
     return bytes(body)
 
 
@@ -380,6 +393,10 @@ async def _answer_problem(request: Request, error: Exception) -> JSONResponse:
 
 async def _answer_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RicordoError)
+    return _respond_with_error(request, error)
+
+
+def _respond_with_error(request: Request, error: RicordoError) -> JSONResponse:
     problem = describe_error(error)
     if problem.status >= 500:
         _log.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
