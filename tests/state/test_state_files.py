@@ -389,7 +389,7 @@ class CountingRedactor(Redactor):
 async def test_a_save_redacts_what_is_new_in_the_window_and_writes_all_of_it(tmp_path: Path) -> None:
     redactor = CountingRedactor(bytes(32))
     states = FileStateStore(LocalFiles(tmp_path), redactor)
-    window = [said(f"Number {number}.") for number in range(40)]
+    window = [said(f"Number {number}.") for number in range(400)]
     state = AgentState(agent="main", session="s1", window=tuple(window))
     version = await states.save(state, expected=ABSENT)
     first, redactor.texts = redactor.texts, 0
@@ -398,7 +398,7 @@ async def test_a_save_redacts_what_is_new_in_the_window_and_writes_all_of_it(tmp
     assert redactor.texts < first / 10
     document = (tmp_path / state_path("main", "s1")).read_text(encoding="utf-8")
     assert SECRET not in document
-    assert document.count('"Number ') == 30
+    assert document.count('"Number ') == 390
     assert "Number 9." not in document
     *others, newest = (await FileStateStore(LocalFiles(tmp_path), redactor).load("main", "s1")).state.window
     assert others == window[10:]

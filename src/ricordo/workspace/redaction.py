@@ -107,10 +107,10 @@ _D = TypeVar("_D", Entry, Source)
 
 def redact_message(message: "Message", redactor: Redactor) -> "Message":
     """Return `message` with typed marks in place of secrets: in text, arguments, results and metadata."""
-    if _is_plain(message) and not has_secret(
-        "\n".join((message.id, message.parent or "", message.name or "", message.text))
-    ):
-        return message
+    if _is_plain(message):
+        together = "\n".join((message.id, message.parent or "", message.name or "", message.text))
+        if redactor.clean(together) is together:
+            return message
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
         message,
