@@ -290,6 +290,49 @@ async def test_a_database_removed_under_its_connection_is_reported_instead_of_wr
     await fresh.close()
 
 
+async def open_idle(folder: Path, count: int) -> list[Database]:
+    """Return so many open databases with a note each, after the idle ones among them were closed."""
+    databases = [await Database.open(folder / f"{number}.db", schema=NOTES) for number in range(count)]
+    for number, database in enumerate(databases):
+        await database.write(add(f"of {number}"))
+    with anyio.fail_after(20):
+        while count_open(folder) > 24:  # noqa: ASYNC110 - a thread closes them, and tells nobody
+            await anyio.sleep(0.1)
+    return databases
+
+
+def count_open(folder: Path) -> int:
+    """Return how many databases below a folder have a write-ahead log, which the last connection removes."""
+    return len([*folder.glob("*.db-wal")])
+
+
+async def test_of_many_idle_databases_24_stay_open_and_the_others_open_again_when_used(tmp_path: Path) -> None:
+    databases = await open_idle(tmp_path, 30)
+    assert count_open(tmp_path) == 24
+    assert [await database.read(texts) for database in databases] == [[f"of {number}"] for number in range(30)]
+    await databases[0].write(add("and more"))
+    assert await databases[0].read(texts) == ["of 0", "and more"]
+    for database in databases:
+        await database.close()
+    assert count_open(tmp_path) == 0
+    with pytest.raises(StorageFailed, match="closed"):
+        await databases[0].read(texts)
+
+
+@pytest.mark.parametrize(
+    "change", [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.rename(f"{path}x")]
+)
+async def test_a_change_of_an_idle_database_by_others_is_reported_as_that_of_an_open_one(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    databases = await open_idle(tmp_path, 25)
+    change(tmp_path / "0.db")
+    with pytest.raises(DocumentInvalid, match=r"removed or replaced|cut off"):
+        await databases[0].write(add("nowhere"))
+    for database in databases:
+        await database.close()
+
+
 async def test_a_new_database_does_not_play_back_the_log_of_one_that_was_removed(tmp_path: Path) -> None:
     old = await Database.open(tmp_path / "notes.db", schema=NOTES)
     await old.write(add("of the old one"))

@@ -14,10 +14,11 @@ from newer_databases import write_newer_database
 from places import place_of
 from ricordo import Memory, Scope
 from ricordo.search import embedding as meanings
-from ricordo.search.contract import Freshness
+from ricordo.search.contract import Freshness, Query
 from ricordo.search.index import WorkspaceIndex
 from ricordo.storage import StoredFile
 from ricordo.storage.local import LocalFiles
+from ricordo.testing import InMemoryFiles
 from ricordo.workspace import INDEX_FILE
 
 pytestmark = [
@@ -199,3 +200,24 @@ async def test_vectors_of_another_number_than_was_asked_for_are_no_answer(
         assert any("gave vectors of another number" in check.detail for check in await memory.doctor())
         embedder.embed = right  # type: ignore[method-assign]
         assert await found(memory, "hound") == ["The dog sleeps in the kitchen."]
+
+
+async def test_an_index_closed_while_idle_sees_what_another_wrote_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.storage.sqlite._MAX_IDLE", 0)
+    monkeypatch.setattr("ricordo.storage.sqlite._IDLE_SECONDS", 0.05)
+    files, place = InMemoryFiles(), tmp_path / "index.db"
+    await files.create("workspace/memory/2026-11-01.md", b"# Zoo\n\n- The lynx hides.\n")
+    index, other = await WorkspaceIndex.open(place, files), await WorkspaceIndex.open(place, files)
+    for number in range(2):
+        await index.refresh()
+        assert await index.search(Query(text=f"bird{number - 1}"), 1) or not number
+        with anyio.fail_after(20):
+            while place.with_name("index.db-wal").exists():  # noqa: ASYNC110 - a thread closes it, and tells nobody
+                await anyio.sleep(0.05)
+        await files.create(f"workspace/memory/2026-11-1{number}.md", f"# Zoo\n\n- The bird{number} sings.\n".encode())
+        await other.refresh()
+        assert [match.content for match in await index.search(Query(text=f"bird{number}"), 1)]
+    await index.close()
+    await other.close()

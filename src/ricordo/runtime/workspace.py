@@ -518,11 +518,13 @@ async def _list_forgotten(visible_roots: VisibleRoots) -> list[ForgottenStatemen
 async def _open_memory_root(
     layer: RootLayer, key: bytes, scope: Scope, parts: Dependencies, handles: list[FolderHandle]
 ) -> MemoryRoot:
-    """Open a place for the user of `scope`; `key` is the secret of its root. Its folder is added to `handles`."""
+    """Open a place for the user of `scope`; `key` is the secret of its root. Its folder is among `handles` then."""
     files = AttachedFolder(layer.folder, disk=parts.disk)
     owner = await claim_folder(files, layer.scope, clock=parts.clock, ids=parts.ids)
-    handles.append(await run_in_thread(FolderHandle, layer.folder))
-    files.attach(handles[-1])
+    handle = next((each for each in handles if each.path == layer.folder), None)
+    if handle is None:
+        handles.append(handle := await run_in_thread(FolderHandle, layer.folder))
+    files.attach(handle)
     audit = None if layer.label == SESSION_LABEL else _open_audit_log(layer, key, files, scope, parts)
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor, audit=audit)
     await advance_ids(files, parts.ids)

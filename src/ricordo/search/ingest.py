@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import partial
+from typing import TypeAlias
 
 import anyio.to_thread
 
@@ -195,7 +196,7 @@ class Ingester:
         self._files = files
         self.revision = 0
         self._fingerprints: dict[str, DocumentFingerprint] = {}
-        self._data_version = -1
+        self._data_version: _DataVersion = None, -1
         self._last_end: DocumentEnd | None = None
 
     async def load_fingerprints(self) -> Mapping[str, DocumentFingerprint]:
@@ -210,7 +211,7 @@ class Ingester:
 
     async def _reload_fingerprints(self) -> None:
         """Load all stored fingerprints again, including those that a cancelled call of this process wrote."""
-        self._data_version = -1
+        self._data_version = None, -1
         await self.load_fingerprints()
 
     def is_current(self, connection: Connection) -> bool:
@@ -372,12 +373,17 @@ def _file_times(fingerprint: DocumentFingerprint) -> tuple[int, int]:
     return fingerprint.modified_ns, fingerprint.changed_ns
 
 
-def _fingerprints_since(connection: Connection, version: int) -> tuple[int, dict[str, DocumentFingerprint] | None]:
+_DataVersion: TypeAlias = tuple[Connection | None, int]
+"""A connection and what it saw of the writes of others. Numbers of two connections to one file say nothing together."""
+
+
+def _fingerprints_since(
+    connection: Connection, version: _DataVersion
+) -> tuple[_DataVersion, dict[str, DocumentFingerprint] | None]:
     """Return the data version of other processes, and the fingerprints if it differs from `version`."""
     current = _read_data_version(connection)
     return current, None if current == version else load_fingerprints(connection)
 
 
-def _read_data_version(connection: Connection) -> int:
-    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
-    return version
+def _read_data_version(connection: Connection) -> _DataVersion:
+    return connection, connection.execute("PRAGMA data_version").fetchone()[0]

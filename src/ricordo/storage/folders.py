@@ -33,6 +33,7 @@ class FolderHandle:
 
     def __init__(self, path: Path) -> None:
         """Open the existing folder. It blocks on the disk. Raises: RootMoved."""
+        self.path = path
         self._path = os.path.realpath(path)
         self._identity = self._read_identity()
         self._release: Callable[[], object] = _do_nothing

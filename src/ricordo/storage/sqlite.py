@@ -4,6 +4,9 @@ A read sees one snapshot. A write is one transaction that holds the write lock f
 end even if its caller is cancelled, and is rolled back if it fails. Files are created with mode 0600, switched to
 write-ahead logging and migrated under a lock on their folder.
 
+A process keeps at most 24 databases open that were not used for a second, however many roots it serves: the others are
+closed, and opened again by their next call.
+
 Invariants: if the file was removed, replaced or truncated, the next call reports it. No descriptor of a database file
 is opened and closed while this process may have a connection to it, as that drops its POSIX locks
 (https://www.sqlite.org/howtocorrupt.html, 2.2).
@@ -18,8 +21,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -96,6 +102,9 @@ if sys.platform != "win32":
 _SIDE_FILES = ("-wal", "-shm")
 _MIN_PAUSE = 0.005
 _MAX_PAUSE = 0.1
+_MAX_IDLE = 24
+"""The number of unused databases that stay open: with their logs they take three descriptors each."""
+_IDLE_SECONDS = 1.0
 _opener_lock = threading.Lock()
 _T = TypeVar("_T")
 
@@ -344,9 +353,14 @@ class Database:
         self.quarantined = quarantined
         self._options = how
         self._connection: sqlite3.Connection | None = connection
+        """None while the database is closed, for good or until its next call."""
+        self._is_closed = False
+        self._use = threading.Lock()
+        """Held by the thread that uses or closes the connection."""
         self._lock = anyio.Lock(fast_acquire=True)
         self._identity = _file_identity(how.path)
         self._size = 0
+        _idle_closer.note_use(self)
 
     @classmethod
     async def open(
@@ -411,13 +425,16 @@ class Database:
         """
 
         def run() -> _T:
-            if self._connection is None:
-                raise StorageFailed(f"{self._options.path} is closed.")
-            self._check_file()
-            try:
-                return act(ExclusiveAccess(self._options, self._connection))
-            except DRIVER_ERRORS as error:
-                raise translate_driver_error(error, str(self._options.path)) from error
+            with self._use:
+                if self._is_closed:
+                    raise StorageFailed(f"{self._options.path} is closed.")
+                self._check_file()
+                connection = self._connection = self._connection or self._reopen()
+                _idle_closer.note_use(self)
+                try:
+                    return act(ExclusiveAccess(self._options, connection))
+                except DRIVER_ERRORS as error:
+                    raise translate_driver_error(error, str(self._options.path)) from error
 
         # the lock is held until the thread has ended, so no other call uses the connection
         async with self._lock:
@@ -445,15 +462,41 @@ class Database:
         """Close the database; closing it again does nothing."""
 
         def close() -> None:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+            with self._use:
+                self._is_closed = True
+                self._disconnect()
 
         async def close_in_turn() -> None:
             async with self._lock:
                 await run_in_thread(close)
 
         await run_even_if_cancelled(close_in_turn)
+
+    def close_until_used(self) -> None:
+        """Close the connection, in this thread, unless a call uses it now; the next call opens it again."""
+        if self._use.acquire(blocking=False):
+            try:
+                self._disconnect()
+            finally:
+                self._use.release()
+
+    def _disconnect(self) -> None:
+        _idle_closer.forget(self)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _reopen(self) -> sqlite3.Connection:
+        """Return a new connection to the file that was opened. A damaged cache is reported, not created again."""
+        how = replace(self._options, cache=False, verify=False)
+        try:
+            with folder_lock(how.path.parent, how.busy_seconds):
+                self._check_file()
+                return _open(how)
+        except DRIVER_ERRORS as error:
+            raise _translate_opening_error(error, how.path) from error
+        except OSError as error:
+            raise translate_file_error(error, str(how.path)) from error
 
     def _check_file(self) -> None:
         """Raise `DocumentInvalid` if the file is not the one that was opened, or was truncated since."""
@@ -466,6 +509,53 @@ class Database:
         if size < self._size:
             raise DocumentInvalid(f"{self._options.path} was cut off while it was open.")
         self._size = size
+
+
+class _IdleCloser:
+    """Closes the databases that were not used for a second, the least recently used first, if more than 24 are open.
+
+    Its thread runs only while there are more.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used_at: WeakKeyDictionary[Database, float] = WeakKeyDictionary()
+        """When each open database was used last, in this order."""
+        self._is_running = False
+
+    def note_use(self, database: Database) -> None:
+        """Note that a database is open and used now."""
+        with self._lock:
+            self._used_at.pop(database, None)
+            self._used_at[database] = time.monotonic()
+            if self._is_running or len(self._used_at) <= _MAX_IDLE:
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="ricordo-idle-databases", daemon=True).start()
+
+    def forget(self, database: Database) -> None:
+        """Note that a database is closed."""
+        with self._lock:
+            self._used_at.pop(database, None)
+
+    def _run(self) -> None:
+        while idle := self._wait_for_idle():
+            for database in idle:
+                if database is not None:
+                    database.close_until_used()
+
+    def _wait_for_idle(self) -> "list[Database | None]":
+        """Return the databases to close, with None if all are in use; empty if no more than enough are open."""
+        time.sleep(_IDLE_SECONDS)
+        with self._lock:
+            excess = len(self._used_at) - _MAX_IDLE
+            self._is_running = excess > 0
+            before = time.monotonic() - _IDLE_SECONDS
+            oldest = islice(self._used_at.items(), max(0, excess))
+            return [database if used_at < before else None for database, used_at in oldest]
+
+
+_idle_closer = _IdleCloser()
 
 
 def _no_check() -> None:
