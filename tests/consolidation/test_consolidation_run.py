@@ -252,6 +252,10 @@ async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(
     assert (done.read, done.kept, done.change_id) == (1, 0, "")
     assert await root.contents() == before
     assert (await root.run()).skipped == NOTHING_NEW
+    whole = await root.files.read(state)
+    cut_off = whole.data.replace(b'"lines": "', b'"lines": "0')
+    await root.files.replace(state, cut_off, expected=whole.version)
+    assert (await root.run()).read == 1, "a digest that is no digest"
 
 
 @pytest.mark.req("AS-CONS-01", "CC-AGE")

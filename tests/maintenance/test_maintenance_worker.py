@@ -175,9 +175,12 @@ async def test_a_job_that_fails_waits_with_its_error_and_holds_up_no_other(bench
 async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
     bench.acts = {"a": unavailable}
     await bench.put("a")
-    for _ in range(5):
+    for pause in (30, 60, 120, 240):
         assert (await bench.worker().drain(seconds=30)).failed == 1
-        bench.clock.turn(hours=1)
+        bench.clock.turn(seconds=pause - 1)
+        assert await bench.worker().drain(seconds=30) == DrainResult(left=1), "each pause is twice the last"
+        bench.clock.turn(seconds=1)
+    assert (await bench.worker().drain(seconds=30)).failed == 1
     assert await bench.states() == {"a": "failed"}
     assert await bench.worker().drain(seconds=30) == DrainResult()
 

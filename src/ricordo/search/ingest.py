@@ -311,6 +311,8 @@ class Ingester:
 
         def act(turn: ExclusiveAccess) -> DocumentEnd | None:
             appended = append.execute()
+            # an early exit: with bytes of others before them, the file has another size than the fingerprint would say,
+            # so the next search would read the whole document and mend its rows
             if appended is None or appended.offset != base.size:
                 return None
             known = extend_fingerprint(base, data, appended.info)
