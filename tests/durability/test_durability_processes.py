@@ -1,6 +1,7 @@
 """Many processes on one root: what was acknowledged is there, once, and nobody is told that something is locked."""
 
 import random
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -59,6 +60,8 @@ async def test_two_processes_that_save_200_times_each_leave_400_memories(tmp_pat
     root = tmp_path / "root"
     told = await run_sync(saves, root, 200)
     assert all(len(lines) == 200 for lines in told.values())
+    shared = re.compile(r"files-[0-9a-f]{2}\.lock")
+    assert all(shared.fullmatch(path.name) for path in root.rglob("files-*.lock")), "no process has a lock of its own"
     entries, _ = await left(root)
     wanted = sorted(f"The number of {name} is {number}." for name in told for number in range(200))
     assert sorted(entry.content for entry in entries) == wanted

@@ -281,12 +281,14 @@ async def test_neighbours_are_found_only_when_asked_for_and_behind_the_words_the
 async def test_rows_of_deleted_and_renamed_files_disappear(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat.\n")
     place(tmp_path, "workspace/memory/topics/a.md", "- A wombat too.\n")
+    place(tmp_path, "workspace/plans/zoo.md", "A wombat for the zoo.\n")
     index = await opened(tmp_path)
-    assert len(await index.search("wombat")) == 2
+    assert len(await index.search("wombat")) == 3
     os.unlink(tmp_path / MEMORY)
+    os.unlink(tmp_path / "workspace/plans/zoo.md")
     os.rename(tmp_path / "workspace/memory/topics/a.md", tmp_path / "workspace/memory/topics/b.md")
     report = await index.refresh()
-    assert report.removed == (MEMORY, "workspace/memory/topics/a.md")
+    assert report.removed == (MEMORY, "workspace/memory/topics/a.md", "workspace/plans/zoo.md")
     assert places(await index.search("wombat")) == [("workspace/memory/topics/b.md", 1)]
     await index.close()
 

@@ -124,7 +124,7 @@ async def test_a_role_is_checked_at_each_act_and_ends_while_the_memory_is_open(t
             await ann.remember("And now?", scope="team", reason="r")
 
 
-@pytest.mark.req("CC-TEAMSYNC", "HE-C6")
+@pytest.mark.req("CC-TEAMSYNC", "HE-C6", "HE-C5-required")
 async def test_a_promotion_is_explicit_signed_and_undone(tmp_path: Path) -> None:
     desk = await create_clone(tmp_path / "a")
     async with open_memory(desk, "ben") as ben, open_memory(desk, "ann") as ann:
