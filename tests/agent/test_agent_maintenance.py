@@ -64,10 +64,10 @@ def agent(
     )  # fmt: skip
 
 
-def own_threads() -> set[str]:
-    """Return the names of the running threads without those of the pools, which grow and shrink by load."""
+def own_threads() -> set[threading.Thread]:
+    """Return the running threads without those of the pools, which grow and shrink by load."""
     pools = ("AnyIO worker thread", "ricordo worker")
-    return {thread.name for thread in threading.enumerate() if not thread.name.startswith(pools)}
+    return {thread for thread in threading.enumerate() if not thread.name.startswith(pools)}
 
 
 @pytest.mark.req("AS-MAINT-01", "AS-TRIG-03", "AS-MAINT-02", "AS-MAINT-05", "AS-CONS-06", "HE-C3-eight", "CC-GATES")
@@ -76,11 +76,11 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
 ) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     ear = Ear()
+    tasks, threads = {task.id for task in anyio.get_running_tasks()}, own_threads()
     async with agent("one", root, clock, ear) as one:
         await one.send(FACT)
         assert await one.flush()
     assert ("maintain", "started") not in ear.heard
-    tasks, threads = {task.id for task in anyio.get_running_tasks()}, own_threads()
     clock.turn(hours=6)
     async with agent("two", root, clock, ear):
         with anyio.fail_after(20):

@@ -92,7 +92,16 @@ async def test_what_is_loaded_stands_in_the_system_prompt_and_the_message_goes_o
     assert spoken(second.messages)[1:] == [("user", question), ("assistant", "Reply 1."), ("user", more)]
 
 
-@pytest.mark.parametrize("text", ["Hello.", "Plan a journey by train through the Alps.", "x" * 10_000])
+@pytest.mark.req("HE-C1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello.",
+        "Plan a journey by train through the Alps.",
+        "How do trees survive winter storms above Zermatt and the Matterhorn glacier?",
+        "x" * 10_000,
+    ],
+)
 async def test_a_first_message_that_nothing_has_to_do_with_changes_nothing(tmp_path: Path, text: str) -> None:
     root = tmp_path / ".ricordo"
     await kept(root, ABOUT)

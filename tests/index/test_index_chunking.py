@@ -166,6 +166,7 @@ def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
     assert len(build_rows(text, data, REDACTOR)) == 1
 
 
+@pytest.mark.req("AS-INDEX-04")
 def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
     lines = [f"line {number} of the build log, nothing special here" for number in range(1, 201)]
     document = SearchDocument(path="workspace/large_tool_results/s1/build-1.txt", document_type="result", session="s1")

@@ -153,13 +153,15 @@ async def test_one_change_leaves_its_siblings_as_they_were(store: ProfileStore) 
     assert saved.summaries == base.summaries
 
 
-@pytest.mark.req("DF-EMPTY")
-async def test_a_cleared_profile_is_empty_and_goes_on_counting(store: ProfileStore) -> None:
+@pytest.mark.req("DF-EMPTY", "DF-B8")
+async def test_a_cleared_profile_is_empty_goes_on_counting_and_is_not_learned_again(store: ProfileStore) -> None:
     await _saved(store, TEA)
     cleared = (await store.clear(by="test")).profile
     assert cleared.is_empty
     assert cleared.revision == 2
     assert await store.load() == cleared
+    is_forgotten = await store.load_forgotten_filter()
+    assert (is_forgotten(TEA.content), is_forgotten("Likes milk")) == (True, False)
 
 
 @pytest.mark.req("DF-B14")
