@@ -118,7 +118,7 @@ async def test_recall_keeps_to_its_limit_folds_case_and_reads_tags(address: str,
             await store.recall("x", limit=0)
 
 
-@pytest.mark.req("GO-I11")
+@pytest.mark.req("GO-I11", "HE-O-tenancy")
 async def test_tenants_projects_and_users_see_nothing_of_each_other(address: str, tmp_path: Path) -> None:
     owners = [
         SHOP,
