@@ -211,7 +211,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     older = {f"2026-11-{day}": f"Door {day} is green." for day in range(10, 21)}
     for day, line in {"2026-11-21": "Tea is out.", **older}.items():
         (folder / f"{day}.md").write_text(f"# {day}\n\n- {line}\n")
-    before = {path: path.read_bytes() for path in folder.rglob("*.md")}
+    before = {path: path.read_bytes() for path in [folder.parent / "MEMORY.md", *folder.rglob("*.md")]}
 
     def answered(request: RecordedRequest) -> ScriptItem:
         return Say("```\nNo_Reply.\n```" if is_flush(request) else "Noted.")
@@ -224,7 +224,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     for known in ("- The shop is called Nordlicht.", "Tea is out.", "only what is newly learned"):
         assert known in text(asked)
     assert [line for line in older.values() if line in text(asked)] == [*older.values()] * (reference == "all")
-    assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
+    assert {path: path.read_bytes() for path in [folder.parent / "MEMORY.md", *folder.rglob("*.md")]} == before
 
 
 @pytest.mark.req("HE-C8")

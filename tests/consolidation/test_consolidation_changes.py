@@ -249,6 +249,7 @@ def test_a_list_of_one_day_replaces_nothing_without_a_word_of_change() -> None:
     assert replaced(said(*rooms)) == {"e0": "e1"}
 
 
+@pytest.mark.req("FC-POISON")
 @pytest.mark.parametrize(("old", "new"), [*CHANGED[:2], ("The price is 17.99 euros.", "The price is 17.99 euros!")])
 def test_what_a_tool_says_neither_replaces_nor_absorbs_what_somebody_said(old: str, new: str) -> None:
     """It isn't curated, so that the memory would be lost."""

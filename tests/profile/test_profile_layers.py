@@ -127,7 +127,7 @@ async def test_processing_updating_storing_and_rendering_each_work_beside_stubs(
     clock = HandClock()
     model = FakeModel(reply(json.dumps({"user": {}, "history": {}, "newFacts": [FACT]})))
     store = StubStore(clock)
-    done = await ProfileUpdater(store, model, clock=clock).update(read.messages, signals=read.signals)
+    done = await ProfileUpdater(store, model).update(read.messages, signals=read.signals)
     assert done is not None
     assert store.refused == 1
     assert [fact.content for fact in (await store.load()).facts] == ["Lives in Oslo"]
