@@ -128,6 +128,17 @@ def test_a_time_that_is_named_is_looked_for_and_what_was_said_soon_after() -> No
     assert "of that time" in hits[0].explanation
 
 
+def test_the_time_of_a_question_alone_is_no_match_unless_a_text_names_it_itself() -> None:
+    chatter = said("Ate a plum.", 0.3, line=1, days=165, session="a", words=("june",))
+    deployed = said("Deployed it.", 0.3, line=3, days=100, session="b", words=("deploy",))
+    feast = said("June is the month of the feast.", 0.3, line=5, days=165, session="c", words=("june",))
+    asked = ranked(chatter, deployed, feast, question="What did we deploy in June and why?")
+    assert {hit.entry.content for hit in asked if "dates" in hit.score_parts} == {feast.match.content}
+    nothing_else = ranked(chatter, deployed, question="What happened in June?")
+    assert contents(nothing_else)[0] == "Ate a plum."
+    assert "dates" in nothing_else[0].score_parts
+
+
 def test_a_question_of_few_words_is_answered_from_many_sessions_and_a_narrow_one_from_the_best() -> None:
     near = {"a": 0.5, "b": 0.49}
     rows = [

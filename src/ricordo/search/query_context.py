@@ -341,6 +341,7 @@ class QueryContext:
     absent_words: frozenset[str] = frozenset()
     date_ranges: tuple[DateRange, ...] = ()
     as_of: date | None = None
+    date_words: frozenset[str] = frozenset()
     breadth: float = 0.0
     sources: Mapping[str, SourceContext] = field(default_factory=dict)
     rerank_scores: Mapping[PassageLocation, float] = field(default_factory=dict)
@@ -377,10 +378,19 @@ def build_query_context(
         absent_words=_find_absent_words(passages),
         date_ranges=spans,
         as_of=past_day(question.original_text, now.date()) if spans else None,
+        date_words=_date_words(question) if spans else frozenset(),
         breadth=0.0 if spans or not config.breadth else question.breadth(people),
         sources=known,
         rerank_scores=reranked or {},
     )
+
+
+def _date_words(question: Question) -> frozenset[str]:
+    """Return the words that only tell the time of a question; empty if it asks for all that was then."""
+    text = question.original_text
+    if not core_words(text, ()):
+        return frozenset()
+    return frozenset(question.words).difference(query_words(_without_dates(text)).words)
 
 
 def past_day(text: str, today: date) -> date | None:

@@ -288,7 +288,9 @@ def _compute_signals(passage: Passage, memory: Entry | None, context: QueryConte
         "session_coverage": coverage,
         "speaker": float(bool(speaker) and _is_about(chunk, speaker)),
         "reply": reply_score(passage, context) if chunk.message else 0.0,
-        "dates": _memory_date_score(memory, chunk, context) if context.date_ranges else 0.0,
+        "dates": 0.0
+        if not context.date_ranges or _shares_only_time(passage, context)
+        else _memory_date_score(memory, chunk, context),
         "answer_type": float(bool(question.expected) and holds_expected(match.content, question.expected)),
         "form": USUAL_FORM if is_entry else _form_score(passage),
         "memory": float(is_entry),
@@ -351,7 +353,17 @@ def _base_score(passage: Passage, context: QueryContext) -> float:
     base += config.reply * reply_score(passage, context)
     if context.speaker and _is_about(chunk, context.speaker):
         base += config.speaker
-    return base + config.dates * _date_score(chunk.time, context) if context.date_ranges else base
+    if not context.date_ranges or _shares_only_time(passage, context):
+        return base
+    return base + config.dates * _date_score(chunk.time, context)
+
+
+def _shares_only_time(passage: Passage, context: QueryContext) -> bool:
+    """Return whether a passage shares nothing with the question but when it was said."""
+    if not context.date_words or not context.date_words.issuperset(passage.match.matched_words):
+        return False
+    content = passage.match.content.casefold()
+    return not all(word in content for word in context.date_words)
 
 
 def _form_score(passage: Passage) -> float:
@@ -382,7 +394,7 @@ def _text_score(passage: Passage, memory: Entry | None, context: QueryContext) -
         return more
     if context.speaker and _is_about(chunk, context.speaker):
         more += config.speaker
-    if context.date_ranges:
+    if context.date_ranges and not _shares_only_time(passage, context):
         more += config.dates * _memory_date_score(memory, chunk, context)
     return more + config.memory * (memory.confidence if memory else 1.0)
 
