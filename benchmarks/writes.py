@@ -1,25 +1,26 @@
 """What writing costs, as ratios to what can't be less, in one run.
 
     python benchmarks/writes.py [--lines 20000] [--messages 20000] [--window 2000] [--adds 300] [--bulk 2000]
-        [--roots 100] [--out writes.json]
+        [--roots 100] [--write]
 
 A day of so many entries is changed by `forget`, `pin` and `undo`; the peer reads, compresses and durably replaces that
 one file. A session of so many messages is opened and continued, in processes of its own. Adds have an append with
 fsync and a commit as their peer. Messages are ingested in sessions of 20. So many roots with a user each are open and
-idle. Times are medians of the processor time of all threads, which a busy machine does not lengthen, and of the wall
-clock.
+idle. Times are medians of the processor time of all threads, which a busy machine lengthens little, and of the wall
+clock. `--write` writes `docs/benchmarks/writes.md` and its numbers.
 """
 
 import argparse
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,7 @@ def main() -> None:
     parser.add_argument("--bulk", type=int, default=2_000)
     parser.add_argument("--roots", type=int, default=100)
     parser.add_argument("--part", choices=[*PARTS], help="measure only this part, and print its figures")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--write", action="store_true", help="write the page and its numbers")
     given = parser.parse_args()
     if given.part:
         with tempfile.TemporaryDirectory() as folder:
@@ -64,8 +65,39 @@ def main() -> None:
         figures |= json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     for name, value in figures.items():
         print(f"{name:40} {value:12.3f}")
-    if given.out:
-        given.out.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    if given.write:
+        sizes = {name: getattr(given, name) for name in SIZES}
+        load = f"at a load of {os.getloadavg()[1]:.0f}"
+        machine = f"Linux with Python {platform.python_version()} and {os.cpu_count()} cores, {load}"
+        numbers = {"sizes": sizes, "machine": machine, "figures": figures}
+        PAGE.with_suffix(".json").write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+        PAGE.write_text(render_page(sizes, figures, machine), "utf-8")
+
+
+def render_page(sizes: Mapping[str, int], figures: Figures, machine: str) -> str:
+    """Return the page: what each act costs, what the same change costs without Ricordo, and the aim."""
+    rows = []
+    for act, name, limit, aim in ROWS:
+        cost, bare = figures[f"{name} cpu ms"], figures.get(f"{limit} cpu ms")
+        beside = f"{bare:.2f} | {cost / bare:.1f}" if bare else " | "
+        rows.append(f"| {act.format(**sizes)} | {cost:.2f} | {figures[f'{name} ms']:.2f} | {beside} | {aim} |")
+    return "\n".join([
+        "# What writing costs", "",
+        "Rendered by `python benchmarks/writes.py --write` from the numbers in `writes.json` beside it.", "",
+        f"Measured in one run on {machine}. Processor time",
+        "is that of all threads; a busy machine lengthens it too, so read the ratios first. The bare limit of a change",
+        "reads the day's file, compresses it, durably replaces it, and keeps the compressed one; that of an add",
+        "appends to a file with a sync, and commits",
+        "to a database. Where an aim is a ratio, it is one to that limit.", "",
+        "| act | processor ms | on the clock, ms | bare limit, processor ms | ratio | aim |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *rows, "",
+        f"{sizes['roots']} memories of a user each that are open in one process and idle take "
+        f"{figures['idle descriptors']:.0f} descriptors (aim: 150)",
+        f"and {figures['idle MB']:.0f} MB (aim: 60).", "",
+        "The first turn of a long session makes its window smaller. Its model answers, but writes no usable summary,",
+        "so that rules write it: with a summary by the model this turn takes about a third less.", "",
+    ])  # fmt: skip
 
 
 async def measure_changes(folder: Path, given: argparse.Namespace) -> Figures:
@@ -237,6 +269,20 @@ def settings(folder: Path) -> Settings:
     return Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
 
 
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "writes.md"
+ROWS = (
+    ("`forget` in a day of {lines:,} memories", "forget", "bare change", "3 ×"),
+    ("`pin` there", "pin", "bare change", "3 ×"),
+    ("`undo` of a save there", "undo", "bare change", "3 ×"),
+    ("`remember`", "add", "bare add", "2 ×"),
+    ("`remember_many`, a memory of {adds:,}", "add of many", "bare add", ""),
+    ("opening a session of {messages:,} messages", "open long", "", ""),
+    ("the first `send` there", "first send", "", "500 ms"),
+    ("the second", "second send", "", ""),
+    ("`record` of one message, at a window of {window:,}", "record", "", "5 ms"),
+    ("`ingest` of {bulk:,} messages, with learning, a message", "ingest and learn", "", "2.5 ms"),
+)
+"""What an act is called, its figure, the figure of its limit, and the aim."""
 SIZES = ("lines", "messages", "window", "adds", "bulk", "roots")
 PARTS = {
     "changes": measure_changes,
