@@ -130,7 +130,7 @@ test-hosts-full: $(DEV) $(HOSTS_INSTALLED) build/mcp-tools/node_modules ## the s
 
 # The frameworks are for these tests alone; the extras give the range of versions. A changed pyproject.toml installs again.
 ADAPTERS_INSTALLED := $(ADAPTERS)/.installed-$(KEY)
-FRAMEWORKS := openai-agents,langchain,langgraph
+FRAMEWORKS := openai-agents,langchain,langgraph,claude-agent-sdk
 
 $(ADAPTERS_INSTALLED): | $(BIN)/python
 	@echo "Installing the frameworks of agents into $(ADAPTERS) (once; this can take a few minutes) ..."

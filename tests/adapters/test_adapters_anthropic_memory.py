@@ -9,6 +9,7 @@ from anyio.from_thread import start_blocking_portal
 from ricordo.agent import Tool, ToolContext
 from ricordo.agent.tools import memory_files_tool
 from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import MemoryClosed
 from ricordo.guard import Redactor
 from ricordo.messages import JsonValue, Text, ToolResult
 from ricordo.scope import Scope
@@ -91,3 +92,53 @@ def test_the_blocking_client_works_with_our_files_over_the_wire(tmp_path: Path) 
             )
             assert runner.until_done().content[0].text == "Done."
         _check(server, root)
+
+
+def _results(server: LoopbackServer) -> list[str]:
+    return [result.text for message in server.requests[-1].messages for result in message.tool_results]
+
+
+VIEW, CREATE = [
+    Call("memory", {"command": "view", "path": "/memories"}),
+    Call("memory", {"command": "create", "path": NOTES, "file_text": "We deploy from main.\n"}),
+]
+
+
+@pytest.mark.anyio
+async def test_the_notes_of_a_scope_last_and_no_other_user_sees_them(tmp_path: Path) -> None:
+    async def ask(user: str, *calls: Call) -> list[str]:
+        scope = Scope(project="shop", user=user)
+        with LoopbackServer([*calls, Say("Done.")]) as server:
+            async with (
+                adapter.AnthropicMemory(scope=scope, memory=tmp_path) as memory,
+                anthropic.AsyncAnthropic(base_url=server.url, api_key="none", max_retries=0) as client,
+            ):
+                runner = client.beta.messages.tool_runner(
+                    model="claude-sonnet-5", max_tokens=100, tools=[memory.tool], messages=GO, stream=True, thread=False
+                )
+                async for stream in runner:
+                    await stream.get_final_message()
+            return _results(server)
+
+    await ask("ann", CREATE)
+    (listed,) = await ask("ann", VIEW)
+    assert "notes.md" in listed
+    (other,) = await ask("bob", VIEW)
+    assert "notes.md" not in other
+
+
+def test_the_notes_of_a_scope_are_there_for_a_client_that_blocks(tmp_path: Path) -> None:
+    with LoopbackServer([CREATE, VIEW, Say("Done.")]) as server:
+        with (
+            adapter.AnthropicMemory(scope=Scope(project="shop", user="ann"), memory=tmp_path) as memory,
+            anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client,
+        ):
+            runner = client.beta.messages.tool_runner(
+                model="claude-sonnet-5", max_tokens=100, tools=[memory.blocking_tool], messages=GO, thread=False
+            )
+            assert runner.until_done().content[0].text == "Done."
+        created, listed = _results(server)
+        assert "created" in created
+        assert "notes.md" in listed
+    with pytest.raises(MemoryClosed):
+        _ = memory.tool

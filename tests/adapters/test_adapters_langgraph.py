@@ -23,7 +23,7 @@ from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from langchain_driver import connect, say
-from ricordo.adapters.langgraph import RicordoStore
+from ricordo.adapters import RicordoStore
 
 with warnings.catch_warnings():
     # one of its dependencies takes a name from where LangGraph had it before

@@ -27,6 +27,7 @@ def test_a_missing_framework_is_named_with_its_extra(
 @pytest.mark.parametrize(
     ("module", "framework", "extra"),
     [
+        ("ricordo.adapters.claude_agent_sdk", "claude_agent_sdk", "claude-agent-sdk"),
         ("ricordo.adapters.langchain", "langchain", "langchain"),
         ("ricordo.adapters.langgraph", "langgraph", "langgraph"),
         ("ricordo.adapters.pydantic_ai", "pydantic_ai", "models"),

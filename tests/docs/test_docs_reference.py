@@ -19,7 +19,8 @@ NAMED_ROOMS = {
     *(f"ricordo.{name}" for name in ("runtime", "storage", "stores", "testing", "workspace")),
     *(f"ricordo.{name}" for name in ("agent.sync", "agent.tools", "messages.formats", "importers")),
     "ricordo.adapters.anthropic_memory",
-    *(f"ricordo.adapters.{name}" for name in ("langchain", "langgraph", "openai_agents", "pydantic_ai")),
+    *(f"ricordo.adapters.{name}" for name in ("clients", "claude_agent_sdk", "langchain", "langgraph")),
+    *(f"ricordo.adapters.{name}" for name in ("openai_agents", "pydantic_ai")),
     "ricordo.language.packs",
 }
 

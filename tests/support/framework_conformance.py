@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -29,16 +29,21 @@ from source_tree import ROOT
 
 __all__ = [
     "COMPACTION",
+    "FRAMEWORK_PROPERTY",
     "Framework",
     "FrameworkConformance",
     "FrameworkTurns",
     "check_example",
     "is_installed",
     "play",
+    "render_table",
+    "run_example",
     "run_page",
 ]
 
 COMPACTION = CompactionConfig(trigger_messages=24, keep_messages=8, trigger_tokens=20_000)
+FRAMEWORK_PROPERTY = "framework"
+"""The property of a report that names the framework of a test."""
 _NUMBER = re.compile(r"\d+")
 _CHILD = """
 import importlib, sys
@@ -72,6 +77,9 @@ class FrameworkTurns(Protocol):
 class Framework(ABC):
     """A framework, with the memory in `root` and the model at `url`."""
 
+    label: ClassVar[str]
+    """The name of the framework, as people write it."""
+
     def __init__(self, url: str, root: str) -> None:
         self.url, self.root = url, root
 
@@ -95,10 +103,27 @@ def is_installed(name: str) -> bool:
     return True
 
 
+def render_table(passed: Mapping[tuple[str, str], bool]) -> str:
+    """Return the table of frameworks and tests, by whether each passed, in Markdown."""
+    frameworks = sorted({framework for framework, _ in passed})
+    tests = sorted({test for _, test in passed})
+    rows = [["", *frameworks], ["---"] * (len(frameworks) + 1)]
+    for test in tests:
+        sentence = test.removeprefix("test_").replace("_", " ")
+        marks = {True: "yes", False: "no", None: ""}
+        rows.append([sentence, *(marks[passed.get((framework, test))] for framework in frameworks)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
 def run_page(name: str, url: str, folder: Path) -> str:
     """Run the program of a guide against a server, and return what it prints."""
     (block,) = blocks((ROOT / "docs/guide" / f"{name}.md").read_text(encoding="utf-8"))
     return _run_program(["-c", block.body], url, folder)
+
+
+def run_example(name: str, url: str, folder: Path, *arguments: str) -> str:
+    """Run an example against a server, and return what it prints."""
+    return _run_program([str(ROOT / "examples" / f"{name}.py"), *arguments], url, folder)
 
 
 def check_example(name: str, folder: Path, *calls: Call) -> None:
@@ -109,10 +134,9 @@ def check_example(name: str, folder: Path, *calls: Call) -> None:
     remembered = "The user never eats nuts."
     first, *others = calls or (Call("remember", {"content": remembered}),)
     script: list[ScriptItem] = [first, Say("Soup."), *others, Say("Soup again.")]
-    path = str(ROOT / "examples" / f"{name}.py")
     with LoopbackServer(script) as server:
-        assert _run_program([path], server.url, folder) == "Soup.\n"
-        assert _run_program([path, "And tomorrow?"], server.url, folder) == "Soup again.\n"
+        assert run_example(name, server.url, folder) == "Soup.\n"
+        assert run_example(name, server.url, folder, "And tomorrow?") == "Soup again.\n"
     assert server.problems == ()
     assert remembered in _content(server.requests[-1])
 
@@ -124,6 +148,8 @@ def _run_program(code: list[str], url: str, folder: Path) -> str:
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
     }
     return subprocess.run(
         [sys.executable, *code],
@@ -163,6 +189,10 @@ class FrameworkConformance:
     """The suite. A class of an adapter's tests sets `framework`."""
 
     framework: ClassVar[type[Framework]]
+
+    @pytest.fixture(autouse=True)
+    def _name_framework(self, record_property: Callable[[str, object], None]) -> None:
+        record_property(FRAMEWORK_PROPERTY, self.framework.label)
 
     @pytest.fixture
     def server(self) -> Iterator[LoopbackServer]:
@@ -228,9 +258,11 @@ class FrameworkConformance:
         assert len(texts) == len({*texts})
 
     def _start_child(self, url: str, root: str) -> "subprocess.Popen[bytes]":
-        support = str(Path(__file__).parent)
+        paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         arguments = [self.framework.__module__, self.framework.__name__, url, root]
-        return subprocess.Popen([sys.executable, "-c", _CHILD, *arguments], env={**os.environ, "PYTHONPATH": support})
+        return subprocess.Popen(
+            [sys.executable, "-c", _CHILD, *arguments], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        )
 
     async def test_a_compaction_keeps_the_session_going(self, agent: Framework, server: LoopbackServer) -> None:
         async with agent.open("s1", user="ann") as turns:

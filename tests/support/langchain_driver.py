@@ -9,8 +9,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from framework_conformance import COMPACTION, Framework
-from ricordo.adapters import Conversation
-from ricordo.adapters.langchain import RicordoMiddleware
+from ricordo.adapters import Conversation, RicordoMiddleware
 
 __all__ = ["LangChain", "RicordoMiddleware", "add", "connect", "say"]
 
@@ -54,6 +53,8 @@ class Turns:
 
 class LangChain(Framework):
     """An agent that LangChain creates."""
+
+    label = "LangChain"
 
     @asynccontextmanager
     async def open(self, session: str, *, user: str) -> AsyncIterator[Turns]:

@@ -7,8 +7,7 @@ from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, function_tool
 from openai import AsyncOpenAI
 
 from framework_conformance import COMPACTION, Framework
-from ricordo.adapters import Conversation
-from ricordo.adapters.openai_agents import RicordoSession
+from ricordo.adapters import Conversation, RicordoSession
 
 __all__ = ["OpenAIAgents", "RicordoSession"]
 
@@ -44,6 +43,8 @@ class Turns:
 
 class OpenAIAgents(Framework):
     """The SDK with its model for the Responses API."""
+
+    label = "OpenAI Agents SDK"
 
     @asynccontextmanager
     async def open(self, session: str, *, user: str) -> AsyncIterator[Turns]:

@@ -8,8 +8,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from framework_conformance import COMPACTION, Framework
-from ricordo.adapters import Conversation
-from ricordo.adapters.pydantic_ai import RicordoCapability
+from ricordo.adapters import Conversation, RicordoCapability
 
 __all__ = ["PydanticAI", "RicordoCapability", "create"]
 
@@ -45,6 +44,8 @@ class Turns:
 
 class PydanticAI(Framework):
     """An agent of pydantic-ai."""
+
+    label = "pydantic-ai"
 
     @asynccontextmanager
     async def open(self, session: str, *, user: str) -> AsyncIterator[Turns]:

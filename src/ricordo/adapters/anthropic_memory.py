@@ -4,7 +4,8 @@ Every command goes through `memory_files_tool`, so its arguments are checked, it
 errors reach the model as error results.
 """
 
-from typing import Protocol
+from typing import Protocol, Unpack
+from uuid import uuid4
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 from anthropic.types.beta import (
@@ -17,11 +18,12 @@ from anthropic.types.beta import (
 )
 from anyio.from_thread import BlockingPortal
 
+from ricordo.adapters.core import Adapter, Conversation, ConversationOptions
 from ricordo.agent.tools import Tool, ToolContext
-from ricordo.errors import ToolFailed
+from ricordo.errors import MemoryClosed, ToolFailed
 from ricordo.messages import JsonValue
 
-__all__ = ["AnthropicMemoryTool", "BlockingAnthropicMemoryTool"]
+__all__ = ["AnthropicMemory", "AnthropicMemoryTool", "BlockingAnthropicMemoryTool"]
 
 
 class _Command(Protocol):
@@ -95,6 +97,39 @@ class BlockingAnthropicMemoryTool(BetaAbstractMemoryTool):
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Move a file or a folder."""
         return self._portal.call(_run_tool, self._memory, command, self._context)
+
+
+class AnthropicMemory(Adapter):
+    """The notes of one scope for the memory tool. Use it as `async with` for `AsyncAnthropic`, else as `with`."""
+
+    def __init__(self, **options: Unpack[ConversationOptions]) -> None:
+        """Store the options, which are those of `Conversation`. Raises: what `Conversation` raises."""
+        options["memory_tools"] = True
+        super().__init__(Conversation(f"memory-tool-{uuid4().hex}", opt_in=("memory",), **options))
+        self._tool: tuple[Tool, ToolContext] | None = None
+
+    async def open(self) -> None:
+        """Open the memory."""
+        agent = await self.conversation.agent()
+        context = ToolContext(call_id="memory", scope=agent.scope, agent=agent.state.agent, session=agent.session)
+        self._tool = next(tool for tool in agent.tools if tool.spec.name == "memory"), context
+
+    @property
+    def tool(self) -> AnthropicMemoryTool:
+        """The tool for a client that awaits. Raises: MemoryClosed outside of the block."""
+        return AnthropicMemoryTool(*self._opened())
+
+    @property
+    def blocking_tool(self) -> BlockingAnthropicMemoryTool:
+        """The tool for a client that blocks. Raises: MemoryClosed outside of the block."""
+        memory, context = self._opened()
+        assert self._portal is not None
+        return BlockingAnthropicMemoryTool(memory, context, self._portal)
+
+    def _opened(self) -> tuple[Tool, ToolContext]:
+        if self._tool is None or self._portal is None:
+            raise MemoryClosed("The notes are closed: use them in their `with` or `async with` block.")
+        return self._tool
 
 
 async def _run_tool(memory: Tool, command: _Command, context: ToolContext) -> str:

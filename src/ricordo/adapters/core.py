@@ -82,6 +82,7 @@ class Conversation:
         memory: str | Path | MemoryConfig | None = None,
         model: str | ChatModel | None = None,
         memory_tools: bool = False,
+        opt_in: Sequence[str] = (),
         settings: Settings | None = None,
         on_event: EventSink | None = None,
         **reductions: Unpack[Reductions],
@@ -89,8 +90,8 @@ class Conversation:
         """Store the options without opening anything; they are those of `HarnessAgent.with_recommended_settings`.
 
         `session` is continued if it exists. `model` writes summaries and extracts facts; without it, rules do. With
-        `memory_tools`, `tools` has those that remember and recall, and the prompt tells the model about them. Raises:
-        ScopeRequired; InvalidScope; InvalidSetting.
+        `memory_tools`, `tools` has those that remember and recall, and the prompt tells the model about them; `opt_in`
+        names further ones, as in `BuiltinTools`. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         config = memory if isinstance(memory, MemoryConfig) else MemoryConfig(root=memory)
         self.session = session
@@ -101,7 +102,7 @@ class Conversation:
             memory=replace(config, required=True, keeps_session=True),
             session=session,
             instructions="",
-            builtin_tools=BuiltinTools(memory=memory_tools, sessions=False),
+            builtin_tools=BuiltinTools(memory=memory_tools, opt_in=opt_in or None, sessions=False),
             settings=settings,
             on_event=on_event,
             **reductions,
