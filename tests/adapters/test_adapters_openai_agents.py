@@ -8,12 +8,15 @@ from framework_conformance import FrameworkConformance, check_example, is_instal
 from ricordo import Scope
 from ricordo.errors import MemoryClosed
 from ricordo.messages import ToolCall
-from ricordo.testing import LoopbackServer
+from ricordo.testing import Call, LoopbackServer, Say, ScriptItem
 
 if not is_installed("agents"):
     pytest.skip("the OpenAI Agents SDK is not installed: make test-adapters installs it", allow_module_level=True)
 
-from openai_agents_driver import OpenAIAgents, RicordoSession
+from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from openai import AsyncOpenAI
+
+from openai_agents_driver import OpenAIAgents, RicordoSession, add
 
 pytestmark = [pytest.mark.adapters, pytest.mark.anyio]
 SCOPE = Scope(project="shop", user="ann")
@@ -75,6 +78,36 @@ async def test_the_model_remembers_by_a_tool_and_is_told_of_its_mistakes(tmp_pat
         memory = (await session.conversation.agent()).memory
         assert memory is not None
         assert [each.content for each in await memory.entries()] == ["We deploy only from main."]
+
+
+async def test_a_handoff_stays_in_one_session(tmp_path: Path) -> None:
+    script: list[ScriptItem] = [
+        Call("transfer_to_adder", {}),
+        Call("add", {"a": 1, "b": 2}),
+        Say("It is 3."),
+        Say("Still 3."),
+    ]
+    with LoopbackServer(script) as server:
+        async with (
+            AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client,
+            RicordoSession("s1", scope=SCOPE, memory=tmp_path) as session,
+        ):
+            model = OpenAIResponsesModel("gpt-5", client)
+            adder = Agent(name="adder", model=model, tools=[function_tool(add)])
+            desk = Agent(name="desk", model=model, handoffs=[adder])
+            config = RunConfig(call_model_input_filter=session.add_memory)
+            result = await Runner.run(desk, "What is 1 and 2?", session=session, run_config=config)
+            assert result.last_agent is adder
+            result = await Runner.run(adder, "Sure?", session=session, run_config=config)
+            assert result.final_output == "Still 3."
+            memory = (await session.conversation.agent()).memory
+            assert memory is not None
+            recorded = (await memory.session("s1")).messages
+        assert server.problems == ()
+    assert [call.name for each in recorded for call in each.tool_calls] == ["transfer_to_adder", "add"]
+    assert len([result for each in recorded for result in each.tool_results]) == 2
+    assert [each.text for each in recorded if each.text] == ["What is 1 and 2?", "It is 3.", "Sure?", "Still 3."]
+    assert "It is 3." in str(server.requests[-1].body)
 
 
 def test_the_page_shows_what_happens(tmp_path: Path) -> None:

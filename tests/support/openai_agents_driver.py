@@ -9,7 +9,7 @@ from openai import AsyncOpenAI
 from framework_conformance import COMPACTION, Framework
 from ricordo.adapters import Conversation, RicordoSession
 
-__all__ = ["OpenAIAgents", "RicordoSession"]
+__all__ = ["OpenAIAgents", "RicordoSession", "add"]
 
 set_tracing_disabled(disabled=True)
 
