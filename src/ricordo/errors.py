@@ -43,6 +43,7 @@ class docstring is the default message. Backends translate the errors of their d
     │   ├── EraseIncomplete
     │   └── DocumentInvalid
     ├── UndoRefused
+    ├── LegalHold                 a rule of the settings forbids that something is deleted
     ├── HistoryUnreadable         a conversation that can't be ingested
     ├── IndexUnavailable
     ├── MemoryClosed
@@ -69,7 +70,7 @@ __all__ = [
     "AlreadyExists", "ChangeNotFound", "CompactionNotFound", "DocumentInvalid", "DuplicateFact", "EditRefused",
     "EntryNotFound", "EraseIncomplete", "ExtraMissing", "FactNotFound", "FileMissing", "HistoryUnreadable",
     "IndexTooLarge", "IndexUnavailable", "InvalidEntry", "InvalidFact", "InvalidInput", "InvalidMessage",
-    "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MembershipRequired", "MemoryClosed",
+    "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "LegalHold", "MembershipRequired", "MemoryClosed",
     "MessageNotFound", "ModelError",
     "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
     "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "PoolExhausted", "ReasonRequired", "ReplyInvalid",
@@ -273,6 +274,10 @@ class DocumentInvalid(StorageError):
 
 class UndoRefused(RicordoError):
     """The change can't be undone: what it wrote was changed again since."""
+
+
+class LegalHold(RicordoError):
+    """A legal hold keeps it."""
 
 
 class HistoryUnreadable(RicordoError):

@@ -5,6 +5,9 @@ A retention rule is one line:
     kind=fact tag=errand: delete after 6 months unless accessed
     transcripts: delete after 2 years
     user=guest: delete after 30 days
+    kind=lesson: keep the newest 500
+    tag=log: keep the newest 2 MB
+    tag=case-7: hold by Legal
 
 Invariants: a configuration object is always valid; a wrong value raises an error that names its field. Without a rule,
 no memory is deleted.
@@ -15,18 +18,28 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
+from itertools import accumulate
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from ricordo.errors import InvalidSetting
+from ricordo.errors import InvalidSetting, LegalHold
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.tokens import estimate_text
 from ricordo.models.config import ModelSettings, validate_model_name
 from ricordo.scope import Scope
 from ricordo.workspace.documents import IndexBounds
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import CORRECTION, HISTORY_SUMMARIES, USER_SUMMARIES
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.layout import (
+    CORRECTION,
+    HISTORY_SUMMARIES,
+    TRASH,
+    USER_SUMMARIES,
+    is_memory,
+    ledger_date,
+    parse_record_path,
+)
 
 if TYPE_CHECKING:
     from ricordo.models import ChatModel
@@ -41,11 +54,13 @@ __all__ = [
     "ConsolidationConfig",
     "ExpiredMemory",
     "InjectionConfig",
+    "LegalHolds",
     "MaintenanceConfig",
     "ProfileConfig",
     "RetentionConfig",
     "RetentionRule",
     "find_expired_memories",
+    "find_hold",
     "parse_rule",
 ]
 
@@ -337,37 +352,47 @@ class MaintenanceConfig:
 
 
 _RULE_PATTERN = lazy_compile(
-    r"\s*(?P<what>[^:]*?)\s*:\s*delete\s+after\s+(?P<number>\d{1,5})\s+(?P<unit>day|week|month|year)s?"
-    r"(?:\s+unless\s+(?P<unless>accessed|confirmed))?\s*\.?\s*",
+    r"\s*(?P<what>[^:]*?)\s*:\s*(?:"
+    r"delete\s+after\s+(?P<number>\d{1,5})\s+(?P<unit>day|week|month|year)s?"
+    r"(?:\s+unless\s+(?P<unless>accessed|confirmed))?"
+    r"|keep\s+(?:the\s+)?newest\s+(?P<most>\d{1,9})(?:\s*(?P<size>kB|MB))?"
+    r"|hold\s+by\s+(?P<holder>\S.{0,99}?)"
+    r")\s*\.?\s*",
     re.IGNORECASE,
 )
 _CONDITION_PATTERN = lazy_compile(r"(kind|tag|tenant|user|team|project|agent)=(\S+)", re.IGNORECASE)
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_SIZE_BYTES = {"kb": 1_000, "mb": 1_000_000}
 _RULE_HINT = "write it like: kind=fact tag=errand: delete after 6 months unless accessed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionRule:
-    """A rule that deletes memories that meet all conditions, or `transcripts`, once they are older than `after`.
+    """A rule about the memories that meet all conditions, or about `transcripts`.
 
-    `scope` names parts of a scope, such as the user. With `unless`, the time counts from when a memory was last
-    `accessed` (used or confirmed) or `confirmed`, if that is later than when it was saved.
+    It deletes them once they are older than `after`, or all but the newest `most_entries`, or all but the newest that
+    have at most `most_bytes` of content together; or, with a `holder`, forbids that they are deleted. `scope` names
+    parts of a scope, such as the user. With `unless`, the time counts from when a memory was last `accessed` (used or
+    confirmed) or `confirmed`, if that is later than when it was saved.
     """
 
     text: str
-    after: timedelta
+    after: timedelta | None = None
     kinds: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     scope: Sequence[tuple[str, str]] = ()
     unless: str = ""
     transcripts: bool = False
+    most_entries: int | None = None
+    most_bytes: int | None = None
+    holder: str = ""
 
     def matches(self, entry: Entry, own: Scope | None = None) -> bool:
-        """Tell whether a memory meets every condition; a pinned memory never matches.
+        """Tell whether a memory meets every condition; a pinned memory matches only the rule of a holder.
 
         `own` is the scope of its root, which holds for every memory there.
         """
-        if self.transcripts or entry.pinned:
+        if self.transcripts or (entry.pinned and not self.holder):
             return False
         parts = {name: value for scope in (own, entry.scope) if scope for name, value in scope.parts().items()}
         return (
@@ -379,7 +404,7 @@ class RetentionRule:
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionConfig:
-    """The retention rules of a root; the first rule that a memory matches decides."""
+    """The retention rules of a root; the first rule that a memory matches decides, but a hold goes before all."""
 
     rules: tuple[str, ...] = ()
 
@@ -392,6 +417,64 @@ class RetentionConfig:
     def parsed_rules(self) -> tuple[RetentionRule, ...]:
         """The rules, in order."""
         return tuple(map(parse_rule, self.rules))
+
+    def find_holds(self, scope: Scope | None) -> "LegalHolds | None":
+        """Return the holds on the memory of the root of `scope`; None without any."""
+        return LegalHolds.of(self.parsed_rules, scope) if self.rules else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegalHolds:
+    """The rules that hold memories and transcripts of the root of `scope`: what they cover can't be deleted."""
+
+    rules: Sequence[RetentionRule]
+    scope: Scope | None = None
+
+    @classmethod
+    def of(cls, rules: Iterable[RetentionRule], scope: Scope | None) -> "LegalHolds | None":
+        """Return the holds among `rules`; None if there are none."""
+        holding = [rule for rule in rules if rule.holder]
+        return cls(rules=holding, scope=scope) if holding else None
+
+    @property
+    def of_transcripts(self) -> RetentionRule | None:
+        """The rule that holds every transcript; None if none does."""
+        return next((rule for rule in self.rules if rule.transcripts), None)
+
+    def require_free(self, entries: Iterable[Entry]) -> None:
+        """Raise LegalHold if one of these entries is held."""
+        for entry in entries:
+            if rule := find_hold(entry, self.rules, self.scope):
+                raise _refusal(f"The memory {entry.id}", rule)
+
+    def check(self, act: str, contents: Sequence[tuple[str, bytes, bytes]]) -> None:
+        """Raise LegalHold if a change deletes what is held: memories, transcripts, or anything in the trash.
+
+        `contents` are each file's path and what it holds before and after. An undo deletes what leaves a ledger.
+        """
+        if act not in _DELETING_ACTS:
+            return
+        for path, before, after in contents:
+            record = parse_record_path(path)
+            if record and record.kind == "transcript" and before and not after and self.of_transcripts:
+                raise _refusal(f"The transcript of {record.session}", self.of_transcripts)
+            if path.startswith(f"{TRASH}/") and before and not after and path.count("/") > TRASH.count("/") + 1:
+                raise _refusal("What is in the trash", self.rules[0])
+        memories = [row for row in contents if (is_memory if act != "undo" else ledger_date)(row[0])]
+        kept = {one.entry.id for path, _, after in memories for one in parse_entries(after, path)}
+        self.require_free(
+            one.entry for path, before, _ in memories for one in parse_entries(before, path) if one.entry.id not in kept
+        )
+
+
+def _refusal(what: str, rule: RetentionRule) -> LegalHold:
+    return LegalHold(
+        f'{what} can\'t be deleted: {rule.holder} holds it by the rule "{rule.text}". To lift the hold, remove that '
+        "rule from `retention.rules` in config.toml."
+    )
+
+
+_DELETING_ACTS = frozenset({"forget", "prune", "delete", "undo"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -418,15 +501,22 @@ def parse_rule(text: str) -> RetentionRule:
             raise InvalidSetting(f"rules: {word!r} is no condition; {_RULE_HINT}.")
         options.setdefault(condition[1].lower(), []).append(condition[2])
     if not transcripts and not options:
-        raise InvalidSetting(f"rules: {text!r} would delete everything: name a kind, a tag or a scope.")
+        effect = "hold" if match["holder"] else "delete"
+        raise InvalidSetting(f"rules: {text!r} would {effect} everything: name a kind, a tag or a scope.")
     if transcripts and match["unless"]:
         raise InvalidSetting(f"rules: {text!r}: a transcript is not accessed or confirmed.")
-    after = timedelta(days=int(match["number"]) * _UNIT_DAYS[match["unit"].lower()])
-    if not after:
-        raise InvalidSetting(f"rules: {text!r} deletes at once: a memory is kept for at least a day.")
+    if transcripts and match["most"]:
+        raise InvalidSetting(f"rules: {text!r}: transcripts are deleted by their age alone.")
+    after = timedelta(days=int(match["number"]) * _UNIT_DAYS[match["unit"].lower()]) if match["number"] else None
+    most = int(match["most"]) * _SIZE_BYTES.get((match["size"] or "").lower(), 1) if match["most"] else None
+    if 0 in {most, None if after is None else after.days}:
+        raise InvalidSetting(f"rules: {text!r} deletes at once: keep a memory for at least a day, and at least one.")
     return RetentionRule(
         text=" ".join(text.split()),
         after=after,
+        most_entries=None if match["size"] else most,
+        most_bytes=most if match["size"] else None,
+        holder=" ".join((match["holder"] or "").split()),
         kinds=frozenset(options.pop("kind", [])),
         tags=frozenset(tag.lstrip("#") for tag in options.pop("tag", [])),
         scope=tuple((name, value) for name, values in options.items() for value in values),
@@ -442,18 +532,41 @@ def find_expired_memories(
     now: datetime,
     root_scope: Scope | None = None,
 ) -> list[ExpiredMemory]:
-    """Return the memories that are past the time of the first rule they match, in the order given.
+    """Return the memories that the first rule they match deletes now, without those that a rule holds.
 
-    Each comes with the times when it was last accessed and last confirmed. A memory without a time of its own never
-    expires. `root_scope` is the scope of the root that holds them.
+    Those past their time are in the order given, then those beyond a number or a size, newest first. Each memory comes
+    with the times when it was last accessed and last confirmed. One without a time of its own never expires.
+    `root_scope` is the scope of the root that holds them.
     """
-    expired = []
+    expired: list[ExpiredMemory] = []
+    ranked: dict[RetentionRule, list[ExpiredMemory]] = {}
     for entry, accessed, confirmed in entries:
-        rule = next((each for each in rules if each.matches(entry, root_scope)), None)
-        if rule is None or entry.time is None:
+        rule = find_hold(entry, rules, root_scope) or next(
+            (each for each in rules if each.matches(entry, root_scope)), None
+        )
+        if rule is None or rule.holder or entry.time is None:
             continue
         later = {"accessed": accessed, "confirmed": confirmed}.get(rule.unless)
         since = max(entry.time, later) if later else entry.time
-        if now - since > rule.after:
-            expired.append(ExpiredMemory(entry=entry, rule=rule, since=since))
-    return expired
+        memory = ExpiredMemory(entry=entry, rule=rule, since=since)
+        if rule.after is None:
+            ranked.setdefault(rule, []).append(memory)
+        elif now - since > rule.after:
+            expired.append(memory)
+    return expired + [each for rule, memories in ranked.items() for each in _exceeding(rule, memories)]
+
+
+def _exceeding(rule: RetentionRule, memories: Sequence[ExpiredMemory]) -> list[ExpiredMemory]:
+    """Return the memories beyond the number or the size of `rule`, from the newest on; the newest one always stays."""
+    newest_first = sorted(memories, key=lambda each: (each.since, each.entry.id), reverse=True)
+    sizes = accumulate(len(each.entry.content.encode()) for each in newest_first)
+    return [
+        each
+        for number, (each, size) in enumerate(zip(newest_first, sizes, strict=True), start=1)
+        if number > 1 and (number > (rule.most_entries or number) or size > (rule.most_bytes or size))
+    ]
+
+
+def find_hold(entry: Entry, rules: Iterable[RetentionRule], root_scope: Scope | None = None) -> RetentionRule | None:
+    """Return the first rule that holds an entry; None if it may be deleted."""
+    return next((rule for rule in rules if rule.holder and rule.matches(entry, root_scope)), None)

@@ -22,6 +22,7 @@ from ricordo.curation.cascade import archived_ids, plan_archive_edits, read_or_e
 from ricordo.curation.config import (
     ConsolidationConfig,
     ExpiredMemory,
+    LegalHolds,
     MaintenanceConfig,
     RetentionRule,
     find_expired_memories,
@@ -29,7 +30,7 @@ from ricordo.curation.config import (
 from ricordo.curation.forget import forget
 from ricordo.curation.run_state import find_unread_entries, load_cursor
 from ricordo.curation.topics import FADED_TOPIC
-from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, VersionConflict
+from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing, LegalHold, VersionConflict
 from ricordo.language.dates import find_validity
 from ricordo.lazy import dataclass, lazy_compile
 from ricordo.messages.json_text import decode_json
@@ -177,15 +178,19 @@ class _PruningState:
     version: str = ABSENT
 
 
-async def plan_pruning(files: FileStore, *, now: datetime, config: MaintenanceConfig) -> list[PlannedPruning]:
-    """Return what pruning would do now, by path."""
-    return _plan_pruning(await _read_pruning_state(files), now, config)
+async def plan_pruning(
+    files: FileStore, *, now: datetime, config: MaintenanceConfig, holds: LegalHolds | None = None
+) -> list[PlannedPruning]:
+    """Return what pruning would do now, by path; nothing while there are `holds`."""
+    return [] if holds else _plan_pruning(await _read_pruning_state(files), now, config)
 
 
 async def prune_session_files(
-    files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig
+    files: FileStore, changes: ChangeSets, *, now: datetime, config: MaintenanceConfig, holds: LegalHolds | None = None
 ) -> PruningResult:
     """Carry out the planned pruning. A file that is written meanwhile stays for the next run. Raises: StorageError."""
+    if holds:
+        return PruningResult()
     state = await _read_pruning_state(files)
     planned = _plan_pruning(state, now, config)
     by_act = {act: [item.path for item in planned if item.action == act] for act in ("announce", "trash", "delete")}
@@ -380,7 +385,8 @@ async def apply_retention(
     plan = await plan_retention(files, rules, now=now, eviction_path=eviction_path, scope=scope)
     removed = []
     for each in plan.memories[:_MAX_MEMORIES]:
-        with suppress(EntryNotFound):
+        # a copy of it may be held
+        with suppress(EntryNotFound, LegalHold):
             await forget(
                 files, changes, each.entry.id, key=key, who=_RETENTION_AUTHOR, why=each.rule.text, config=config
             )
@@ -417,12 +423,12 @@ async def _read_usage(files: FileStore) -> dict[str, MemoryUsage]:
 async def _find_sessions(
     files: FileStore, rules: Sequence[RetentionRule], now: datetime, folder: str
 ) -> list[ExpiredSession]:
-    if not rules:
+    if not rules or any(rule.holder for rule in rules):
         return []
     overviews = await TranscriptCatalog(files).list_overviews()
     expired = []
     for overview in reversed(overviews):
-        rule = next((each for each in rules if now - overview.last > each.after), None)
+        rule = next((each for each in rules if each.after and now - overview.last > each.after), None)
         if rule:
             others = [each for each in overviews if each.file.path != overview.file.path]
             paths = await _find_session_files(files, overview, others, folder)

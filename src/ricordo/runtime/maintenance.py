@@ -100,7 +100,8 @@ def _create_steps(
         return {"files": len(await archive_expired_ledgers(place.files, place.changes, today=clock.today(), days=days))}
 
     async def prune_files() -> Mapping[str, int]:
-        pruned = await prune_session_files(place.files, place.changes, now=clock.now(), config=config)
+        holds = settings.retention.find_holds(place.scope)
+        pruned = await prune_session_files(place.files, place.changes, now=clock.now(), config=config, holds=holds)
         rules = settings.retention.parsed_rules
         bounds = settings.consolidation
         removed = await apply_retention(

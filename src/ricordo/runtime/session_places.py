@@ -14,6 +14,7 @@ from ricordo.runtime.roots import ENDED_PREFIX
 from ricordo.search.memory_root import MemoryRoot
 from ricordo.storage import FileStore
 from ricordo.stores.contract import DeleteResult
+from ricordo.stores.erase import require_free
 from ricordo.workspace.history.log import PERSON
 from ricordo.workspace.layout import agent_from_folder
 from ricordo.workspace.ledger import read_all_entries
@@ -36,18 +37,20 @@ async def delete_session(
 ) -> DeleteResult:  # fmt: skip
     """Delete a session as `Memory.delete_session` does."""
     session = (await find_session(place.files, session_id, agent=agent)).session
-    await _withdraw_jobs(inbox, {session})
     removed = await remove_session(
         place.files, place.changes, session, cascade=cascade, key=place.key, who=PERSON,
         why=place.redactor.clean(why), config=settings.consolidation if settings else None,
     )  # fmt: skip
+    # a job that runs before that finds nothing to read
+    await _withdraw_jobs(inbox, {session})
     await place.index.refresh()
     entries = [await place.outward_async(entry) for entry in removed.entries]
     return DeleteResult(entries=tuple(entries), change_id=removed.change.id)
 
 
 async def stop_learning(inbox: "JobQueue", flush: "SessionExtraction") -> None:
-    """Let nothing more be learned from what the sessions of a place said until now. Raises: StorageError."""
+    """Let nothing more be learned from what the sessions of a place said until now. Raises: LegalHold; StorageError."""
+    require_free(flush.place, [located.entry for located in await read_all_entries(flush.place.files)])
     overviews = await TranscriptCatalog(flush.place.files).list_overviews()
     await _withdraw_jobs(inbox, {each.session for each in overviews})
     for each in overviews:

@@ -526,7 +526,10 @@ async def _open_memory_root(
         handles.append(handle := await run_in_thread(FolderHandle, layer.folder))
     files.attach(handle)
     audit = None if layer.label == SESSION_LABEL else _open_audit_log(layer, key, files, scope, parts)
-    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor, audit=audit)
+    changes = ChangeSets(
+        files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor, audit=audit,
+        guard=None if layer.label == SESSION_LABEL else parts.settings.retention.find_holds(owner),
+    )  # fmt: skip
     await advance_ids(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
@@ -546,23 +549,12 @@ async def _open_memory_root(
         ann_vectors=parts.settings.ann_vectors, redactor=redactor,
     )  # fmt: skip
     return MemoryRoot(
-        label=layer.label,
-        scope=owner,
-        folder=str(layer.folder),
-        files=files,
-        index=index,
-        changes=changes,
-        redactor=redactor,
-        key=key,
-        clock=parts.clock,
-        ids=parts.ids,
-        usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
-        audit=audit,
-        includes_profile=parts.settings.profile is not None,
-        index_path=str(index_path),
-        recall=RecallConfig(decay=parts.settings.decay),
-        team=team,
-    )
+        label=layer.label, scope=owner, folder=str(layer.folder), files=files, index=index, changes=changes,
+        redactor=redactor, key=key, clock=parts.clock, ids=parts.ids,
+        usage=UsageLog(files, parts.clock) if parts.settings.usage else None, audit=audit,
+        includes_profile=parts.settings.profile is not None, index_path=str(index_path),
+        recall=RecallConfig(decay=parts.settings.decay), team=team,
+    )  # fmt: skip
 
 
 def _open_audit_log(

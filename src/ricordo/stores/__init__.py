@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         note_read_entries,
         read_audit,
         remaining_in_layers,
+        require_free,
     )
     from ricordo.stores.in_memory import NoMemory
 
@@ -58,6 +59,7 @@ __all__ = [
     "open_folder",
     "read_audit",
     "remaining_in_layers",
+    "require_free",
 ]
 
 __getattr__ = lazy_exports(
@@ -68,7 +70,10 @@ __getattr__ = lazy_exports(
         ".contract": (
             "Backend Closes Driver Forgets KeepsSessions LayeredMemory Lists SessionNotes Store StoreParts Undoes"
         ),
-        ".erase": "Audits note_read note_read_entries read_audit erase_everywhere find_versions remaining_in_layers",
+        ".erase": (
+            "Audits note_read note_read_entries read_audit erase_everywhere find_versions remaining_in_layers "
+            "require_free"
+        ),
         ".in_memory": "NoMemory",
     },
 )

@@ -6,11 +6,13 @@ of its places, which are read as one.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from anyio.to_thread import run_sync
 
+from ricordo.concurrency import run_in_thread
 from ricordo.context.preamble import Preamble
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
 from ricordo.language.languages import joins_words
@@ -38,6 +40,7 @@ from ricordo.workspace.history.erase import (
 from ricordo.workspace.history.repetition import ErasePatterns, Remaining, remaining_entries, remaining_in
 from ricordo.workspace.history.tombstones import content_digest, read_tombstones
 from ricordo.workspace.history.usage import Shown
+from ricordo.workspace.layout import AGENTS_FOLDER
 from ricordo.workspace.ledger import read_all_entries, resolve_id
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "read_audit",
     "remaining",
     "remaining_in_layers",
+    "require_free",
 ]
 
 
@@ -103,6 +107,8 @@ async def erase_everywhere(
         ]
         full_id = await _find_unfinished(places, text) or places[0].ids.new()
         entries = [Entry(content=text, id=full_id)]
+    for place in places:
+        await _require_erasable(place, entries, text)
     roots = [_to_erase_root(place) for place in places]
     for root in roots:
         await begin_erasing(root, full_id, text)
@@ -132,6 +138,27 @@ async def erase_everywhere(
     if incomplete:
         raise incomplete[0]
     return result
+
+
+def require_free(place: MemoryRoot, entries: Iterable[Entry]) -> None:
+    """Raise LegalHold if a hold covers one of these entries of a place."""
+    if place.changes.guard:
+        place.changes.guard.require_free(entries)
+
+
+async def _require_erasable(place: MemoryRoot, entries: Sequence[Entry], text: str) -> None:
+    """Raise LegalHold if these entries, an entry with the `text`, or a transcript with one of them, is held."""
+    if place.changes.guard is None:
+        return
+    require_free(place, entries)
+    if text:
+        current = await read_all_entries(place.files)
+        require_free(place, (one.entry for one in current if text.casefold() in one.entry.content.casefold()))
+    needles = ErasePatterns({entry.content for entry in entries}, inside_words=True)
+    for info in await place.files.list(AGENTS_FOLDER):
+        data = (await place.files.read(info.path)).data
+        if await run_in_thread(partial(needles.occur_anywhere_in, data)):
+            place.changes.guard.check("forget", [(info.path, data, b"")])
 
 
 async def _may_erase(place: MemoryRoot, is_meant: Callable[[Entry], bool]) -> bool:

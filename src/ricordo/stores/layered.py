@@ -357,6 +357,8 @@ class LayeredDriver(RootTombstones):
         """
         from ricordo.curation.forget import forget_copies, forget_entries
 
+        for place, one in rows:
+            stores.require_free(place, [one.entry])
         entries = [*{one.entry.id: one.entry for _, one in rows}.values()]
         reason, first, last = self._root.redactor.clean(why), "", ""
         places = await self.places()

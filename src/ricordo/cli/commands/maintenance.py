@@ -194,12 +194,11 @@ async def _list_expiring(target: Target, files: "FileStore") -> "list[PlannedPru
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
     ledgers = await retention.find_expired_ledgers(files, today=clock.today(), days=days)
-    expiring = await retention.plan_retention(
-        files, target.settings.retention.parsed_rules, now=clock.now(), scope=await load_scope(target)
-    )
+    scope, retained = await load_scope(target), target.settings.retention
+    expiring = await retention.plan_retention(files, retained.parsed_rules, now=clock.now(), scope=scope)
     return [
         *(retention.PlannedPruning(path=path, action="archive", rule=rule) for path in ledgers),
-        *await retention.plan_pruning(files, now=clock.now(), config=config),
+        *await retention.plan_pruning(files, now=clock.now(), config=config, holds=retained.find_holds(scope)),
         *await retention.list_faded(
             files, usage=usage, decay=target.settings.decay, now=clock.now(), config=target.settings.consolidation
         ),

@@ -38,6 +38,7 @@ __all__ = [
     "AuditLog",
     "AuditRecord",
     "AuditedEntry",
+    "Contents",
     "find_touched_ids",
     "new_request_id",
     "parse_record",

@@ -9,17 +9,18 @@ keeps what others changed in them since. If both collide, the file stays unchang
 
 import json
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from secrets import randbelow
+from typing import Protocol
 
 import anyio
 
 from ricordo.clock import Clock, IdSource, decode_id, format_rfc3339
-from ricordo.concurrency import compute, run_to_completion
+from ricordo.concurrency import compute, run_in_thread, run_to_completion
 from ricordo.errors import (
     AlreadyExists,
     ChangeNotFound,
@@ -34,7 +35,8 @@ from ricordo.lazy import dataclass
 from ricordo.messages.json_text import decode_json, escape_json
 from ricordo.storage import ABSENT, FileStore, StoredFile, compute_version
 from ricordo.storage.contract import safe_path
-from ricordo.workspace.history.audit import MAY_DELETE, AuditLog
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.history.audit import MAY_DELETE, AuditLog, Contents
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.ledger import read_newest_id
 from ricordo.workspace.markdown import is_utf16
@@ -48,6 +50,7 @@ __all__ = [
     "PENDING_FOLDER",
     "Change",
     "ChangeSets",
+    "DeletionGuard",
     "Edit",
     "FileChange",
     "HistoryConfig",
@@ -171,17 +174,31 @@ class HistoryConfig:
             raise InvalidSetting(f"max_bytes is a number of at least 0, not {self.max_bytes}.")
 
 
+class DeletionGuard(Protocol):
+    """What refuses changes that delete what has to be kept. Both methods raise LegalHold."""
+
+    def require_free(self, entries: Iterable[Entry]) -> None:
+        """Refuse if one of these entries may not be deleted."""
+        ...
+
+    def check(self, act: str, contents: Sequence[Contents]) -> None:
+        """Refuse a change if it deletes what may not be deleted."""
+        ...
+
+
 class ChangeSets:
     """All change sets of a root, and the only way to create one."""
 
     def __init__(
-        self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "", audit: AuditLog | None = None
-    ) -> None:
+        self, files: FileStore, *, clock: Clock, ids: IdSource, user: str = "", audit: AuditLog | None = None,
+        guard: DeletionGuard | None = None,
+    ) -> None:  # fmt: skip
         """Store the history in `files`, next to the workspace; `user` is the default author of changes.
 
-        Each change of files is recorded in `audit` too.
+        Each change of files is recorded in `audit` too. A change that `guard` refuses is not made.
         """
         self.clock = clock
+        self.guard = guard
         self._audit = audit
         self._files = files
         self._ids = ids
@@ -201,8 +218,8 @@ class ChangeSets:
     ) -> Change:
         """Write all of `edits` or none, and return the record, whose id sorts after all earlier ones.
 
-        Raises: VersionConflict if a file no longer has the version that its edit was based on; StorageFull and its
-        siblings.
+        Raises: VersionConflict if a file no longer has the version that its edit was based on; LegalHold; StorageFull
+        and its siblings.
         """
         async with self._files.lock(CHANGES_LOCK):
             await self._recover()
@@ -223,6 +240,8 @@ class ChangeSets:
                 part_of=part_of,
             )
             contents = [(edit.path, await self._store_contents(edit), edit.data or b"") for edit in edits]
+            if self.guard:
+                await run_in_thread(partial(self.guard.check, act, contents))
             await run_to_completion(partial(self._execute, change, edits))
         if self._audit and contents and (self._audit.records_changes or act in MAY_DELETE):
             await self._audit.record_change(act, contents, by=who, change=change.id, entries=change.entries)
