@@ -166,6 +166,32 @@ async def test_a_log_names_nothing_of_a_place_that_its_reader_does_not_see(root:
 
 
 @pytest.mark.usefixtures("all_acts")
+@pytest.mark.parametrize(
+    ("written", "text", "places"),
+    [
+        ("The otter sings.", "otter", {"private", "shared"}),
+        # these words are only in the history of the shared place
+        ("The badger sings.", "otter", {"private", "shared"}),
+        # a search that finds nothing is an act too, of the narrowest place
+        ("The otter sings.", "walrus", {"private"}),
+    ],
+)
+async def test_an_erasure_is_recorded_where_it_changed_something_and_in_the_narrowest_place(
+    root: Path, written: str, text: str, places: set[str]
+) -> None:
+    async with Memory.open(root, scope=ANN) as memory:
+        await memory.remember("The heron sleeps.")
+        await memory.remember("The heron flies.", scope="user", reason="everywhere")
+        shared = await memory.remember("The otter sings.", scope="project")
+        await memory.update(shared.id, content=written) if written != shared.content else None
+        await memory.erase(text=text)
+        records = await memory.audit(acts=["erase"])
+    private = Scope(user="ann", project="shop")
+    scopes = {"private": private, "shared": Scope(project="shop"), "everywhere": Scope(user="ann")}
+    assert sorted(map(str, (each.scope for each in records))) == sorted(str(scopes[name]) for name in places)
+    assert all(each.ids == () and each.by == "user" for each in records)
+
+
 async def test_records_are_filtered_by_who_what_scope_and_time(root: Path) -> None:
     async with Memory.open(root, scope=ANN) as memory:
         own = await memory.remember("The crate of ann is blue.")

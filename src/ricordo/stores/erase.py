@@ -133,7 +133,7 @@ async def erase_everywhere(
             continue
         await place.index.refresh()
         await finish_erasing(root, full_id)
-        if place.audit and (held or erased.changed or erased.deleted or place is places[0]):
+        if place.audit and (erased.changed or erased.deleted or place is places[0]):
             await place.audit.record("erase", held)
     if incomplete:
         raise incomplete[0]
