@@ -221,3 +221,16 @@ async def test_an_index_closed_while_idle_sees_what_another_wrote_meanwhile(
         assert [match.content for match in await index.search(Query(text=f"bird{number}"), 1)]
     await index.close()
     await other.close()
+
+
+async def test_the_first_recall_after_an_index_was_lost_finds_by_meaning_and_embeds_no_memory_again(root: Path) -> None:
+    embedder = Concepts()
+    async with Memory.open(root, scope=SHOP, embedder=embedder) as memory:
+        await memory.remember("The dog sleeps in the kitchen.")
+        await memory.doctor()
+    for place in root.rglob(INDEX_FILE):  # noqa: ASYNC240 - nothing else runs
+        place.unlink()
+    embedder.asked.clear()
+    async with Memory.open(root, scope=SHOP, embedder=embedder) as memory:
+        assert await found(memory, "puppy") == ["The dog sleeps in the kitchen."]
+    assert embedder.asked == ["puppy"]

@@ -8,6 +8,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -417,9 +418,16 @@ class WorkspaceIndex(AppendMixin):
             self._embedded_count = max(self._embedded_count, count)
 
     async def embed_new(self, *, seconds: float) -> None:
-        """Compute missing vectors for at most `seconds` if anything changed since the last time."""
-        if self._embedded_count < self._change_count:
-            await self.embed(seconds=seconds)
+        """Compute missing vectors for at most `seconds` if anything changed since the last time.
+
+        An index that is being rebuilt is completed first, within its patience.
+        """
+        if self._index_embedder is None or self._embedded_count >= self._change_count:
+            return
+        if self._pending:
+            files = await self._files.list(self._folder)
+            await self._catch_up(files, ALL_DOCUMENT_TYPES, seconds=self._patience_seconds)
+        await self.embed(seconds=seconds)
 
     async def serve(self) -> None:
         """Compute vectors of new chunks for as long as this runs; returns at once without an embedder.
@@ -438,7 +446,9 @@ class WorkspaceIndex(AppendMixin):
             if not self._is_current_database(database):
                 return None
             segments = await anyio.to_thread.run_sync(self._searcher_for, database)
-            return await database.read(lambda reader: segments.missing_vectors(reader, sense, limit))
+            found = await database.read(lambda reader: segments.missing_vectors(reader, sense, limit))
+            # documents that are not indexed yet need their vectors
+            return replace(found, unused=found.unused[:0]) if self._pending else found
 
         return await self._file.run(look)
 
