@@ -440,7 +440,7 @@ comes out|nothing happens|(?:says|shows|gives)\W+\w{1,5}-?\d{2,5}
   |maintaining|handling|parsing|that reads?|who reads?|summari[sz]ing)
 (?:ignore|disregard|forget) (?:all |any |your |the )*(?:previous|prior|earlier|above) (?:instructions|prompts?|rules)
 """,
-        "valid_from": "from|starting|as of|effective|beginning",
+        "valid_from": "from|(?:starting|beginning)(?: (?:with|in|on|from))?|as of|effective",
         "valid_since": "since",
         "valid_until": "until|till|up to|through",
         "past_state": "was|were|had|used to",

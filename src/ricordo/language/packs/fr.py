@@ -165,7 +165,7 @@ erreur|ne (?:marche|fonctionne) pas|marche pas|plante|bloqué|cassé|toujours pa
 (?:assistants?|agents?|systèmes?) (?:ia|d'ia|numériques?|automatiques?)\b[^.:]{0,60}(?::|doivent|doit|sont priés)
 aux (?:ia|assistants|systèmes|agents) qui\b
 """,
-        "valid_from": "à partir (?:de|du|d['’])|dès",
+        "valid_from": "à (?:partir|compter) (?:de|du|d['’])|dès",
         "valid_since": "depuis",
         "valid_until": "jusqu['’](?:à|au|en)",
         "past_state": "était|étaient|avait",
