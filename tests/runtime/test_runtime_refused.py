@@ -7,7 +7,14 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from ricordo import CompactionConfig, FlushConfig, ToolResultEvictionConfig
+from ricordo import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    FlushConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
 from ricordo.curation import ConsolidationConfig, ProfileConfig
 from ricordo.curation.config import MaintenanceConfig
 from ricordo.errors import InvalidSetting
@@ -28,7 +35,11 @@ def _configurations() -> list[object]:
     return found
 
 
-CONFIGURATIONS = [*_configurations(), RetryConfig()]
+CONFIGURATIONS = [
+    *_configurations(),
+    *(CompactionConfig(), TruncateArgsConfig(), ClearResultsConfig(), DedupeReadsConfig(), ToolResultEvictionConfig()),
+    RetryConfig(),
+]
 
 
 @pytest.mark.req("AS-CFG-01")
