@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -587,6 +588,14 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
             await agent.send("And now?")
             assert FACT in await agent.system_prompt(rebuild=True)
         assert [hit.entry.content for hit in await store.recall("billing")] == ["Nadia owns billing."]
+        for content in ("Okafor leads the audit.", *(f"Note {number} is about ships." for number in range(30))):
+            await store.save(Entry(content=f"{content} {'They come and go. ' * 20}"))
+        small, opening = replace(settings(root), preamble_tokens=1_200), ScriptedModel([Say("Okafor.")])
+        async with HarnessAgent(
+            opening, memory=MemoryConfig(root=root, store=store), scope=SCOPE, session="t", settings=small
+        ) as agent:
+            await agent.send("Who leads the audit?")
+        assert "Okafor leads the audit." in system(opening.requests[0]), "it is chosen for the first message"
     updates = [text for _, text in spoken(model.requests[3].messages) if "Memory changed" in text]
     assert [FACT in text for text in updates] == [False]
     assert "Nadia owns billing." in updates[0]

@@ -117,18 +117,18 @@ async def test_deleting_a_session_removes_no_memory_and_forgetting_removes_no_li
         assert second.entries
     assert {type(first.entries[0]), type(first.messages[0])} == {type(kept), Message}
 
-    assert remove_files_of(root, "session-one") == ["session-one.cursor.json", "session-one.log.jsonl"]
+    assert remove_files_of(root, "session-two") == ["session-two.cursor.json", "session-two.log.jsonl"]
     async with Memory.open(root, scope=SHOP) as memory:
         assert {entry.id: entry.content for entry in await memory.entries()} == entries
-        assert [info.session for info in await memory.sessions()] == ["session-two"]
-        assert first.entries[0].content in [hit.entry.content for hit in await memory.recall("deploy from main")]
+        assert [info.session for info in await memory.sessions()] == ["session-one"]
+        assert second.entries[0].content in [hit.entry.content for hit in await memory.recall("tea or coffee")]
         before = transcripts(root)
         for name in entries:
             await memory.forget(name)
         assert await memory.entries() == []
         assert transcripts(root) == before
-        assert [message.text for message in (await memory.session("session-two")).messages] == [
-            "I prefer tea over coffee."
+        assert [message.text for message in (await memory.session("session-one")).messages] == [
+            "We deploy only from main."
         ]
 
 
