@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Start one worker more than there are processors: a fifth of the time tests wait for processes and the clock."""
+    """Start one worker more than there are processors, as tests also wait: for processes, timeouts and answers."""
     return (yield) + 1
 
 
