@@ -13,6 +13,11 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
+def legal_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_RETENTION__RULES", "kind=fact: hold by Legal")
+
+
+@pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
     async with open_service(tmp_path / "service") as opened:
         yield opened
@@ -42,6 +47,16 @@ async def test_a_memory_lives_from_its_saving_to_its_end(service: Service) -> No
     assert (history[0]["id"], history[0]["reason"]) == (forgotten["change"], "no longer true")
     assert (await ann.post("/v1/undo", json={"change": forgotten["change"]})).json()["action"] == "forget"
     assert (await ann.get(place)).json()["content"] == "We deploy only from release."
+
+
+@pytest.mark.usefixtures("legal_hold")
+async def test_what_is_held_is_not_forgotten_and_the_answer_says_who_holds_it(service: Service) -> None:
+    ann = await service.client()
+    place = (await ann.post("/v1/memories", json={"content": "The port is 8080."})).headers["location"]
+    refused = await ann.delete(place)
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:ricordo:problem:legal-hold")
+    assert "Legal holds it" in refused.json()["detail"]
+    assert (await ann.get(place)).status_code == 200
 
 
 async def test_a_list_comes_in_pages_that_what_is_saved_meanwhile_does_not_shift(service: Service) -> None:
