@@ -152,6 +152,16 @@ async def test_a_question_about_a_past_day_gets_what_held_then(tmp_path: Path, d
     assert not any(content in found.text for content in later)
 
 
+async def test_a_question_about_a_past_day_is_not_answered_by_what_announced_a_later_change(tmp_path: Path) -> None:
+    announced = "We met the vendor twice and the database of the orders service is Cassandra as of 1 December."
+    cassandra = entry(4, "The orders service stores its rows in Cassandra.", messages=("m0",))
+    cassandra = replace(cassandra, extra=(("starts", "2026-12-01"),))
+    chain = await workspace(tmp_path, {MEMORY: (MYSQL, cassandra)}, said=(("mia", announced, 4),))
+    asked = "Which database did the orders service use on 10 November 2026?"
+    found = await answer_question(chain, asked, now=NOW + timedelta(days=30))
+    assert (found.hit and found.hit.entry.id, "Cassandra" in found.text) == (MYSQL.id, False)
+
+
 async def test_superseded_memories_rank_below_their_successors_and_say_what_took_their_place(tmp_path: Path) -> None:
     chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES), MEMORY: (SPANNER,)})
     for question in (WHICH, "MySQL 8", "PostgreSQL 16"):

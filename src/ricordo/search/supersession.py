@@ -390,13 +390,15 @@ def _is_later_memory(row: ScoredPassage, other: ScoredPassage) -> bool:
 def select_held(hits: Sequence[Hit], day: date | None) -> list[Hit]:
     """Return the hits that had begun by that day; what only a later one supersedes is not superseded.
 
-    All of them without a day.
+    The message that announced one which had not begun is left out too. All of them without a day.
     """
     if day is None:
         return list(hits)
     begun = {hit.entry.id: _day_begun(hit) for hit in hits if hit.entry.id}
     current = [replace(hit, superseded_by="") if begun.get(hit.superseded_by, date.min) > day else hit for hit in hits]
-    return [hit for hit in current if _day_begun(hit) <= day]
+    announcing = {message for hit in hits if _day_begun(hit) > day for message in hit.entry.source.messages}
+    held = [hit for hit in current if _day_begun(hit) <= day]
+    return [hit for hit in held if hit.entry.id or announcing.isdisjoint(hit.entry.source.messages)]
 
 
 def prefer_newer(hits: Sequence[Hit], today: date) -> list[Hit]:
