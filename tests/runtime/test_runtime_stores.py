@@ -128,6 +128,7 @@ async def test_a_store_of_a_third_party_is_opened_by_its_name_bound_and_closed(t
         assert store.scope == SCOPE
         saved = await store.save(Entry(content=f"The key is {SECRET}."))
         assert SECRET not in saved.content
+        assert await store.preamble() == saved.content, "the text of its preamble is what is shown"
         assert OPENINGS[0].address.options == {"size": "3"}
         assert OPENINGS[0].folder is None
         assert SHELVES[0].closed == 0
