@@ -240,6 +240,7 @@ async def test_leaving_by_an_error_writes_every_session_that_runs(tmp_path: Path
             await store.save(Entry(content="Said in another.", source=Source(session="t")))
             raise KeyError
     assert len(found_in(tmp_path)) == 3, "the index and two files"
+    assert not [path for path in found_in(tmp_path) if ".draft" in path]
 
 
 @pytest.mark.req("GO-D5", "GO-AT1", "GO-G16", "GO-AT2")
