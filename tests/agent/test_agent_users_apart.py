@@ -102,6 +102,7 @@ async def test_what_the_project_shares_is_read_below_project_and_written_by_no_t
     (root / "workspace" / "MEMORY.md").write_text("- We use uv.\n", encoding="utf-8")
     (tmp_path / "outside.md").write_text("Seen by nobody.", encoding="utf-8")
     (rules / "linked.txt").symlink_to(tmp_path / "outside.md")
+    (rules / "inner.txt").symlink_to("house.md")
     mine = place_of(root, "ben") / "workspace" / "rules"
     mine.mkdir(parents=True)
     (mine / "mine.md").write_text("Call me Ben.", encoding="utf-8")
@@ -110,11 +111,12 @@ async def test_what_the_project_shares_is_read_below_project_and_written_by_no_t
         root, "ben", Call("list_files", {"path": "/"}), Call("read_file", {"path": "/project/MEMORY.md"}),
         Call("grep_files", {"pattern": "only from", "path": "/project"}),
         Call("memory_get", {"path": "project/MEMORY.md"}),
-        Call("write_file", write), Call("read_file", {"path": "/project/rules/linked.txt"}), session="b",
+        Call("write_file", write), Call("read_file", {"path": "/project/rules/linked.txt"}),
+        Call("read_file", {"path": "/project/rules/inner.txt"}), session="b",
     )  # fmt: skip
     async with one:
         await one.send("What do we know?")
-    listed, read, grepped, got, written, linked = [
+    listed, read, grepped, got, written, linked, inner = [
         "".join(result.text for result in message.tool_results)
         for message in model.requests[-1].messages
         if message.tool_results
@@ -125,6 +127,7 @@ async def test_what_the_project_shares_is_read_below_project_and_written_by_no_t
     assert "We use uv." in got
     assert "--shared" in written
     assert "symbolic link" in linked
+    assert "symbolic link" in inner
     assert (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8") == "- We use uv.\n"
     system = model.requests[0].messages[0].text
     assert "Never deploy on Fridays." in system
