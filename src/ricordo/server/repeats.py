@@ -5,11 +5,11 @@ answer; the same request is then carried out again, with `is_repeat`, and has to
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from ricordo.lazy import dataclass
+from ricordo.messages.json_text import dumps, loads
 from ricordo.server.access import Caller
 from ricordo.server.database import Connection, ServiceDatabase
 from ricordo.server.problems import Problem
@@ -72,11 +72,13 @@ class Repeats:
             )
         if status is None:
             return True
-        return KeptAnswer(status=status, headers=json.loads(headers or "{}"), body=body or b"")
+        given = loads(headers or "{}")
+        assert isinstance(given, dict)
+        return KeptAnswer(status=status, headers={name: str(value) for name, value in given.items()}, body=body or b"")
 
     async def finish(self, caller: Caller, key: str, answer: KeptAnswer) -> None:
         """Keep the answer for the key."""
-        given = (answer.status, json.dumps(dict(answer.headers)), answer.body, *_place(caller, key))
+        given = (answer.status, dumps(dict(answer.headers)), answer.body, *_place(caller, key))
         await self._run(f"UPDATE answer SET status = ?, headers = ?, body = ? {_AT_PLACE}", given)
 
     async def release(self, caller: Caller, key: str) -> None:
