@@ -27,6 +27,7 @@ import termios
 import threading
 import time
 import types
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
@@ -242,11 +243,14 @@ def _prepare() -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     package = importlib.import_module("ricordo")
+    missing = importlib.import_module("ricordo.errors").ExtraMissing
     folder = Path(str(package.__file__)).parent
     for path in sorted(folder.rglob("*.py")):
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
         if not name.endswith("__main__"):
-            importlib.import_module(name)
+            # an adapter needs its framework, which is not installed here
+            with suppress(missing):
+                importlib.import_module(name)
     _use_once()
     gc.freeze()
     gc.enable()
