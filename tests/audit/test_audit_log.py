@@ -192,6 +192,7 @@ async def test_an_erasure_is_recorded_where_it_changed_something_and_in_the_narr
     assert all(each.ids == () and each.by == "user" for each in records)
 
 
+@pytest.mark.usefixtures("all_acts")
 async def test_records_are_filtered_by_who_what_scope_and_time(root: Path) -> None:
     async with Memory.open(root, scope=ANN) as memory:
         own = await memory.remember("The crate of ann is blue.")

@@ -381,6 +381,10 @@ class _WorkspaceOpener:
         """Close the place of a session; the session goes on."""
         self._places.remove(place)
         await place.index.close()
+        # its folder may be removed now, and be another one when the session goes on
+        for handle in [each for each in self._held_folders if str(each.path) == place.folder]:
+            self._held_folders.remove(handle)
+            handle.close()
         if self._session_use:
             await run_in_thread(self._session_use.end)
 
